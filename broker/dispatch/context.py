@@ -1,0 +1,22 @@
+"""Who asks: what a handler may know of the connection and the request header."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """The circumstances of one request; the same object serves all requests of a connection, one at a time."""
+
+    peer: str
+    """Address of the client, ``host:port``, for logs."""
+    client_host: str
+    """Host part of the client's address."""
+    listener: str
+    """Name of the listener that accepted the connection."""
+    local_host: str
+    """Address the client connected to: what it is told where nothing else is advertised."""
+    local_port: int
+    api_version: int = 0
+    client_id: str | None = None
+    client_software_name: str = "unknown"
+    client_software_version: str = "unknown"
