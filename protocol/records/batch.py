@@ -1,0 +1,214 @@
+"""The header of a record batch, and walking over the batches of a buffer.
+
+Owns the layout of Kafka's record batch V2 ("magic" 2) and as much of the older message sets (V0, V1) as is needed to
+step over their entries. Knows nothing of the records inside a batch, and never copies batch bytes. Follows Kafka's
+storage format, record batch V2 (KIP-98, KIP-101, KIP-534).
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from struct import Struct, error
+from typing import NamedTuple
+
+from protocol.records.checksum import Buffer, crc32c
+from protocol.records.errors import CorruptRecord
+
+LOG_OVERHEAD = 12
+"""Bytes of offset and size that come before every entry of a log, in all versions; `length` does not count them."""
+MIN_ENTRY_LENGTH = 14
+"""No entry of any version has a smaller `length` (an empty V0 message has exactly this)."""
+HEADER_SIZE_UP_TO_MAGIC = 17
+"""Bytes needed to tell an entry's extent and version."""
+
+HEADER = Struct(">qiibIhiqqqhii")
+"""All header fields of a V2 batch, in the order of `BatchHeader`."""
+HEADER_SIZE = HEADER.size
+ENTRY = Struct(">qiib")
+"""The fields that V0, V1 and V2 have at the same place: offset, length, (leader epoch or checksum), magic."""
+
+BASE_OFFSET_AT = 0
+LENGTH_AT = 8
+LEADER_EPOCH_AT = 12
+MAGIC_AT = 16
+CRC_AT = 17
+ATTRIBUTES_AT = 21
+"""First byte that the checksum covers."""
+LAST_OFFSET_DELTA_AT = 23
+BASE_TIMESTAMP_AT = 27
+MAX_TIMESTAMP_AT = 35
+PRODUCER_ID_AT = 43
+PRODUCER_EPOCH_AT = 51
+BASE_SEQUENCE_AT = 53
+RECORDS_COUNT_AT = 57
+
+CODEC_MASK = 0x07
+LOG_APPEND_TIME_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
+DELETE_HORIZON_BIT = 0x40
+
+CURRENT_MAGIC = 2
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+
+_SEQUENCE_SPACE = 1 << 31
+
+
+class Codec(IntEnum):
+    """How the records of a batch are compressed: the low three bits of its attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class BatchHeader(NamedTuple):
+    """The fields of a V2 batch header, as stored.
+
+    An entry of version 0 or 1 is shown in the same form: one record at `base_offset`, with no producer and a
+    `records_count` of -1; where it is compressed, it stands for several records and `base_offset` is the offset of the
+    *last* of them.
+    """
+
+    base_offset: int
+    length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record, whether or not compaction has removed that record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        """First offset after the batch."""
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def codec(self) -> int:
+        """Number of the codec; 5, 6 and 7 are not in `Codec`."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.attributes & CODEC_MASK != 0
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """Whether the time of every record is `max_timestamp`, the broker's time of append."""
+        return self.attributes & LOG_APPEND_TIME_BIT != 0
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & TRANSACTIONAL_BIT != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.attributes & CONTROL_BIT != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When tombstones and markers in the batch may be removed, where compaction has set that (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
+
+    @property
+    def has_producer_id(self) -> bool:
+        """Whether an idempotent or transactional producer wrote the batch."""
+        return self.producer_id > NO_PRODUCER_ID
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record, -1 if the batch has none; 0 follows 2147483647."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) % _SEQUENCE_SPACE
+
+
+def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """Return the header of the V2 batch at `position`, unchecked; raise CorruptRecord if fewer than 61 bytes follow."""
+    try:
+        return BatchHeader._make(HEADER.unpack_from(data, position))
+    except error:
+        raise CorruptRecord(f"The data ends inside the batch header at byte {position}") from None
+
+
+def entry_size(data: Buffer, position: int = 0) -> int:
+    """Return the size in bytes of the whole entry at `position`, or 0 if the entry is not complete in `data`.
+
+    Raises CorruptRecord where no entry can be: a size field below 14, or a version that is not 0, 1 or 2.
+    """
+    remaining = len(data) - position
+    if remaining < HEADER_SIZE_UP_TO_MAGIC:
+        return 0
+    offset, length, _, magic = ENTRY.unpack_from(data, position)
+    if length < MIN_ENTRY_LENGTH:
+        raise CorruptRecord(
+            f"Found record size {length} smaller than minimum record overhead ({MIN_ENTRY_LENGTH}) "
+            f"at byte {position} (offset {offset})"
+        )
+    if not 0 <= magic <= CURRENT_MAGIC:
+        raise CorruptRecord(f"Invalid magic found in record: {magic} at byte {position} (offset {offset})")
+    size: int = length + LOG_OVERHEAD
+    return size if size <= remaining else 0
+
+
+def iter_batches(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield (position, header) of every complete batch or legacy entry of `data`; an incomplete last one ends the walk.
+
+    Headers are not checked beyond their extent (see `check_crc`). Raises CorruptRecord like `entry_size`, and where a
+    V2 batch is too small for its own header.
+    """
+    while size := entry_size(data, position):
+        if data[position + MAGIC_AT] < CURRENT_MAGIC:
+            yield position, _read_legacy_header(data, position)
+        elif size < HEADER_SIZE:
+            raise CorruptRecord(f"The batch at byte {position} has {size} bytes, less than a header ({HEADER_SIZE})")
+        else:
+            yield position, BatchHeader._make(HEADER.unpack_from(data, position))
+        position += size
+
+
+def _read_legacy_header(data: Buffer, position: int) -> BatchHeader:
+    offset, length, crc, magic = ENTRY.unpack_from(data, position)
+    attributes = data[position + 17]
+    timestamp = NO_TIMESTAMP
+    if magic == 1 and length >= MIN_ENTRY_LENGTH + 8:
+        timestamp = int.from_bytes(data[position + 18 : position + 26], "big", signed=True)
+    return BatchHeader(
+        offset, length, NO_LEADER_EPOCH, magic, crc & 0xFFFFFFFF, attributes, 0, timestamp, timestamp, -1, -1, -1, -1
+    )
+
+
+def compute_crc(batch: memoryview) -> int:
+    """Return the checksum that the V2 batch (exactly its bytes) should carry."""
+    return crc32c(batch[ATTRIBUTES_AT:], 0)
+
+
+def check_crc(batch: memoryview, header: BatchHeader) -> None:
+    """Raise CorruptRecord if the V2 batch (exactly its bytes) does not have the checksum that its header says."""
+    computed = crc32c(batch[ATTRIBUTES_AT:], 0)
+    if computed != header.crc:
+        raise CorruptRecord(
+            f"Record is corrupt (stored crc = {header.crc}, computed crc = {computed}, "
+            f"base offset = {header.base_offset})"
+        )
