@@ -4,6 +4,7 @@ KafkaError
 +-- LogError                           root of everything that this package raises
     +-- StorageError                   KAFKA_STORAGE_ERROR: the disk, or what stands on it, cannot be used
     |   +-- CorruptFile                a file of ours has content that cannot be right
+    |   +-- InvalidOffset              an offset cannot stand where it was found
     |   +-- DirectoryLocked            another broker uses the log directory
     |   +-- IncompatibleDirectory      the log directory belongs to another node or cluster, or to a newer format
     +-- OffsetOutOfRange               OFFSET_OUT_OF_RANGE
@@ -42,6 +43,10 @@ class CorruptFile(StorageError):  # noqa: N818 - says what it is about
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class InvalidOffset(StorageError):  # noqa: N818 - Kafka's name
+    """An offset does not follow the one before it, or is too far from the base offset of its segment."""
 
 
 class DirectoryLocked(StorageError):  # noqa: N818 - says what happened

@@ -90,7 +90,8 @@ def directory_name(partition: TopicPartition) -> str:
 def marked_directory_name(partition: TopicPartition, state: DirectoryState, unique: str) -> str:
     """Return the name `<topic>-<partition>.<unique><state>`, of at most 255 characters.
 
-    `unique` is in Kafka the 32 hex digits of a random UUID. Kafka cuts the topic short where the name would be longer, except for `-future`.
+    `unique` is in Kafka the 32 hex digits of a random UUID.
+    Kafka cuts the topic short where the name would be longer, except for `-future`.
     """
     end = f"-{partition.partition}.{unique}{state.value}"
     topic = partition.topic
