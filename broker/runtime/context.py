@@ -20,3 +20,10 @@ class RequestContext:
     client_id: str | None = None
     client_software_name: str = "unknown"
     client_software_version: str = "unknown"
+    raw_client_id: bytes = b""
+    """The client id as it came in the last header."""
+
+    def set_client_id(self, raw: bytes) -> None:
+        """Take over the client id of a header; what is not UTF-8 in it is replaced, since it is only for people."""
+        self.raw_client_id = raw
+        self.client_id = raw.decode("utf-8", "replace") if raw else None

@@ -1,0 +1,219 @@
+"""From a frame to its answer: read the header, find the API, decode, call the handler, encode - and every error in one
+place.
+
+Two kinds of handler:
+
+- *raw* handlers (Produce, Fetch) get the frame itself and do their own coding, since they are the hot path: one plain
+  call.
+- *message* handlers get a decoded request and return a response, as a plain call or as a coroutine.
+
+Errors: a frame that is not a request of an API and version served here ends its connection, as Kafka does; a
+`KafkaError` out of a message handler becomes the error code of its response; anything else is our bug: it is logged
+with its traceback and answered UNKNOWN_SERVER_ERROR, or by closing where the response has no place for an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from struct import Struct, error
+from typing import Protocol
+
+from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+from protocol.codec.errors import DecodeError
+from protocol.errors import ErrorCode, KafkaError
+from protocol.headers import decode_request_header
+from protocol.registry import API, Api, ApiKey, decode, encode
+
+log = get_logger("dispatch")
+
+_HEADER = Struct(">hhih")
+_CORRELATION = Struct(">i")
+
+MAX_CLIENT_ID_LOGGED = 256
+
+
+class RawHandler(Protocol):
+    """Works on a frame itself; `head` is the response header that its answer begins with."""
+
+    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending: ...
+
+
+MessageHandler = Callable[[RequestContext, object], "object | Coroutine[None, None, object]"]
+"""Takes a decoded request, returns the response or a coroutine of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    api: Api
+    first: int
+    last: int
+    first_flexible: int
+    raw: RawHandler | None
+    handler: MessageHandler | None
+
+
+class Dispatcher:
+    """Calls the handler of each request; see the module."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        raw: Mapping[ApiKey, RawHandler],
+        handlers: Mapping[ApiKey, MessageHandler],
+    ) -> None:
+        self._loop = loop
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._routes: dict[int, _Route] = {}
+        for key, raw_handler in raw.items():
+            self._add(key, raw_handler, None)
+        for key, handler in handlers.items():
+            self._add(key, None, handler)
+
+    @property
+    def served(self) -> tuple[Api, ...]:
+        """The APIs that have a handler, by key."""
+        return tuple(self._routes[key].api for key in sorted(self._routes))
+
+    def handle(self, context: RequestContext, frame: memoryview) -> Answer | Pending:
+        """Work on one frame.
+
+        Raises:
+            CloseConnection: the frame is not a request that is served here.
+        """
+        try:
+            key, version, correlation_id, client_id_size = _HEADER.unpack_from(frame)
+        except error:
+            raise CloseConnection(f"a request of {len(frame)} bytes is too short for a header") from None
+        route = self._routes.get(key)
+        if route is None:
+            raise CloseConnection(f"unknown api key {key}")
+        if version < route.first or version > route.last:
+            if key == ApiKey.API_VERSIONS:
+                return self._unsupported_api_versions(correlation_id)
+            raise CloseConnection(
+                f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
+            )
+        flexible = version >= route.first_flexible
+        pos = 10 + client_id_size
+        if flexible and client_id_size >= 0 and pos < len(frame) and frame[pos] == 0:
+            pos += 1  # no tagged fields, as good as always
+        elif flexible or client_id_size < 0 or pos > len(frame):
+            pos = self._careful_header(frame)
+        raw_client_id = bytes(frame[10 : 10 + client_id_size]) if client_id_size > 0 else b""
+        if raw_client_id != context.raw_client_id:
+            context.set_client_id(raw_client_id)
+        context.api_version = version
+        head = _CORRELATION.pack(correlation_id)
+        if flexible and key != ApiKey.API_VERSIONS:
+            head += b"\0"
+        raw = route.raw
+        if raw is None:
+            return self._call(route, context, frame, pos, head)
+        try:
+            return raw(context, frame, pos, head)
+        except DecodeError as bad:
+            raise CloseConnection(f"{route.api.name} version {version} does not parse: {bad}") from None
+
+    async def stop(self) -> None:
+        """Cancel the handlers that are still at work."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _add(self, key: ApiKey, raw: RawHandler | None, handler: MessageHandler | None) -> None:
+        api = API[key]
+        first, last = api.served
+        self._routes[key] = _Route(api, first, last, api.first_flexible, raw, handler)
+
+    def _careful_header(self, frame: memoryview) -> int:
+        try:
+            _, pos = decode_request_header(frame)
+        except DecodeError as bad:
+            raise CloseConnection(f"the request header does not parse: {bad}") from None
+        return pos
+
+    def _unsupported_api_versions(self, correlation_id: int) -> bytes:
+        """The one answer that every client understands: version 0, with the versions of ApiVersions itself."""
+        api = API[ApiKey.API_VERSIONS]
+        body = Struct(">hihhh").pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, *api.served)
+        return _CORRELATION.pack(correlation_id) + body
+
+    def _call(
+        self, route: _Route, context: RequestContext, frame: memoryview, pos: int, head: bytes
+    ) -> Answer | Pending:
+        version = context.api_version
+        try:
+            request, _ = decode(route.api.request, frame, version, pos)
+        except DecodeError as bad:
+            raise CloseConnection(f"{route.api.name} version {version} does not parse: {bad}") from None
+        assert route.handler is not None
+        try:
+            result = route.handler(context, request)
+        except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
+            return head + self._error_body(route.api, version, context, failed)
+        if isinstance(result, Coroutine):
+            return self._await(route, context, result, head)
+        return head + encode(result, version)
+
+    def _await(
+        self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, object], head: bytes
+    ) -> Pending:
+        version = context.api_version
+
+        async def finish() -> Answer:
+            try:
+                return head + encode(await coroutine, version)
+            except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
+                try:
+                    return head + self._error_body(route.api, version, context, failed)
+                except CloseConnection as close:
+                    return close
+
+        task = self._loop.create_task(finish())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return _TaskAnswer(task)
+
+    def _error_body(self, api: Api, version: int, context: RequestContext, failed: Exception) -> bytes:
+        if isinstance(failed, KafkaError):
+            code, message = failed.code, failed.message
+        else:
+            code, message = ErrorCode.UNKNOWN_SERVER_ERROR, "the broker failed to answer; its log says why"
+            log.error(
+                "request failed",
+                api=api.name,
+                version=version,
+                peer=context.peer,
+                client=context.client_id,
+                exc_info=failed,
+            )
+        response = api.response()
+        if not hasattr(response, "error_code"):
+            raise CloseConnection(f"{api.name} version {version} failed: {failed}") from failed
+        response.error_code = int(code)
+        if hasattr(response, "error_message"):
+            response.error_message = message
+        return encode(response, version)
+
+
+class _TaskAnswer:
+    """A coroutine at work, as a pending answer."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: asyncio.Task[Answer]) -> None:
+        self._task = task
+
+    def on_done(self, callback: Callable[[Answer], None]) -> None:
+        def done(task: asyncio.Task[Answer]) -> None:
+            if not task.cancelled():
+                callback(task.result())
+
+        self._task.add_done_callback(done)
+
+    def cancel(self) -> None:
+        """Let it finish: what it began (a topic creation) is not undone because its client left."""

@@ -1,0 +1,207 @@
+"""Fetch (api key 1), versions 4 to 18: read batches from partitions; long poll where there is too little.
+
+Hot path: offsets and file regions only; record bytes go from the page cache to the socket.
+
+Rules (Kafka's log behaviour, fetch): consumers read up to the high watermark, or the last stable offset if they want
+committed data only; the first partition that has data returns at least one whole batch although it is over the limits;
+an answer goes out at once when there is an error, enough bytes, or no time to wait. Sessions are in `fetch_sessions`.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from dataclasses import dataclass
+
+from broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession, FetchSessions
+from broker.partitions.partition import Partition
+from broker.partitions.table import PartitionTable, TopicPartitions
+from broker.partitions.waiting import WaitingFetch
+from broker.runtime.answers import Answer, FileRegion, Pending
+from broker.runtime.clock import Clock
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.hot.fetch import (
+    FIRST_BY_ID,
+    FIRST_SESSION,
+    FetchPartition,
+    FetchRequestView,
+    FetchResult,
+    decode_fetch_request,
+    encode_fetch_response,
+)
+from protocol.records.batch import Codec
+
+READ_COMMITTED = 1
+FIRST_ZSTD = 10
+
+Topics = list[tuple[bytes, list[FetchResult]]]
+
+
+@dataclass(slots=True)
+class _Job:
+    """A fetch at work, perhaps several times over while it waits."""
+
+    version: int
+    head: bytes
+    request: FetchRequestView
+    session: FetchSession | None
+    is_incremental: bool
+    wanted: list[tuple[bytes, list[FetchPartition]]]
+    max_bytes: int
+    min_bytes: int
+
+
+@dataclass(slots=True)
+class _Found:
+    """What one look at the partitions gave."""
+
+    topics: Topics
+    size: int = 0
+    has_error: bool = False
+
+
+class FetchHandler:
+    """See the module."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        partitions: PartitionTable,
+        sessions: FetchSessions,
+        clock: Clock,
+        max_bytes: int,
+    ) -> None:
+        """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes)."""
+        self._loop = loop
+        self._partitions = partitions
+        self._sessions = sessions
+        self._clock = clock
+        self._max_bytes = max_bytes
+
+    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending:
+        version = context.api_version
+        request = decode_fetch_request(frame, pos, version)
+        try:
+            session, is_incremental = self._session(request, version)
+        except KafkaError as refused:
+            return self._pieces(head, encode_fetch_response(version, [], error_code=refused.code))
+        max_bytes = min(request.max_bytes, self._max_bytes)
+        job = _Job(
+            version=version,
+            head=head,
+            request=request,
+            session=session,
+            is_incremental=is_incremental,
+            wanted=session.wanted() if session is not None and is_incremental else request.topics,
+            max_bytes=max_bytes,
+            min_bytes=min(request.min_bytes, max_bytes),
+        )
+        found = self._look(job)
+        if self._is_enough(job, found) or request.max_wait_ms <= 0:
+            return self._answer(job, found)
+        return WaitingFetch(
+            self._loop,
+            list(self._watched(job)),
+            request.max_wait_ms / 1000,
+            lambda final: self._attempt(job, final),
+        )
+
+    def _session(self, request: FetchRequestView, version: int) -> tuple[FetchSession | None, bool]:
+        """The session of the request, and whether the request is only an update of it."""
+        if version < FIRST_SESSION:
+            return None, False
+        if request.session_epoch == FINAL_EPOCH:
+            self._sessions.end(request.session_id)
+            return None, False
+        by_id = version >= FIRST_BY_ID
+        if request.session_epoch == INITIAL_EPOCH:
+            return self._sessions.begin(request, by_id, self._clock.now_ms()), False
+        return self._sessions.resume(request, by_id, self._clock.now_ms()), True
+
+    def _attempt(self, job: _Job, final: bool) -> Answer:
+        found = self._look(job)
+        if final or self._is_enough(job, found):
+            return self._answer(job, found)
+        return None
+
+    def _is_enough(self, job: _Job, found: _Found) -> bool:
+        return found.has_error or found.size >= job.min_bytes or not job.wanted
+
+    def _watched(self, job: _Job) -> set[Partition]:
+        watched = set()
+        for key, wanted in job.wanted:
+            topic = self._partitions.find(key, job.version >= FIRST_BY_ID)
+            if topic is not None:
+                watched.update(p for p in (topic.get(partition.index) for partition in wanted) if p is not None)
+        return watched
+
+    # reading
+
+    def _look(self, job: _Job) -> _Found:
+        found = _Found([])
+        by_id = job.version >= FIRST_BY_ID
+        for key, wanted in job.wanted:
+            topic = self._partitions.find(key, by_id)
+            results = []
+            for partition in wanted:
+                try:
+                    result = self._read(job, topic, partition, found.size)
+                except KafkaError as refused:
+                    found.has_error = True
+                    result = FetchResult(partition.index, refused.code)
+                if result.records is not None:
+                    found.size += result.records.length
+                results.append(result)
+            found.topics.append((key, results))
+        return found
+
+    def _read(self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, already: int) -> FetchResult:
+        if topic is None:
+            by_id = job.version >= FIRST_BY_ID
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = topic.get(wanted.index)
+        if partition is None:
+            raise topic.missing(wanted.index)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        if job.version < FIRST_ZSTD and topic.compression_type == Codec.ZSTD.name.lower():
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        committed_only = job.request.isolation_level == READ_COMMITTED
+        high_watermark = partition.high_watermark
+        stable = partition.last_stable_offset
+        upto = stable if committed_only else high_watermark
+        remaining = job.max_bytes - already
+        piece = partition.read(wanted.fetch_offset, min(wanted.max_bytes, remaining), upto, at_least_one=already == 0)
+        records = None
+        aborted: list[tuple[int, int]] | None = [] if committed_only else None
+        if piece.length > 0:
+            assert piece.file is not None
+            records = FileRegion(piece.file, piece.position, piece.length)
+            if committed_only and stable_may_hide(partition):
+                aborted = partition.log.aborted_transactions(wanted.fetch_offset, upto)
+        return FetchResult(wanted.index, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted)
+
+    # answering
+
+    def _answer(self, job: _Job, found: _Found) -> Answer:
+        session = job.session
+        topics = found.topics
+        if session is not None:
+            told = session.news(topics)
+            if job.is_incremental:
+                topics = told
+        session_id = session.session_id if session is not None else NO_SESSION
+        return self._pieces(job.head, encode_fetch_response(job.version, topics, session_id))
+
+    @staticmethod
+    def _pieces(head: bytes, pieces: list[bytes | FileRegion]) -> Answer:
+        first = pieces[0]
+        assert type(first) is bytes
+        if len(pieces) == 1:
+            return head + first
+        pieces[0] = head + first
+        return pieces
+
+
+def stable_may_hide(partition: Partition) -> bool:
+    """Whether the partition has transactions at all: without them there is no list of aborted ones to look up."""
+    return partition.log.has_transactions

@@ -1,0 +1,128 @@
+"""ListOffsets (2), OffsetForLeaderEpoch (23), DeleteRecords (21): where a partition begins and ends, and moving its
+beginning."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from broker.partitions.partition import Partition
+from broker.partitions.table import PartitionTable
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+READ_COMMITTED = 1
+NOT_KNOWN = -1
+
+
+class OffsetHandlers:
+    """See the module."""
+
+    def __init__(self, partitions: PartitionTable) -> None:
+        self._partitions = partitions
+
+    def list_offsets(self, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        """Offsets by timestamp or special timestamp (KIP-79, KIP-734, KIP-1005)."""
+        asked = Counter(
+            (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
+        )
+        topics = []
+        for topic in request.topics:
+            results = []
+            for wanted in topic.partitions:
+                try:
+                    if asked[topic.name, wanted.partition_index] > 1:
+                        raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
+                    partition = self._partitions.get(topic.name, wanted.partition_index)
+                    result = self._offset(context.api_version, partition, wanted, request.isolation_level)
+                except KafkaError as refused:
+                    result = ListOffsetsPartitionResponse(
+                        partition_index=wanted.partition_index, error_code=refused.code
+                    )
+                results.append(result)
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+        return ListOffsetsResponse(topics=topics)
+
+    def _offset(
+        self, version: int, partition: Partition, wanted: ListOffsetsPartition, isolation_level: int
+    ) -> ListOffsetsPartitionResponse:
+        target = wanted.timestamp
+        if target < EARLIEST_PENDING_UPLOAD or version < FIRST_VERSION_OF.get(target, 0):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        log = partition.log
+        upto = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
+        found: tuple[int, int, int] | None
+        if target == LATEST:
+            found = (NOT_KNOWN, upto, partition.leader_epoch)
+        elif target in (EARLIEST, EARLIEST_LOCAL):
+            found = (NOT_KNOWN, log.log_start_offset, log.epoch_for_offset(log.log_start_offset))
+        elif target in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            found = None
+        elif target == MAX_TIMESTAMP:
+            found = log.max_timestamp_record()
+        else:
+            found = log.offset_for_timestamp(target)
+        if found is None or ((target >= 0 or target == MAX_TIMESTAMP) and found[1] >= upto):
+            found = (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
+        timestamp, offset, leader_epoch = found
+        return ListOffsetsPartitionResponse(
+            partition_index=wanted.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
+        )
+
+    def offset_for_leader_epoch(
+        self, _context: RequestContext, request: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        """Where the batches of a leader's epoch end (KIP-101, KIP-320)."""
+        topics = []
+        for topic in request.topics:
+            results = []
+            for wanted in topic.partitions:
+                try:
+                    partition = self._partitions.get(topic.topic, wanted.partition)
+                    partition.check_leader_epoch(wanted.current_leader_epoch)
+                    epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+                    result = EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+                except KafkaError as refused:
+                    result = EpochEndOffset(partition=wanted.partition, error_code=refused.code)
+                results.append(result)
+            topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
+        return OffsetForLeaderEpochResponse(topics=topics)
+
+    def delete_records(self, _context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+        """Move the beginning of partitions (KIP-107); with one replica the low watermark is the new start at once."""
+        topics = []
+        for topic in request.topics:
+            results = []
+            for wanted in topic.partitions:
+                result = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=NOT_KNOWN)
+                try:
+                    partition = self._partitions.get(topic.name, wanted.partition_index)
+                    if self._partitions.is_internal(topic.name):
+                        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
+                    result.low_watermark = partition.delete_records_before(wanted.offset)
+                except KafkaError as refused:
+                    result.error_code = refused.code
+                results.append(result)
+            topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
+        return DeleteRecordsResponse(topics=topics)

@@ -1,0 +1,180 @@
+"""Produce (api key 0), versions 3 to 13: append batches to the partitions this broker leads.
+
+Hot path: one plain call from frame to answer; the records stay views of the frame and are written from there.
+
+Answers: acks=0 none (an error closes the connection, as Kafka does), acks=1 and acks=all once the data is committed.
+With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+
+from broker.partitions.partition import Partition
+from broker.partitions.table import PartitionTable, TopicPartitions
+from broker.partitions.waiting import WaitingProduce
+from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.clock import Clock
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+from protocol.errors import ErrorCode, KafkaError
+from protocol.hot.produce import (
+    FIRST_BY_ID,
+    PartitionResult,
+    ProduceRequestView,
+    decode_produce_request,
+    encode_produce_response,
+)
+from storage.log import AppendInfo
+from storage.validation import check_produce_records
+
+log = get_logger("produce")
+
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+FIRST_SERVED = 3
+"""Versions 0 to 2 carry the record formats of before Kafka 0.11; they are advertised all the same, since librdkafka before
+2.8 stops compressing otherwise (KAFKA-18659)."""
+ADMIN_CLIENT_ID = "__admin_client"
+"""The one client id that may write to internal topics, as in Kafka."""
+
+Topics = list[tuple[bytes, list[PartitionResult]]]
+
+
+class ProduceHandler:
+    """See the module."""
+
+    def __init__(self, loop: AbstractEventLoop, partitions: PartitionTable, clock: Clock) -> None:
+        self._loop = loop
+        self._partitions = partitions
+        self._clock = clock
+
+    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending:
+        version = context.api_version
+        request = decode_produce_request(frame, pos, version)
+        if version < FIRST_SERVED:
+            return head + encode_produce_response(version, _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION))
+        acks = request.acks
+        if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+            return head + encode_produce_response(version, _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS))
+        now_ms = self._clock.now_ms()
+        topics: Topics = []
+        waits: list[_Wait] = []
+        for key, wanted in request.topics:
+            topic = self._partitions.find(key, version >= FIRST_BY_ID)
+            results: list[PartitionResult] = []
+            for index, records in wanted:
+                if topic is None:
+                    results.append(PartitionResult(index, _unknown_topic(version)))
+                    continue
+                try:
+                    partition, info = self._append(context, topic, index, records, now_ms)
+                except KafkaError as refused:
+                    results.append(_refused(index, refused, context, topic))
+                    continue
+                results.append(
+                    PartitionResult(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+                )
+                if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
+                    waits.append(_Wait(partition, info.last_offset + 1, results, len(results) - 1))
+            topics.append((key, results))
+        if acks == ACKS_NONE:
+            return _answer_nothing(topics)
+        if waits:
+            return self._park(version, head, topics, waits, request.timeout_ms)
+        return head + encode_produce_response(version, topics)
+
+    def _append(
+        self, context: RequestContext, topic: TopicPartitions, index: int, records: memoryview | None, now_ms: int
+    ) -> tuple[Partition, AppendInfo]:
+        partition = topic.get(index)
+        if partition is None:
+            raise topic.missing(index)
+        check_produce_records(records, context.api_version)
+        if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
+        assert records is not None  # checked above
+        return partition, partition.append(records, now_ms)
+
+    def _park(self, version: int, head: bytes, topics: Topics, waits: list[_Wait], timeout_ms: int) -> Pending:
+        def answer() -> Answer:
+            for wait in waits:
+                if not wait.is_done:
+                    wait.fail(ErrorCode.REQUEST_TIMED_OUT)
+            return head + encode_produce_response(version, topics)
+
+        waiting = WaitingProduce(self._loop, len(waits), max(timeout_ms, 0) / 1000, answer)
+        for wait in waits:
+            wait.start(waiting)
+        return waiting
+
+
+class _Wait:
+    """One appended batch that is not committed yet, and the place of its result in the response."""
+
+    __slots__ = ("_offset", "_partition", "_place", "_results", "_waiting", "is_done")
+
+    def __init__(self, partition: Partition, offset: int, results: list[PartitionResult], place: int) -> None:
+        self._partition = partition
+        self._offset = offset
+        self._results = results
+        self._place = place
+        self._waiting: WaitingProduce | None = None
+        self.is_done = False
+
+    def start(self, waiting: WaitingProduce) -> None:
+        self._waiting = waiting
+        if not self._partition.when_committed(self._offset, self._report):
+            self._report(ErrorCode.NONE)
+
+    def _report(self, code: ErrorCode) -> None:
+        if self.is_done:
+            return
+        if code is not ErrorCode.NONE:
+            self.fail(code)
+        self.is_done = True
+        assert self._waiting is not None
+        self._waiting.partition_done()
+
+    def fail(self, code: ErrorCode) -> None:
+        """Say that the data may not be safe."""
+        self.is_done = True
+        self._results[self._place] = PartitionResult(self._results[self._place].index, code)
+
+
+def _unknown_topic(version: int) -> ErrorCode:
+    return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _refuse_all(request: ProduceRequestView, code: ErrorCode) -> Topics:
+    return [(key, [PartitionResult(index, code) for index, _ in wanted]) for key, wanted in request.topics]
+
+
+def _refused(index: int, refused: KafkaError, context: RequestContext, topic: TopicPartitions) -> PartitionResult:
+    if refused.code is ErrorCode.KAFKA_STORAGE_ERROR:
+        log.error("append failed", topic=topic.name, partition=index, reason=refused.message)
+    else:
+        log.debug(
+            "append refused",
+            topic=topic.name,
+            partition=index,
+            code=refused.code.name,
+            reason=refused.message,
+            peer=context.peer,
+        )
+    return PartitionResult(
+        index,
+        refused.code,
+        record_errors=tuple(getattr(refused, "record_errors", ())),
+        error_message=refused.message or None,
+    )
+
+
+def _answer_nothing(topics: Topics) -> None:
+    """acks=0: the client learns of an error only by losing its connection."""
+    for key, results in topics:
+        for result in results:
+            if result.error_code:
+                raise CloseConnection(
+                    f"a produce with acks=0 to {key!r}-{result.index} failed: {ErrorCode(result.error_code).name}"
+                )

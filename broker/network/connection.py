@@ -1,0 +1,348 @@
+"""One client's connection: frames in, answers out in order, on a raw non-blocking socket.
+
+A connection knows frames and answers, not APIs. It works on one request at a time, as Kafka does: while a request is
+parked (a long poll, a produce that waits for its fsync) or an answer cannot be sent, nothing more is read, and TCP
+tells the client to wait.
+
+Ends are always defined: the client closes, the idle limit passes without a completed request, a frame breaks the rules,
+or the broker stops. Each of them but the first is logged once, with the peer and the reason.
+"""
+
+from __future__ import annotations
+
+import os
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from concurrent.futures import Executor
+from socket import socket
+from struct import Struct
+
+from broker.network.receiving import FrameError, FrameReader, ReceiveMemory
+from broker.network.sending import FileEndedError, Outgoing
+from broker.runtime.answers import Answer, CloseConnection, FileRegion, Pending
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+
+log = get_logger("network")
+
+FRAMES_PER_TURN = 128
+"""Pipelined requests worked on before others get their turn, and answers that go out in one write."""
+
+ANSWER_BYTES_PER_TURN = 256 * 1024
+"""Answers that may queue up before they are sent: a client that pipelines and does not read costs no more than this."""
+
+WARM_CHUNK_BYTES = 1024 * 1024
+"""How much of a cold region a thread brings into the page cache at a time."""
+
+_SIZE = Struct(">i")
+
+
+FrameHandler = Callable[[RequestContext, memoryview], "Answer | Pending"]
+"""Works on one frame. The view is valid during the call only.
+
+Raises CloseConnection where the request has no answer but the end of the connection.
+"""
+
+
+class Connection:
+    """See the module."""
+
+    __slots__ = (
+        "_closed",
+        "_fd",
+        "_frames",
+        "_handle",
+        "_loop",
+        "_memory",
+        "_on_close",
+        "_out",
+        "_pending",
+        "_reading",
+        "_sock",
+        "_threads",
+        "_turn_scheduled",
+        "_warming",
+        "_writing",
+        "context",
+        "last_active",
+    )
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        sock: socket,
+        context: RequestContext,
+        handle: FrameHandler,
+        shared: Shared,
+    ) -> None:
+        self._loop = loop
+        self._sock = sock
+        self._fd = sock.fileno()
+        self.context = context
+        self._handle = handle
+        self._on_close = shared.on_close
+        self._threads = shared.threads
+        self._memory = shared.memory
+        self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
+        self._out = Outgoing(sock)
+        self._pending: Pending | None = None
+        self._reading = False
+        self._writing = False
+        self._warming = False
+        self._turn_scheduled = False
+        self._closed = False
+        self.last_active = loop.time()
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._resume_reading()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is in work or an answer is not wholly sent."""
+        return self._pending is not None or not self._out.is_empty
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether the next move is the client's: to send a request, or the rest of one, or to read its answer."""
+        return self._pending is None and not self._warming
+
+    def close(self, reason: str | None = None) -> None:
+        """Close at once; a reason is logged, None means that the client left in order."""
+        if self._closed:
+            return
+        self._closed = True
+        if reason is not None:
+            log.info("connection closed", peer=self.context.peer, client=self.context.client_id, reason=reason)
+        self._pause_reading()
+        self._stop_writing()
+        self._sock.close()
+        self._out.clear()
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.cancel()
+        self._frames.close()
+        self._on_close(self)
+
+    # events
+
+    def _on_readable(self) -> None:
+        if not self._frames.has_room:
+            self._pause_reading()
+            return
+        try:
+            received = self._frames.receive(self._sock)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as broken:
+            self.close(f"reading failed: {broken.strerror or broken}")
+            return
+        if received == 0:
+            self.close("the client closed in the middle of a request" if self._frames.has_rest else None)
+        elif self._pending is not None or not self._out.is_empty:
+            self._frames.keep_rest()
+            self._pause_reading()  # one request at a time: what came early waits, and the client with it
+        else:
+            self._advance()
+
+    def _on_writable(self) -> None:
+        self._stop_writing()
+        self.last_active = self._loop.time()
+        self._advance()
+
+    def _on_answer(self, answer: Answer) -> None:
+        """The parked request has its answer."""
+        self._pending = None
+        if self._closed:
+            return
+        if isinstance(answer, CloseConnection):
+            self.close(str(answer))
+            return
+        self.last_active = self._loop.time()
+        self._queue(answer)
+        self._advance()
+
+    def _on_turn(self) -> None:
+        self._turn_scheduled = False
+        if not self._closed:
+            self._advance()
+
+    # work
+
+    def _advance(self) -> None:
+        """Do all that can be done now, then wait for exactly one thing: the answer, the socket, memory, or more
+        bytes."""
+        more = False
+        self._flush()
+        if not self.is_busy and not self._closed:
+            try:
+                more = self._answer_frames()
+            except (FrameError, CloseConnection) as refused:
+                self._flush()  # the answers to the requests before it
+                self.close(str(refused))
+                return
+            self._flush()
+        if self._closed:
+            return
+        kept = self._frames.keep_rest()
+        if self.is_busy:
+            return
+        if more:
+            if not self._turn_scheduled:
+                self._turn_scheduled = True
+                self._loop.call_soon(self._on_turn)
+        elif kept:
+            self._resume_reading()
+        else:
+            self._pause_reading()
+            self._memory.when_freed(self._on_turn)
+
+    def _answer_frames(self) -> bool:
+        """Work on complete frames until one parks, none is left, or the turn is over; returns whether the turn was over
+        first."""
+        frames, handle, context, out = self._frames, self._handle, self.context, self._out
+        worked = queued = 0
+        over = False
+        while not over:
+            frame = frames.next_frame()
+            if frame is None:
+                break
+            worked += 1
+            answer = handle(context, frame)
+            if isinstance(answer, bytes):
+                out.add_bytes(_SIZE.pack(len(answer)) + answer)
+                queued += len(answer)
+                over = worked == FRAMES_PER_TURN or queued > ANSWER_BYTES_PER_TURN
+            elif answer is None:
+                over = worked == FRAMES_PER_TURN
+            elif isinstance(answer, list):
+                self._queue(answer)
+                over = True  # record data goes out before the next request is looked at
+            elif isinstance(answer, CloseConnection):
+                raise answer
+            else:
+                self._pending = answer
+                answer.on_done(self._on_answer)
+                break
+        if worked:
+            self.last_active = self._loop.time()
+        return over
+
+    def _queue(self, answer: Answer) -> None:
+        if isinstance(answer, bytes):
+            self._out.add_bytes(_SIZE.pack(len(answer)) + answer)
+        elif isinstance(answer, list):
+            size = 0
+            for piece in answer:
+                size += piece.length if isinstance(piece, FileRegion) else len(piece)
+            self._out.add_bytes(_SIZE.pack(size))
+            self._out.add(answer)
+
+    def _flush(self) -> None:
+        """Send what is queued, as far as the socket takes it and the page cache holds it."""
+        out = self._out
+        if out.is_empty or self._writing or self._warming:
+            return
+        try:
+            while not out.is_empty:
+                region = out.next_region
+                if region is not None and _is_cold(region):
+                    self._warm(region)
+                    return
+                if not out.write_some():
+                    break
+        except (BlockingIOError, InterruptedError):
+            pass
+        except (OSError, FileEndedError) as broken:
+            self.close(f"sending failed: {broken}")
+            return
+        if not out.is_empty:
+            self._start_writing()
+
+    def _warm(self, region: FileRegion) -> None:
+        """Let a thread bring the next part of the region into the page cache, then go on sending."""
+        self._warming = True
+        self._loop.run_in_executor(self._threads, _read_through, region).add_done_callback(self._on_warm)
+
+    def _on_warm(self, _: object) -> None:
+        self._warming = False
+        if self._closed:
+            return
+        try:
+            # without asking again: under memory pressure the pages may be gone already, and it must go on
+            self._out.write_some()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except (OSError, FileEndedError) as broken:
+            self.close(f"sending failed: {broken}")
+            return
+        self._advance()
+
+    # readiness
+
+    def _resume_reading(self) -> None:
+        if not self._reading:
+            self._reading = True
+            self._loop.add_reader(self._fd, self._on_readable)
+
+    def _pause_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    def _start_writing(self) -> None:
+        if not self._writing:
+            self._writing = True
+            self._loop.add_writer(self._fd, self._on_writable)
+
+    def _stop_writing(self) -> None:
+        if self._writing:
+            self._writing = False
+            self._loop.remove_writer(self._fd)
+
+
+class Shared:
+    """What all connections of a broker share."""
+
+    __slots__ = ("max_frame_bytes", "memory", "on_close", "threads")
+
+    def __init__(
+        self,
+        memory: ReceiveMemory,
+        max_frame_bytes: int,
+        threads: Executor,
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self.memory = memory
+        self.max_frame_bytes = max_frame_bytes
+        self.threads = threads
+        self.on_close = on_close
+
+
+def _is_cold(region: FileRegion) -> bool:
+    """Whether the next stretch of the region would have to come from the disk, which would stall everybody."""
+    fd, position = region.file.fd, region.position
+    return _is_absent(fd, position) or _is_absent(fd, position + min(region.length, WARM_CHUNK_BYTES) - 1)
+
+
+def _is_absent(fd: int, position: int) -> bool:
+    """Whether reading a byte there would have to wait for the disk."""
+    try:
+        os.preadv(fd, [bytearray(1)], position, _NOWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # the file system cannot tell: read as usual
+    return False
+
+
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+
+
+def _read_through(region: FileRegion) -> None:
+    """Read the beginning of a region into the page cache. Runs on a thread; errors show when it is sent."""
+    try:
+        os.posix_fadvise(region.file.fd, region.position, WARM_CHUNK_BYTES, os.POSIX_FADV_WILLNEED)
+        os.pread(region.file.fd, min(region.length, WARM_CHUNK_BYTES), region.position)
+    except OSError:
+        return

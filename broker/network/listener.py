@@ -1,0 +1,206 @@
+"""The listening sockets: accept connections within the limits, close the idle ones, stop in order."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import Counter
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from broker.network.connection import Connection, FrameHandler, Shared
+from broker.network.receiving import ReceiveMemory
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+
+log = get_logger("network")
+
+ACCEPTS_PER_TURN = 64
+"""Connections accepted before others get their turn."""
+
+OUT_OF_DESCRIPTORS_PAUSE_S = 1.0
+"""Pause in accepting after the process ran out of descriptors: trying on at once would only burn CPU."""
+
+IDLE_CHECKS_PER_LIMIT = 10
+"""How often per idle limit connections are looked at: they are closed at most a tenth of the limit late."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkLimits:
+    """What the network allows a client; names are Kafka's configs."""
+
+    socket_request_max_bytes: int
+    connections_max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    receive_memory_bytes: int
+    """Bytes of incomplete requests held at once by all connections."""
+    socket_send_buffer_bytes: int = -1
+    socket_receive_buffer_bytes: int = -1
+    backlog: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BoundListener:
+    """A listener that is bound: its name and the address it really has."""
+
+    name: str
+    host: str
+    port: int
+
+
+class Network:
+    """All listeners of the broker and the connections they accepted."""
+
+    def __init__(self, loop: AbstractEventLoop, limits: NetworkLimits, handle: FrameHandler, threads: Executor) -> None:
+        self._loop = loop
+        self._limits = limits
+        self._handle = handle
+        self._listeners: dict[int, tuple[socket.socket, str]] = {}
+        self._connections: set[Connection] = set()
+        self._per_ip: Counter[str] = Counter()
+        self._refused_logged: set[str] = set()
+        self._idle_timer: TimerHandle | None = None
+        memory = ReceiveMemory(limits.receive_memory_bytes, loop.call_soon)
+        self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget)
+
+    @property
+    def connection_count(self) -> int:
+        """Connections open now."""
+        return len(self._connections)
+
+    def bind(self, name: str, host: str, port: int) -> BoundListener:
+        """Bind a listener, not accepting yet; an empty host means all interfaces, port 0 any free port.
+
+        Raises:
+            OSError: the address is taken or not this machine's.
+        """
+        family, _, _, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not host else 1)
+            if self._limits.socket_receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.socket_receive_buffer_bytes)
+            if self._limits.socket_send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.socket_send_buffer_bytes)
+            sock.setblocking(False)
+            sock.bind(address)
+        except OSError:
+            sock.close()
+            raise
+        self._listeners[sock.fileno()] = (sock, name)
+        return BoundListener(name, host, sock.getsockname()[1])
+
+    def start(self) -> None:
+        """Listen and accept."""
+        for fd, (sock, name) in self._listeners.items():
+            sock.listen(max(self._limits.backlog, 128))
+            self._loop.add_reader(fd, self._accept, sock, name)
+        self._check_idle_later()
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets; connections stay."""
+        for fd, (sock, _) in self._listeners.items():
+            self._loop.remove_reader(fd)
+            sock.close()
+        self._listeners.clear()
+
+    def close_connections(self) -> None:
+        """Close every connection at once."""
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        for connection in list(self._connections):
+            connection.close()
+
+    @property
+    def busy_count(self) -> int:
+        """Connections with a request in work or an answer not wholly sent."""
+        return sum(connection.is_busy for connection in self._connections)
+
+    def _accept(self, listening: socket.socket, name: str) -> None:
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as failed:
+                self._pause_accepting(listening, name, failed)
+                return
+            self._admit(sock, address, name)
+
+    def _admit(self, sock: socket.socket, address: tuple[str, int], name: str) -> None:
+        client_host, client_port = _plain_host(address[0]), address[1]
+        refusal = self._refusal(client_host)
+        if refusal is not None:
+            sock.close()
+            if refusal not in self._refused_logged:
+                self._refused_logged.add(refusal)
+                log.warning("connection refused", peer=f"{client_host}:{client_port}", reason=refusal)
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        local_host, local_port = sock.getsockname()[:2]
+        context = RequestContext(
+            peer=f"{client_host}:{client_port}",
+            client_host=client_host,
+            listener=name,
+            local_host=_plain_host(local_host),
+            local_port=local_port,
+        )
+        connection = Connection(self._loop, sock, context, self._handle, self._shared)
+        self._connections.add(connection)
+        self._per_ip[client_host] += 1
+        connection.start()
+
+    def _refusal(self, client_host: str) -> str | None:
+        if len(self._connections) >= self._limits.max_connections:
+            return f"max.connections={self._limits.max_connections} are open"
+        if self._per_ip[client_host] >= self._limits.max_connections_per_ip:
+            return f"max.connections.per.ip={self._limits.max_connections_per_ip} are open from {client_host}"
+        return None
+
+    def _pause_accepting(self, listening: socket.socket, name: str, failed: OSError) -> None:
+        log.error(
+            "cannot accept connections; trying again in a second",
+            listener=name,
+            reason=failed.strerror or str(failed),
+            hint="raise the limit of open files (ulimit -n)" if failed.errno in (errno.EMFILE, errno.ENFILE) else None,
+        )
+        fd = listening.fileno()
+        self._loop.remove_reader(fd)
+
+        def resume() -> None:
+            if fd in self._listeners:
+                self._loop.add_reader(fd, self._accept, listening, name)
+
+        self._loop.call_later(OUT_OF_DESCRIPTORS_PAUSE_S, resume)
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        host = connection.context.client_host
+        self._per_ip[host] -= 1
+        if self._per_ip[host] <= 0:
+            del self._per_ip[host]
+        self._refused_logged.clear()
+
+    def _check_idle_later(self) -> None:
+        limit = self._limits.connections_max_idle_ms / 1000
+        if limit > 0:
+            self._idle_timer = self._loop.call_later(max(limit / IDLE_CHECKS_PER_LIMIT, 0.05), self._close_idle, limit)
+
+    def _close_idle(self, limit: float) -> None:
+        oldest = self._loop.time() - limit
+        for connection in list(self._connections):
+            if connection.last_active < oldest and connection.waits_for_client:
+                connection.close(f"no complete request for {limit:g} s (connections.max.idle.ms)")
+        self._check_idle_later()
+
+
+def _plain_host(host: str) -> str:
+    """An IPv4 address that came in over an IPv6 socket, in its usual form."""
+    return host.removeprefix("::ffff:") if "." in host else host

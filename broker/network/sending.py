@@ -1,0 +1,118 @@
+"""The sending side of a connection: an ordered queue of pieces, written as far as the socket takes them.
+
+Bytes that follow each other go out in one `sendmsg`; file regions go out with `os.sendfile`, so record data never
+enters Python. The queue is bounded by the protocol itself: a connection has one request in work at a time, and its next
+requests are not read before the answer is on its way.
+"""
+
+import os
+import socket as sockets
+from collections import deque
+from collections.abc import Sequence
+from socket import socket
+
+from broker.runtime.answers import FileRegion, Piece
+
+MAX_IOVEC = 64
+"""Pieces per `sendmsg`: far below the kernel's limit of 1024, more than any usual answer has."""
+
+SENDFILE_BYTES = 1024 * 1024
+"""One `sendfile` moves at most this much, so that one fast consumer does not hold the loop."""
+
+
+class FileEndedError(Exception):
+    """A region's file ended before the region did: the response cannot be completed any more."""
+
+
+class Outgoing:
+    """What one connection still has to send."""
+
+    __slots__ = ("_pieces", "_sock")
+
+    def __init__(self, sock: socket) -> None:
+        self._sock = sock
+        self._pieces: deque[Piece] = deque()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything has been handed to the kernel."""
+        return not self._pieces
+
+    @property
+    def next_region(self) -> FileRegion | None:
+        """The file region at the head of the queue, if it is one."""
+        head = self._pieces[0] if self._pieces else None
+        return head if isinstance(head, FileRegion) else None
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        """Queue a response."""
+        self._pieces.extend(pieces)
+
+    def add_bytes(self, data: bytes) -> None:
+        """Queue a response that is plain bytes."""
+        self._pieces.append(data)
+
+    def write_some(self) -> bool:
+        """Send one stretch of bytes or of a file; returns whether the socket may take more at once.
+
+        Raises:
+            BlockingIOError: the socket is full.
+            FileEndedError: a file is shorter than its region.
+            OSError: the connection broke.
+        """
+        pieces = self._pieces
+        head = pieces[0]
+        if isinstance(head, FileRegion):
+            return self._send_region(head)
+        if len(pieces) == 1:
+            sent = self._sock.send(head)
+            pieces.popleft()
+            if sent < len(head):
+                pieces.appendleft(memoryview(head)[sent:])
+                return False
+            return True
+        return self._send_bytes()
+
+    def _send_bytes(self) -> bool:
+        batch: list[bytes | memoryview] = []
+        region_follows = False
+        for piece in self._pieces:
+            if isinstance(piece, FileRegion):
+                region_follows = True
+                break
+            batch.append(piece)
+            if len(batch) == MAX_IOVEC:
+                break
+        total = sum(map(len, batch))
+        # MSG_MORE: the head of a fetch response travels in one packet with the first record bytes
+        sent = self._sock.sendmsg(batch, (), _MSG_MORE if region_follows else 0)
+        self._drop_sent(sent)
+        return sent == total
+
+    def _drop_sent(self, sent: int) -> None:
+        pieces = self._pieces
+        while sent:
+            head = pieces.popleft()
+            assert not isinstance(head, FileRegion)
+            if sent < len(head):
+                pieces.appendleft(memoryview(head)[sent:])
+                return
+            sent -= len(head)
+
+    def _send_region(self, region: FileRegion) -> bool:
+        wanted = min(region.length, SENDFILE_BYTES)
+        sent = os.sendfile(self._sock.fileno(), region.file.fd, region.position, wanted)
+        if sent == 0:
+            raise FileEndedError(f"a file ended at byte {region.position}, {region.length} bytes short of the response")
+        if sent == region.length:
+            self._pieces.popleft()
+            return True
+        self._pieces[0] = FileRegion(region.file, region.position + sent, region.length - sent)
+        return sent == wanted
+
+    def clear(self) -> None:
+        """Drop everything, releasing the files."""
+        self._pieces.clear()
+
+
+_MSG_MORE = getattr(sockets, "MSG_MORE", 0)

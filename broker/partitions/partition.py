@@ -1,0 +1,179 @@
+"""What a topic-partition is to a client: append, read up to the high watermark, and be told when that moves.
+
+The high watermark is the end of what is committed: acknowledged and visible. With a single replica that is the end of
+the log, at once; with flush.messages it is the end of what is on the disk, so that nothing is acknowledged or served
+that a power cut could take back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from broker.partitions.waiting import WaitingFetch
+from protocol.errors import ErrorCode, KafkaError
+from storage.log import AppendInfo, Log, LogSlice
+
+NO_LEADER_EPOCH = -1
+
+
+class Flusher(Protocol):
+    """Brings a partition's log to the disk on a thread, and calls `Partition.flushed` or `flush_failed` when it has."""
+
+    def request(self, partition: Partition) -> None:
+        """Flush soon; asking again while a flush runs is allowed and means another one after it."""
+
+
+@dataclass(slots=True)
+class _AwaitedOffset:
+    offset: int
+    done: Callable[[ErrorCode], None]
+
+
+class Partition:
+    """A partition that this broker leads."""
+
+    __slots__ = (
+        "_awaited",
+        "_flush_messages",
+        "_flusher",
+        "high_watermark",
+        "index",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "name_key",
+        "topic",
+        "topic_id",
+        "waiting_fetches",
+    )
+
+    def __init__(self, log: Log, leader_id: int, leader_epoch: int, high_watermark: int, flusher: Flusher) -> None:
+        self.topic: str = log.topic
+        self.index: int = log.partition
+        self.topic_id: UUID = log.topic_id
+        self.log = log
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
+        self.waiting_fetches: set[WaitingFetch] = set()
+        self._flusher = flusher
+        self._flush_messages = log.config.flush_messages
+        self._awaited: deque[_AwaitedOffset] = deque()
+
+    # appending
+
+    def append(self, batch: memoryview, now_ms: int) -> AppendInfo:
+        """Append one batch of a client.
+
+        Raises:
+            KafkaError: the batch is refused; nothing was written.
+        """
+        log = self.log
+        info = log.append(batch, self.leader_epoch, now_ms)
+        if log.log_end_offset - log.recovery_point >= self._flush_messages:
+            self._flusher.request(self)
+        else:
+            self._advance(log.log_end_offset)
+        return info
+
+    def when_committed(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
+        """Call `done` once the high watermark has reached `offset`; returns False where it has already, and does not
+        call."""
+        if self.high_watermark >= offset:
+            return False
+        self._awaited.append(_AwaitedOffset(offset, done))
+        return True
+
+    def flushed(self) -> None:
+        """A flush has ended well: what is on the disk is committed."""
+        log = self.log
+        if log.log_end_offset - log.recovery_point >= self._flush_messages:
+            self._advance(log.recovery_point)
+            self._flusher.request(self)
+        else:
+            self._advance(log.log_end_offset)
+
+    def flush_failed(self) -> None:
+        """The disk refused: those who wait learn that their data may not survive."""
+        self._report_all(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _advance(self, offset: int) -> None:
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        awaited = self._awaited
+        while awaited and awaited[0].offset <= offset:
+            awaited.popleft().done(ErrorCode.NONE)
+        if self.waiting_fetches:
+            self.wake_fetches()
+
+    def wake_fetches(self) -> None:
+        """Let waiting fetches look again."""
+        for fetch in self.waiting_fetches:
+            fetch.wake()
+
+    def _report_all(self, code: ErrorCode) -> None:
+        awaited, self._awaited = self._awaited, deque()
+        for waiter in awaited:
+            waiter.done(code)
+
+    # reading
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a client whose idea of the leader's epoch is older or newer than ours; -1 is no idea.
+
+        Raises:
+            KafkaError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        """
+        if current_leader_epoch in (NO_LEADER_EPOCH, self.leader_epoch):
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """End of what a reader of committed data may see: before the first open transaction."""
+        unstable = self.log.first_unstable_offset(self.high_watermark)
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log.log_start_offset)
+
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+        """A stretch of the log from `offset` on, below the offset `upto`.
+
+        Raises:
+            OffsetOutOfRange: below the log's start or beyond its end.
+        """
+        return self.log.read(offset, max_bytes, upto, at_least_one)
+
+    # life
+
+    def reconfigured(self) -> None:
+        """The topic's configs have changed."""
+        self._flush_messages = self.log.config.flush_messages
+        if self.high_watermark < self.log.log_end_offset:
+            self.flushed()
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the start of the log (DeleteRecords); -1 means the high watermark. Returns the new start.
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE beyond the high watermark, POLICY_VIOLATION where the topic does not delete.
+        """
+        if "delete" not in self.log.config.cleanup_policy:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, "cleanup.policy of the topic does not include delete")
+        target = self.high_watermark if offset == -1 else offset
+        if target < 0 or target > self.high_watermark:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self.log.delete_records_before(target)
+        return self.log.log_start_offset
+
+    def retired(self) -> None:
+        """The partition is deleted or moved away: whoever waits must ask for its new home."""
+        self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake_fetches()

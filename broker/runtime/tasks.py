@@ -1,0 +1,72 @@
+"""Background work that must not die: periodic jobs on the event loop, or on a thread where they wait for the disk.
+
+A job that fails is logged and tried again at its next turn; jobs stop together, after the one that is running has
+finished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from broker.runtime.logging import get_logger
+
+log = get_logger("tasks")
+
+
+class PeriodicJobs:
+    """The periodic jobs of the broker."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._on_threads: set[asyncio.Future[None]] = set()
+        self._stopped = False
+
+    def every(
+        self,
+        interval_s: float,
+        name: str,
+        job: Callable[[], Callable[[], None] | None],
+    ) -> None:
+        """Run `job` on the loop every `interval_s` seconds, counted from its end; what it returns, if anything, runs on
+        a thread after it."""
+        self._timers[name] = self._loop.call_later(interval_s, self._run, interval_s, name, job)
+
+    async def stop(self) -> None:
+        """Start nothing any more, and wait for what runs on threads."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        if self._on_threads:
+            await asyncio.wait(self._on_threads)
+
+    def _run(self, interval_s: float, name: str, job: Callable[[], Callable[[], None] | None]) -> None:
+        if self._stopped:
+            return
+        try:
+            blocking = job()
+        except Exception as failed:  # noqa: BLE001 - a job that fails must not end the others
+            self._failed(name, failed)
+            blocking = None
+        if blocking is None:
+            self.every(interval_s, name, job)
+            return
+        future = self._loop.run_in_executor(self._threads, blocking)
+        self._on_threads.add(future)
+
+        def done(finished: asyncio.Future[None]) -> None:
+            self._on_threads.discard(finished)
+            failure = finished.exception()
+            if failure is not None:
+                self._failed(name, failure)
+            if not self._stopped:
+                self.every(interval_s, name, job)
+
+        future.add_done_callback(done)
+
+    @staticmethod
+    def _failed(name: str, failed: BaseException) -> None:
+        log.error("a background job failed; it is tried again at its next turn", job=name, exc_info=failed)

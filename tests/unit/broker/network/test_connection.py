@@ -1,0 +1,216 @@
+"""A connection on a real socket pair: order, parking, slow readers, hostile peers, file regions."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from struct import pack, unpack
+
+import pytest
+
+from broker.network.connection import Connection, Shared
+from broker.network.receiving import ReceiveMemory
+from broker.runtime.answers import Answer, CloseConnection, FileRegion, Pending
+from broker.runtime.context import RequestContext
+
+MIB = 1024 * 1024
+
+
+class Promise:
+    """A pending answer that the test keeps in its hand."""
+
+    def __init__(self) -> None:
+        self.callback: Callable[[Answer], None] | None = None
+        self.cancelled = False
+
+    def on_done(self, callback: Callable[[Answer], None]) -> None:
+        self.callback = callback
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def keep(self, answer: Answer) -> None:
+        assert self.callback is not None
+        self.callback(answer)
+
+
+class OpenedFile:
+    """A file for regions."""
+
+    def __init__(self, path: Path) -> None:
+        self.fd = os.open(path, os.O_RDONLY)
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+class Peer:
+    """The client's end and what the broker's end does with a frame."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = socket.socketpair()
+        self.ours.setblocking(False)
+        self.theirs.setblocking(False)
+        self.answers: Callable[[bytes], Answer | Pending] = lambda frame: b"re:" + frame
+        self.seen: list[bytes] = []
+        self.closed: list[Connection] = []
+        self.loop = asyncio.get_running_loop()
+        self.threads = ThreadPoolExecutor(1)
+        shared = Shared(ReceiveMemory(400 * MIB, self.loop.call_soon), 100 * MIB, self.threads, self.closed.append)
+        context = RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
+        self.connection = Connection(self.loop, self.ours, context, self._handle, shared)
+        self.connection.start()
+
+    def _handle(self, _context: RequestContext, frame: memoryview) -> Answer | Pending:
+        body = bytes(frame)
+        self.seen.append(body)
+        return self.answers(body)
+
+    async def send(self, *bodies: bytes) -> None:
+        await self.loop.sock_sendall(self.theirs, b"".join(pack(">i", len(body)) + body for body in bodies))
+
+    async def receive(self) -> bytes:
+        (size,) = unpack(">i", await self._exactly(4))
+        return await self._exactly(size)
+
+    async def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = await asyncio.wait_for(self.loop.sock_recv(self.theirs, size - len(data)), 10)
+            if not more:
+                raise ConnectionError("closed")
+            data += more
+        return data
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():
+                await asyncio.sleep(0)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.theirs.close()
+        self.threads.shutdown()
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    peer = Peer()
+    yield peer
+    peer.close()
+
+
+async def test_pipelined_requests_are_answered_in_order(peer: Peer) -> None:
+    """Answers come back in the order of the requests, also for more than one turn of them."""
+    requests = [b"%d" % i for i in range(1000)]
+    await peer.send(*requests)
+    assert [await peer.receive() for _ in requests] == [b"re:" + request for request in requests]
+
+
+async def test_requests_behind_a_parked_one_wait_for_it(peer: Peer) -> None:
+    """One request at a time per connection: the next is not even looked at."""
+    promise = Promise()
+    peer.answers = lambda frame: promise if frame == b"park" else b"re:" + frame
+    await peer.send(b"park", b"after")
+    await peer.until(lambda: promise.callback is not None)
+    await peer.send(b"later")
+    assert peer.seen == [b"park"]
+    promise.keep(b"parked answer")
+    assert [await peer.receive() for _ in range(3)] == [b"parked answer", b"re:after", b"re:later"]
+
+
+async def test_a_client_that_leaves_while_parked_cancels_its_request(peer: Peer) -> None:
+    """A long poll does not outlive its connection."""
+    promise = Promise()
+    peer.answers = lambda _: promise
+    await peer.send(b"park")
+    await peer.until(lambda: promise.callback is not None)
+    peer.theirs.close()
+    await peer.until(lambda: promise.cancelled)
+    assert peer.closed == [peer.connection]
+    promise.keep(b"too late")
+
+
+async def test_no_answer_means_no_bytes(peer: Peer) -> None:
+    """acks=0: the connection goes on with the next request."""
+    peer.answers = lambda frame: None if frame == b"quiet" else b"loud"
+    await peer.send(b"quiet", b"x")
+    assert await peer.receive() == b"loud"
+
+
+async def test_file_regions_arrive_between_bytes(peer: Peer, tmp_path: Path) -> None:
+    """Bytes and file regions of one answer arrive in order and complete, large and small ones."""
+    content = os.urandom(3 * MIB)
+    (tmp_path / "data").write_bytes(content)
+    opened = OpenedFile(tmp_path / "data")
+    peer.answers = lambda _: [
+        b"head",
+        FileRegion(opened, 10, 2 * MIB),
+        b"middle",
+        FileRegion(opened, 5, 7),
+        b"tail",
+    ]
+    await peer.send(b"fetch")
+    assert await peer.receive() == b"head" + content[10 : 10 + 2 * MIB] + b"middle" + content[5:12] + b"tail"
+
+
+async def test_a_region_of_a_deleted_file_is_still_sent(peer: Peer, tmp_path: Path) -> None:
+    """Retention may delete a segment while a client reads it: the answer arrives whole."""
+    content = os.urandom(8 * MIB)
+    (tmp_path / "data").write_bytes(content)
+    peer.answers = lambda _: [b"head", FileRegion(OpenedFile(tmp_path / "data"), 0, len(content))]
+    await peer.send(b"fetch")
+    await peer.until(lambda: bool(peer.seen))
+    (tmp_path / "data").unlink()
+    assert await peer.receive() == b"head" + content
+
+
+async def test_a_region_beyond_the_end_of_its_file_closes_the_connection(peer: Peer, tmp_path: Path) -> None:
+    """A response whose data is gone cannot be completed; the client sees a cut, never wrong bytes."""
+    (tmp_path / "data").write_bytes(b"x" * MIB)
+    peer.answers = lambda _: [b"head", FileRegion(OpenedFile(tmp_path / "data"), 0, 2 * MIB)]
+    await peer.send(b"fetch")
+    with pytest.raises(ConnectionError):
+        await peer.receive()
+
+
+async def test_a_client_that_does_not_read_is_not_read_either(peer: Peer) -> None:
+    """Answers do not pile up: with the socket full, further requests are not worked on."""
+    peer.answers = lambda _: b"x" * MIB
+    for _ in range(40):
+        await peer.send(b"more")
+    await peer.until(lambda: peer.connection.is_busy)
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert len(peer.seen) < 40
+    for _ in range(40):
+        assert len(await peer.receive()) == MIB
+
+
+async def test_a_refused_request_ends_the_connection_after_the_answers_before_it(peer: Peer) -> None:
+    """What was answered before arrives, then the connection closes."""
+
+    def answers(frame: bytes) -> Answer:
+        if frame == b"bad":
+            raise CloseConnection("it is bad")
+        return b"fine"
+
+    peer.answers = answers
+    await peer.send(b"good", b"bad", b"never")
+    assert await peer.receive() == b"fine"
+    with pytest.raises(ConnectionError):
+        await peer.receive()
+    assert peer.seen == [b"good", b"bad"]
+
+
+async def test_a_parked_request_may_end_in_closing(peer: Peer) -> None:
+    """A handler that can only close says so also when it took its time."""
+    promise = Promise()
+    peer.answers = lambda _: promise
+    await peer.send(b"park")
+    await peer.until(lambda: promise.callback is not None)
+    promise.keep(CloseConnection("no place for an error"))
+    with pytest.raises(ConnectionError):
+        await peer.receive()

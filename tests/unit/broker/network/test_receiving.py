@@ -1,0 +1,151 @@
+"""Frames out of a byte stream: whole, in pieces, pipelined, hostile, and within the memory allowed."""
+
+import socket
+from collections.abc import Callable, Iterator
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveMemory
+
+MIB = 1024 * 1024
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(pack(">i", len(body)) + body for body in bodies)
+
+
+class Scheduled:
+    """Stands for the event loop: remembers what was scheduled."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], None]] = []
+
+    def __call__(self, callback: Callable[[], None]) -> None:
+        self.callbacks.append(callback)
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+def reader(memory: ReceiveMemory | None = None, limit: int = 100 * MIB) -> FrameReader:
+    return FrameReader(memory or ReceiveMemory(400 * MIB, Scheduled()), limit)
+
+
+def drain(frames: FrameReader) -> list[bytes]:
+    found = []
+    while (frame := frames.next_frame()) is not None:
+        found.append(bytes(frame))
+    return found
+
+
+def test_frames_that_arrive_whole_are_handed_out_in_order(pair: tuple[socket.socket, socket.socket]) -> None:
+    """Pipelined requests come out one by one, and nothing is kept afterwards."""
+    ours, theirs = pair
+    frames = reader()
+    theirs.sendall(framed(b"one", b"", b"three"))
+    frames.receive(ours)
+    assert drain(frames) == [b"one", b"", b"three"]
+    assert frames.keep_rest()
+    assert not frames.has_rest
+
+
+@given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 700), min_size=1, max_size=20))
+def test_any_split_of_the_stream_gives_the_same_frames(bodies: list[bytes], cuts: list[int]) -> None:
+    """How TCP cuts the stream does not matter."""
+    stream = framed(*bodies)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        frames, found, at, turn = reader(), [], 0, 0
+        while at < len(stream):
+            piece = stream[at : at + cuts[turn % len(cuts)]]
+            theirs.sendall(piece)
+            at, turn = at + len(piece), turn + 1
+            frames.receive(ours)
+            found += drain(frames)
+            assert frames.keep_rest()
+        assert found == bodies
+
+
+def test_a_large_frame_passes_through_a_buffer_of_its_own(pair: tuple[socket.socket, socket.socket]) -> None:
+    """A frame larger than one read arrives complete, and its buffer is given back."""
+    ours, theirs = pair
+    memory = ReceiveMemory(400 * MIB, Scheduled())
+    frames = reader(memory)
+    body = bytes(range(256)) * (MIB // 256)
+    stream = memoryview(framed(body, b"next"))
+    found = []
+    while stream:
+        sent = theirs.send(stream[:100_000])
+        stream = stream[sent:]
+        frames.receive(ours)
+        found += drain(frames)
+        assert frames.keep_rest()
+    frames.receive(ours)  # the buffer was as large as the frame; the next one is still in the socket
+    found += drain(frames)
+    assert found == [body, b"next"]
+    assert frames.keep_rest()
+    assert memory.may_hold(400 * MIB)
+
+
+def test_requests_behind_a_parked_one_survive_other_connections_reads(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    """What was kept is a copy: the shared scratch buffer may be overwritten."""
+    ours, theirs = pair
+    memory = ReceiveMemory(400 * MIB, Scheduled())
+    frames = reader(memory)
+    theirs.sendall(framed(b"parked", b"waits"))
+    frames.receive(ours)
+    assert bytes(frames.next_frame() or b"") == b"parked"
+    frames.keep_rest()
+    memory.scratch[:64] = b"x" * 64
+    assert drain(frames) == [b"waits"]
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
+def test_a_size_out_of_bounds_is_refused_at_once(size: int, pair: tuple[socket.socket, socket.socket]) -> None:
+    """The size alone decides; no byte of the body is waited for."""
+    ours, theirs = pair
+    frames = reader(limit=100)
+    theirs.sendall(pack(">i", size))
+    frames.receive(ours)
+    with pytest.raises(FrameError, match=r"socket\.request\.max\.bytes"):
+        frames.next_frame()
+
+
+def test_large_frames_over_the_memory_limit_wait_their_turn(pair: tuple[socket.socket, socket.socket]) -> None:
+    """A second large request is not read before the first has given its memory back."""
+    ours, theirs = pair
+    scheduled = Scheduled()
+    memory = ReceiveMemory(SCRATCH_BYTES * 4, scheduled)
+    held = memory.take(SCRATCH_BYTES * 3)
+    frames = reader(memory)
+    theirs.sendall(pack(">i", SCRATCH_BYTES * 3) + b"begin")
+    frames.receive(ours)
+    assert frames.next_frame() is None
+    assert not frames.keep_rest()
+    asked: list[str] = []
+    memory.when_freed(lambda: asked.append("again"))
+    memory.give_back(held)
+    for callback in scheduled.callbacks:
+        callback()
+    assert asked == ["again"]
+    assert frames.keep_rest()
+
+
+def test_a_single_frame_larger_than_the_memory_limit_still_passes(pair: tuple[socket.socket, socket.socket]) -> None:
+    """The limit delays requests, it never makes one impossible."""
+    ours, theirs = pair
+    frames = reader(ReceiveMemory(1000, Scheduled()))
+    theirs.sendall(pack(">i", MIB) + b"begin")
+    frames.receive(ours)
+    assert frames.next_frame() is None
+    assert frames.keep_rest()
