@@ -1,0 +1,62 @@
+# Everything a person or a machine does with this project: install, run, test, measure.
+# Needs Python 3.11+ with venv; `make` targets install the rest into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Passed on to `odradek serve`, for example: make serve ARGS="my.properties --override num.partitions=3"
+ARGS ?=
+# Passed on to pytest by `make test`, for example: make test PYTEST_ARGS="tests/unit -x"
+PYTEST_ARGS ?=
+# Passed on to the benchmarks, for example: make bench BENCH_ARGS="--quick"
+BENCH_ARGS ?=
+
+.PHONY: serve test test-interop bench bench-peers tools clean help
+
+help:
+	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
+	@echo "make test          install what tests need, then run ruff, mypy, import-linter and pytest"
+	@echo "make test-interop  only the tests against Apache Kafka itself (Java 17+ and Maven)"
+	@echo "make bench         measure speed and memory beside their floors"
+	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
+	@echo "make clean         remove the virtual environment and caches, never data"
+
+serve: $(VENV)/.installed
+	exec $(BIN)/odradek serve $(ARGS)
+
+test: $(VENV)/.installed-test tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+test-interop: $(VENV)/.installed-test tools
+	$(BIN)/pytest -m interop tests/interop $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-peers: $(VENV)/.installed-test tools
+	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
+
+# What tests use beside Python packages: kcat from the system's packages, Apache Kafka from Maven.
+tools: $(VENV)/.installed-test
+	@sh tests/support/install-kcat.sh
+	@$(BIN)/python -m tests.support.kafka_jars
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("odradek needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,83 @@
+"""Fixtures shared by all tests, and the rule for tests that need Apache Kafka itself.
+
+`ODRADEK_TEST_BROKER=apache-kafka` makes the integration tests run against Apache Kafka instead of the project's own
+broker: that is how they are known to be right.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
+from tests.support.kafka_jars import missing_programs
+
+AGAINST_APACHE_KAFKA = os.environ.get("ODRADEK_TEST_BROKER") == "apache-kafka"
+IN_CI = os.environ.get("CI") == "true"
+
+BrokerFactory = Callable[..., BrokerProcess]
+
+_left_out: list[str] = []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the interop tests out where Java or Maven is missing; elsewhere start them first, as they take longest."""
+    interop = [item for item in items if item.get_closest_marker("interop")]
+    others = [item for item in items if not item.get_closest_marker("interop")]
+    if not interop:
+        return
+    missing = missing_programs()
+    if not missing:
+        items[:] = interop + others
+        return
+    reason = f"{len(interop)} interop tests left out: {' and '.join(missing)} not found (Java 17+ and Maven are needed)"
+    if IN_CI:
+        raise pytest.UsageError(reason)
+    _left_out.append(reason)
+    config.hook.pytest_deselected(items=interop)
+    items[:] = others
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line which tests were left out, and why."""
+    if not _left_out and missing_programs() and hasattr(terminalreporter.config, "workerinput") is False:
+        return
+    for reason in _left_out:
+        terminalreporter.write_line(reason)
+
+
+def _new_broker(directory: Path, overrides: Mapping[str, str] | None = None) -> BrokerProcess:
+    kind = ApacheKafkaProcess if AGAINST_APACHE_KAFKA else OdradekProcess
+    return kind(directory, overrides)
+
+
+@pytest.fixture
+def new_broker(tmp_path: Path) -> Iterator[BrokerFactory]:
+    """Make brokers that a test starts, stops and kills as it likes; what still runs at its end is ended."""
+    brokers: list[BrokerProcess] = []
+
+    def make(overrides: Mapping[str, str] | None = None, directory: Path | None = None) -> BrokerProcess:
+        broker = _new_broker(directory or tmp_path / f"broker-{len(brokers)}", overrides)
+        brokers.append(broker)
+        return broker
+
+    yield make
+    for broker in brokers:
+        broker.discard()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A running broker with default settings that many tests share, each with topics of its own."""
+    shared = _new_broker(tmp_path_factory.mktemp("shared-broker"))
+    shared.start()
+    yield shared
+    assert shared.stop() == (143 if AGAINST_APACHE_KAFKA else 0), shared.log
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test uses."""
+    return f"t-{abs(hash(request.node.nodeid)):x}"

@@ -1,0 +1,98 @@
+"""Fetches the jars of Apache Kafka from Maven, once, for the tests that have Apache Kafka as their judge.
+
+Run as a program (`python -m tests.support.kafka_jars`) it makes sure that they are there, or says in one line why not.
+The jars are kept in the user's cache directory. Environment: ODRADEK_KAFKA_JARS (another directory), XDG_CACHE_HOME.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+KAFKA_VERSION = "4.3.0"
+FETCH_TIMEOUT_S = 600
+
+_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>odradek.tests</groupId><artifactId>apache-kafka</artifactId><version>1</version>
+<dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA_VERSION}</version></dependency>
+</dependencies></project>
+"""
+_LOG4J = """<Configuration status="ERROR">
+<Appenders><Console name="S" target="SYSTEM_ERR"><PatternLayout pattern="%d %p %c{1} %m%n"/></Console></Appenders>
+<Loggers><Root level="WARN"><AppenderRef ref="S"/></Root></Loggers></Configuration>
+"""
+
+
+class KafkaUnavailableError(Exception):
+    """Apache Kafka cannot be had on this machine; the message says what is missing."""
+
+
+def jars_directory() -> Path:
+    """Return where the jars are, or will be."""
+    given = os.environ.get("ODRADEK_KAFKA_JARS")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(given) if given else cache / "odradek" / f"apache-kafka-{KAFKA_VERSION}"
+
+
+def missing_programs() -> list[str]:
+    """Return which of the programs that fetch and run Apache Kafka are not installed."""
+    return [program for program in ("java", "mvn") if shutil.which(program) is None]
+
+
+def ensure_jars() -> Path:
+    """Return the directory of the jars after fetching what is missing.
+
+    Safe to call from several processes at once. Raises KafkaUnavailableError without Java or Maven, or when the fetch
+    fails.
+    """
+    directory = jars_directory()
+    if missing := missing_programs():
+        raise KafkaUnavailableError(f"{' and '.join(missing)} not found (Java 17+ and Maven are needed)")
+    with _lock(directory):
+        if not (directory / ".complete").exists():
+            _fetch(directory)
+    return directory
+
+
+@contextlib.contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(directory: Path) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        pom = Path(work) / "pom.xml"
+        pom.write_text(_POM)
+        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={directory}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise KafkaUnavailableError(f"Maven did not fetch Apache Kafka within {FETCH_TIMEOUT_S} s") from None
+    if done.returncode:
+        raise KafkaUnavailableError(f"Maven could not fetch Apache Kafka: {(done.stdout + done.stderr).strip()[-500:]}")
+    (directory / "log4j2.xml").write_text(_LOG4J)
+    (directory / ".complete").touch()
+
+
+def main() -> int:
+    """Fetch the jars; fail only in continuous integration, where the tests that need them may not be left out."""
+    try:
+        ensure_jars()
+    except KafkaUnavailableError as error:
+        sys.stderr.write(f"interop tests will be left out: {error}\n")
+        return 1 if os.environ.get("CI") == "true" else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
