@@ -1,8 +1,8 @@
 """The errors of the wire codec.
 
-    ValueError
-    ├── DecodeError   the peer's (or the file's) bytes are not such a message
-    └── EncodeError   our own message cannot be written at that version: a bug of the caller, never of a peer
+ValueError
+├── DecodeError   the peer's (or the file's) bytes are not such a message
+└── EncodeError   our own message cannot be written at that version: a bug of the caller, never of a peer
 """
 
 
@@ -14,4 +14,4 @@ class DecodeError(ValueError):
 
 
 class EncodeError(ValueError):
-    """A message that cannot be written: null where the version knows no null, a number or text too long for its type."""
+    """A message that cannot be written: a null where none may be, a number or text too long for its type."""

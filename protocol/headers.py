@@ -1,0 +1,77 @@
+"""Request and response headers: what stands before every message of a connection.
+
+Request headers are version 1, or version 2 (tagged fields) where the API's version is flexible; the client id keeps its
+two-byte length in both. Response headers are version 0, or version 1 likewise, but those of ApiVersions are always
+version 0, so that a client of any age can read them (KIP-511).
+"""
+
+from __future__ import annotations
+
+from struct import Struct, error
+from typing import NamedTuple
+
+from protocol.codec.errors import DecodeError
+from protocol.codec.runtime import skip_tags
+from protocol.registry import API, ApiKey
+
+_FIXED = Struct(">hhih")
+_CORRELATION_ID = Struct(">i")
+
+
+class RequestHeader(NamedTuple):
+    """Who asks what: the header of one request."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def decode_request_header(data: bytes | memoryview) -> tuple[RequestHeader, int]:
+    """Decode the header at the start of a frame, and say where the request begins.
+
+    Of an API or a version that is not known here the header is still read as far as it goes without that knowledge, for
+    the log line before the connection is closed.
+
+    Raises:
+        DecodeError: the bytes are no header.
+    """
+    try:
+        api_key, api_version, correlation_id, length = _FIXED.unpack_from(data)
+        pos = _FIXED.size
+        client_id = None
+        if length >= 0:
+            end = pos + length
+            if end > len(data):
+                raise DecodeError(f"the client id of a request declares {length} bytes, {len(data) - pos} remain")
+            client_id = str(data[pos:end], "utf-8")
+            pos = end
+        api = API.get(api_key)
+        if api is not None and api.is_flexible(api_version):
+            count = data[pos]
+            pos += 1
+            if count:
+                pos = skip_tags(data, pos, count)
+    except (error, IndexError):
+        raise DecodeError(f"the header of a request ends early, the frame has {len(data)} bytes") from None
+    except UnicodeDecodeError as bad:
+        raise DecodeError(f"the client id of a request is not UTF-8: {bad}") from None
+    return RequestHeader(api_key, api_version, correlation_id, client_id), pos
+
+
+def encode_request_header(header: RequestHeader) -> bytes:
+    """Encode a header as a client does."""
+    client_id = None if header.client_id is None else header.client_id.encode()
+    fixed = _FIXED.pack(
+        header.api_key, header.api_version, header.correlation_id, -1 if client_id is None else len(client_id)
+    )
+    flexible = API[ApiKey(header.api_key)].is_flexible(header.api_version)
+    return fixed + (client_id or b"") + (b"\0" if flexible else b"")
+
+
+def encode_response_header(correlation_id: int, api_key: int, api_version: int) -> bytes:
+    """Encode the header of the answer to a request of that key and version."""
+    header = _CORRELATION_ID.pack(correlation_id)
+    if api_key != ApiKey.API_VERSIONS and API[ApiKey(api_key)].is_flexible(api_version):
+        return header + b"\0"
+    return header

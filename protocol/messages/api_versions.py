@@ -1,0 +1,38 @@
+"""api_versions"""
+
+from __future__ import annotations
+
+from protocol.codec import Message, Struct, array, boolean, int16, int32, int64, string
+
+
+class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible="3+"):
+    client_software_name: str = string("3+")
+    client_software_version: str = string("3+")
+
+
+class ApiVersion(Struct):
+    api_key: int = int16()
+    min_version: int = int16()
+    max_version: int = int16()
+
+
+class SupportedFeatureKey(Struct):
+    name: str = string()
+    min_version: int = int16()
+    max_version: int = int16()
+
+
+class FinalizedFeatureKey(Struct):
+    name: str = string()
+    max_version_level: int = int16()
+    min_version_level: int = int16()
+
+
+class ApiVersionsResponse(Message, api_key=18, versions="0-4", flexible="3+"):
+    error_code: int = int16()
+    api_keys: list[ApiVersion] = array(ApiVersion)
+    throttle_time_ms: int = int32("1+")
+    supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, "3+", tag=0)
+    finalized_features_epoch: int = int64("3+", default=-1, tag=1)
+    finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, "3+", tag=2)
+    zk_migration_ready: bool = boolean("3+", tag=3)

@@ -1,0 +1,30 @@
+"""delete_topics"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from protocol.codec import Message, Struct, array, int16, int32, string, uuid
+
+
+class DeleteTopicState(Struct):
+    name: str | None = string(nullable="0+", default=None)
+    topic_id: UUID = uuid()
+
+
+class DeleteTopicsRequest(Message, api_key=20, versions="0-6", flexible="4+"):
+    topics: list[DeleteTopicState] = array(DeleteTopicState, "6+")
+    topic_names: list[str] = array(string, "0-5")
+    timeout_ms: int = int32()
+
+
+class DeletableTopicResult(Struct):
+    name: str | None = string(nullable="6+")
+    topic_id: UUID = uuid("6+")
+    error_code: int = int16()
+    error_message: str | None = string("5+", nullable="5+", default=None)
+
+
+class DeleteTopicsResponse(Message, api_key=20, versions="0-6", flexible="4+"):
+    throttle_time_ms: int = int32("1+")
+    responses: list[DeletableTopicResult] = array(DeletableTopicResult)
