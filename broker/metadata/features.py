@@ -1,0 +1,56 @@
+"""Feature levels: what the cluster's brokers have agreed to write.
+
+Owns: the features and levels that this version understands, those a new cluster begins with, and which record versions
+a `metadata.version` allows. Must not know: images, files. Levels are Kafka's (KIP-584, `MetadataVersion`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+METADATA_VERSION: Final = "metadata.version"
+ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
+TRANSACTION_VERSION: Final = "transaction.version"
+
+SUPPORTED: Mapping[str, int] = MappingProxyType(
+    {
+        METADATA_VERSION: 30,  # Kafka 4.3-IV0
+        ELIGIBLE_LEADER_REPLICAS: 1,
+        "group.version": 1,
+        "kraft.version": 1,
+        "share.version": 1,
+        "streams.version": 1,
+        TRANSACTION_VERSION: 2,
+    }
+)
+"""Newest level of each feature that is understood here."""
+
+NEW_CLUSTER: Mapping[str, int] = MappingProxyType(
+    {
+        METADATA_VERSION: 25,  # Kafka 4.0-IV3: every Kafka 4 opens the directory, an older one does not have our APIs
+        ELIGIBLE_LEADER_REPLICAS: 1,
+        "group.version": 1,
+        TRANSACTION_VERSION: 2,
+    }
+)
+"""Levels of a directory that starts here. Kafka 4.0 knows no share and streams groups, so those stay off."""
+
+_DIRECTORY_ASSIGNMENT: Final = 17  # Kafka 3.7-IV2
+
+
+def check_level(name: str, level: int) -> str | None:
+    """Return why a finalized feature level cannot be served here, or None if it can."""
+    newest = SUPPORTED.get(name, 0)
+    if level <= newest:
+        return None
+    return (
+        f"the metadata has feature {name} at level {level}, and this version of odradek knows it up to level {newest};"
+        " a newer Kafka wrote the metadata: go on with that one, or set the level back with its kafka-features.sh first"
+    )
+
+
+def partition_record_version(features: Mapping[str, int]) -> int:
+    """Return the version of Partition and PartitionChange records that the cluster's features allow."""
+    if features.get(ELIGIBLE_LEADER_REPLICAS, 0) > 0:
+        return 2
+    return 1 if features.get(METADATA_VERSION, 0) >= _DIRECTORY_ASSIGNMENT else 0

@@ -1,0 +1,257 @@
+"""Creating and deleting topics, adding partitions: what is allowed, and the records that do it.
+
+Owns: Kafka's rules and sentences for these requests (`ReplicationControlManager`, `ControllerApis`). Pure: an image and
+a wish in, records or a KafkaError out. Must not know: requests of any version, files.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from broker.metadata.features import partition_record_version
+from broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
+from broker.metadata.placement import place
+from broker.metadata.records import MetadataRecord, make_record
+from broker.metadata.topic_names import check_name, find_collision
+from config.errors import ConfigError
+from config.topic import validate_overrides
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from protocol.uuids import random_uuid
+from storage.names import METADATA_TOPIC
+
+DEFAULT: Final = -1
+"""Number of partitions or replicas that stands for the broker's default."""
+MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+_TOO_MANY = "Excessively large number of partitions per request."
+
+Assignment = tuple[tuple[int, tuple[int, ...]], ...]
+"""Partition index and its replicas, as a client gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that somebody wants; `assignments` empty means that the broker places the replicas."""
+
+    name: str
+    num_partitions: int = DEFAULT
+    replication_factor: int = DEFAULT
+    assignments: Assignment = ()
+    configs: Mapping[str, str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """A topic that is to have `count` partitions; `assignments` has the replicas of each added one, None: placed."""
+
+    name: str
+    count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic that can be created, and the records that do it."""
+
+    name: str
+    topic_id: UUID
+    num_partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+    records: tuple[MetadataRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRules:
+    """What a new partition depends on beside the wish."""
+
+    brokers: tuple[int, ...]
+    """Ids of the brokers that are alive."""
+    directories: Mapping[int, UUID]
+    """For brokers with one log directory, its id; others choose when they create the partition."""
+    num_partitions: int = 1
+    replication_factor: int = 1
+
+
+def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> None:
+    """Raise KafkaError POLICY_VIOLATION if one request asks for more partitions than Kafka creates at once."""
+    total = 0
+    for topic in topics:
+        if topic.assignments:
+            total += len(topic.assignments)
+        else:
+            total += rules.num_partitions if topic.num_partitions == DEFAULT else max(0, topic.num_partitions)
+    if total > MAX_PARTITIONS_PER_REQUEST:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
+
+
+def plan_topic(image: MetadataImage, topic: NewTopic, rules: PlacementRules) -> PlannedTopic:
+    """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it."""
+    _check_new_name(image, topic.name)
+    configs = _check_configs(topic.configs or {})
+    replicas = _assigned(topic, rules) if topic.assignments else _placed(topic, rules)
+    topic_id = random_uuid()
+    records = [make_record(TopicRecord(name=topic.name, topic_id=topic_id))]
+    records += [
+        make_record(
+            ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic.name, name=name, value=configs[name])
+        )
+        for name in configs
+    ]
+    records += _partition_records(image, topic_id, 0, replicas, rules)
+    return PlannedTopic(
+        name=topic.name,
+        topic_id=topic_id,
+        num_partitions=len(replicas),
+        replication_factor=len(replicas[0]),
+        configs=configs,
+        records=tuple(records),
+    )
+
+
+def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementRules) -> list[MetadataRecord]:
+    """Return the records that add partitions to a topic; raise KafkaError with Kafka's code if it cannot be done."""
+    topic = image.topic(wish.name)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    have = len(topic.partitions)
+    if wish.count == have:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
+    if wish.count < have:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {wish.name} currently has {have} partition(s); {wish.count} would not be an increase.",
+        )
+    added = wish.count - have
+    if added > MAX_PARTITIONS_PER_REQUEST:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
+    replication_factor = len(topic.partitions[0].replicas)
+    if wish.assignments is None:
+        replicas = place(rules.brokers, replication_factor, have, added)
+    elif len(wish.assignments) != added:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {added} additional partition(s), but only {len(wish.assignments)} assignment(s) were"
+            " specified.",
+        )
+    else:
+        replicas = list(wish.assignments)
+        for assigned in replicas:
+            _check_assignment(assigned, replication_factor, rules)
+    return _partition_records(image, topic.topic_id, have, replicas, rules)
+
+
+def plan_deletion(topic: TopicImage) -> MetadataRecord:
+    """Return the record that deletes a topic, its partitions and its configs."""
+    return make_record(RemoveTopicRecord(topic_id=topic.topic_id))
+
+
+def _check_new_name(image: MetadataImage, name: str) -> None:
+    if name == METADATA_TOPIC:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+    problem = check_name(name)
+    if problem:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if image.topic(name):
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    other = find_collision(name, image.topics_by_name)
+    if other:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+
+
+def _check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    given = {name: value for name, value in configs.items() if value is not None}
+    if len(given) < len(configs):
+        names = ",".join(name for name in configs if name not in given)
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {names}")
+    try:
+        validate_overrides(given)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    return given
+
+
+def _placed(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
+    if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if topic.num_partitions < DEFAULT or topic.num_partitions == 0:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+    count = rules.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
+    factor = rules.replication_factor if topic.replication_factor == DEFAULT else topic.replication_factor
+    return place(rules.brokers, factor, 0, count)
+
+
+def _assigned(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
+    for what, value in (("replication factor", topic.replication_factor), ("numPartitions", topic.num_partitions)):
+        if value != DEFAULT:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
+            )
+    by_index: dict[int, tuple[int, ...]] = {}
+    factor: int | None = None
+    for index, replicas in topic.assignments:
+        if index in by_index:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}",
+            )
+        _check_assignment(replicas, factor, rules)
+        factor = len(replicas)
+        by_index[index] = replicas
+    if any(index not in by_index for index in range(len(by_index))):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
+    return [by_index[index] for index in range(len(by_index))]
+
+
+def _check_assignment(replicas: tuple[int, ...], factor: int | None, rules: PlacementRules) -> None:
+    """Raise KafkaError unless the replicas are distinct live brokers, as many as the other partitions have."""
+    problem = None
+    if not replicas:
+        problem = "The manual partition assignment includes an empty replica list."
+    previous = None
+    for broker in sorted(replicas):
+        if broker not in rules.brokers:
+            problem = f"The manual partition assignment includes broker {broker}, but no such broker is registered."
+        elif broker == previous:
+            problem = f"The manual partition assignment includes the broker {broker} more than once."
+        if problem:
+            break
+        previous = broker
+    if problem is None and factor is not None and len(replicas) != factor:
+        problem = (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not"
+            f" consistent with previous partitions, which have {factor} replica(s)."
+        )
+    if problem:
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+
+
+def _partition_records(
+    image: MetadataImage,
+    topic_id: UUID,
+    first: int,
+    replicas: Sequence[tuple[int, ...]],
+    rules: PlacementRules,
+) -> list[MetadataRecord]:
+    version = partition_record_version(image.features)
+    return [
+        make_record(
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=list(assigned),
+                isr=list(assigned),
+                leader=assigned[0],
+                directories=[rules.directories.get(broker, UNASSIGNED_DIRECTORY) for broker in assigned],
+            ),
+            version,
+        )
+        for index, assigned in enumerate(replicas, first)
+    ]
