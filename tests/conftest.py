@@ -5,6 +5,7 @@ broker: that is how they are known to be right.
 """
 
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -18,8 +19,6 @@ IN_CI = os.environ.get("CI") == "true"
 
 BrokerFactory = Callable[..., BrokerProcess]
 
-_left_out: list[str] = []
-
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -28,24 +27,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = [item for item in items if not item.get_closest_marker("interop")]
     if not interop:
         return
-    missing = missing_programs()
-    if not missing:
+    if not missing_programs():
         items[:] = interop + others
-        return
-    reason = f"{len(interop)} interop tests left out: {' and '.join(missing)} not found (Java 17+ and Maven are needed)"
-    if IN_CI:
-        raise pytest.UsageError(reason)
-    _left_out.append(reason)
-    config.hook.pytest_deselected(items=interop)
-    items[:] = others
+    elif IN_CI:
+        raise pytest.UsageError(_interop_left_out())
+    else:
+        config.hook.pytest_deselected(items=interop)
+        items[:] = others
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line which tests were left out, and why."""
-    if not _left_out and missing_programs() and hasattr(terminalreporter.config, "workerinput") is False:
-        return
-    for reason in _left_out:
-        terminalreporter.write_line(reason)
+    """Say in one line that the interop tests were left out, where they were."""
+    if missing_programs():
+        terminalreporter.write_line(_interop_left_out())
+
+
+def _interop_left_out() -> str:
+    return f"interop tests are left out: {' and '.join(missing_programs())} not found (Java 17+ and Maven are needed)"
 
 
 def _new_broker(directory: Path, overrides: Mapping[str, str] | None = None) -> BrokerProcess:
@@ -80,4 +78,4 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name that no other test uses."""
-    return f"t-{abs(hash(request.node.nodeid)):x}"
+    return f"t-{zlib.crc32(request.node.nodeid.encode()):x}"
