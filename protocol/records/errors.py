@@ -3,8 +3,10 @@
 KafkaError
 +-- CorruptRecord            CORRUPT_MESSAGE: the bytes are damaged (size field, magic, checksum)
 +-- InvalidRecord            INVALID_RECORD: the bytes arrived as sent, and what was sent is not a valid batch
-|   +-- DecompressionError   the compressed part does not decompress, or is larger than its limit
-+-- UnsupportedCompression   UNSUPPORTED_COMPRESSION_TYPE
++-- UnsupportedCompression   UNSUPPORTED_COMPRESSION_TYPE: the codec exists, but may not be used here
++-- DecompressionError       UNKNOWN_SERVER_ERROR: no known codec, or it does not decompress. Kafka has no code for
+|                            this; its own code is what reaches a producer, and stops it from trying again
++-- TooMuchData              MESSAGE_TOO_LARGE: the records decompress to more than the limit
 """
 
 from protocol.errors import ErrorCode, KafkaError
@@ -24,12 +26,22 @@ class InvalidRecord(KafkaError):  # noqa: N818 - Kafka's name
         super().__init__(ErrorCode.INVALID_RECORD, message)
 
 
-class DecompressionError(InvalidRecord):
-    """Compressed records do not decompress, or to more than the limit allows."""
-
-
 class UnsupportedCompression(KafkaError):  # noqa: N818 - Kafka's name
-    """The codec is unknown, or not allowed here."""
+    """The codec is not allowed here."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message)
+
+
+class DecompressionError(KafkaError):
+    """Compressed records are of no known codec, or do not decompress."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
+class TooMuchData(KafkaError):  # noqa: N818 - says what it is
+    """Compressed records hold more bytes than the limit: a bomb, or a limit too low for honest data."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(ErrorCode.MESSAGE_TOO_LARGE, f"The records decompress to more than {limit} bytes")

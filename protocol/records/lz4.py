@@ -1,0 +1,144 @@
+"""LZ4 frames as Kafka writes and reads them.
+
+Kafka writes blocks of 64 KB that do not depend on each other, with no content size and no checksums, and refuses to
+read frames of dependent blocks. So a frame is taken apart here, and only blocks are handed to the library: each is
+bounded by the size its frame declares. As in Kafka, one frame is read, what follows it is ignored, and the content
+checksum is not verified (the batch has its own). Format: LZ4 frame format 1.6; Kafka's codec 3.
+"""
+
+from struct import Struct
+
+import cramjam
+
+from protocol.records.checksum import Buffer
+from protocol.records.errors import DecompressionError, TooMuchData
+
+_MAGIC = b"\x04\x22\x4d\x18"
+_VERSION_BITS = 0x40
+_VERSION_MASK = 0xC0
+_INDEPENDENT_BLOCKS = 0x20
+_BLOCK_CHECKSUM = 0x10
+_CONTENT_SIZE = 0x08
+_RESERVED_FLAGS = 0x03
+"""A reserved bit, and that of dictionaries, which Kafka does not know."""
+_STORED = 0x80000000
+"""Set in the size of a block that is stored as it is, because compressing did not make it smaller."""
+_BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
+_BLOCK_SIZE = 1 << 16
+_HEADER = _MAGIC + b"\x60\x40\x82"
+"""Version 1, independent blocks of 64 KB, and the header checksum that belongs to that."""
+_END_MARK = b"\0\0\0\0"
+_MAX_RATIO = 255
+"""No LZ4 block holds more than this many times its own size."""
+_FASTEST_LEVEL = 9
+"""Kafka's default level, which (only there) means its fast compressor; any other level means the high compressor."""
+_HIGHEST_LEVEL = 12
+"""Kafka accepts levels to 17; those above 12 mean 12 to the library."""
+
+_U32 = Struct("<I")
+
+
+def compress(data: Buffer, level: int | None = None) -> bytes:
+    """Return `data` as one LZ4 frame; `level` is Kafka's, 1 to 17 (default 9, the fast one)."""
+    fast = level is None or level == _FASTEST_LEVEL
+    out: list[Buffer] = [_HEADER]
+    view = memoryview(data)
+    for start in range(0, len(view), _BLOCK_SIZE):
+        block = view[start : start + _BLOCK_SIZE]
+        if fast:
+            packed = cramjam.lz4.compress_block(block, store_size=False)
+        else:
+            packed = cramjam.lz4.compress_block(
+                block, mode="high_compression", compression=min(level or 1, _HIGHEST_LEVEL), store_size=False
+            )
+        if len(packed) < len(block):
+            out += (_U32.pack(len(packed)), bytes(packed))
+        else:
+            out += (_U32.pack(len(block) | _STORED), block)
+    out.append(_END_MARK)
+    return b"".join(out)
+
+
+def decompress(data: Buffer, limit: int) -> bytes:
+    """Return the content of the LZ4 frame at the start of `data`; raise DecompressionError or TooMuchData."""
+    view = memoryview(data)
+    position, block_size, checksums = _read_header(view)
+    blocks: list[memoryview] = []
+    total = 0
+    while True:
+        if len(view) < position + 4:
+            raise DecompressionError("The LZ4 frame ends before its end mark")
+        (size,) = _U32.unpack_from(view, position)
+        position += 4
+        stored = size & _STORED
+        size &= ~_STORED
+        if size == 0:
+            return b"".join(blocks)
+        end = position + size
+        if size > block_size or len(view) < end + checksums:
+            raise DecompressionError(f"An LZ4 block of {size} bytes exceeds its frame")
+        block = view[position:end]
+        if checksums:
+            content = _decompress_checked_block(view[position - 4 : end + checksums], descriptor=view[5])
+        else:
+            content = block if stored else _decompress_block(block, block_size)
+        total += len(content)
+        if total > limit:
+            raise TooMuchData(limit)
+        blocks.append(content)
+        position = end + checksums
+
+
+def _read_header(frame: memoryview) -> tuple[int, int, int]:
+    """Return where the blocks start, their largest size, and the bytes of each block's checksum."""
+    if len(frame) < len(_HEADER) or frame[:4] != _MAGIC:
+        raise DecompressionError("The compressed records are not an LZ4 frame")
+    flags, descriptor = frame[4], frame[5]
+    end = 6 + (8 if flags & _CONTENT_SIZE else 0)
+    block_size = _BLOCK_SIZES.get(descriptor >> 4)
+    if flags & _VERSION_MASK != _VERSION_BITS or flags & _RESERVED_FLAGS or block_size is None or descriptor & 0x0F:
+        raise DecompressionError(f"The LZ4 frame has unknown flags {flags:#04x} {descriptor:#04x}")
+    if not flags & _INDEPENDENT_BLOCKS:
+        raise DecompressionError("LZ4 frames of dependent blocks are not supported")
+    if len(frame) <= end or frame[end] != _header_checksum(frame[4:end]):
+        raise DecompressionError("The header of the LZ4 frame does not have the checksum it says")
+    return end + 1, block_size, 4 if flags & _BLOCK_CHECKSUM else 0
+
+
+def _decompress_block(block: memoryview, block_size: int) -> memoryview:
+    out = bytearray(min(block_size, len(block) * _MAX_RATIO))
+    try:
+        size = cramjam.lz4.decompress_block_into(block, out, output_len=len(out))
+    except cramjam.DecompressionError as problem:
+        raise DecompressionError(f"An LZ4 block does not decompress: {problem}") from None
+    return memoryview(out)[:size]
+
+
+def _decompress_checked_block(block: memoryview, descriptor: int) -> memoryview:
+    """Decompress a block with its size before it and its checksum after it.
+
+    The checksum is the library's to verify, which it does only in frames; so the block becomes a frame of its own.
+    """
+    fields = bytes([_VERSION_BITS | _INDEPENDENT_BLOCKS | _BLOCK_CHECKSUM, descriptor])
+    frame = b"".join((_MAGIC, fields, bytes([_header_checksum(fields)]), block, _END_MARK))
+    out = bytearray(min(_BLOCK_SIZES[descriptor >> 4], len(block) * _MAX_RATIO))
+    try:
+        size = cramjam.lz4.decompress_into(frame, out)
+    except cramjam.DecompressionError as problem:
+        raise DecompressionError(f"An LZ4 block does not decompress: {problem}") from None
+    return memoryview(out)[:size]
+
+
+def _header_checksum(fields: Buffer) -> int:
+    """Return the second byte of xxHash32 (seed 0) of the 2 to 14 bytes of a frame header."""
+    value = (374761393 + len(fields)) & 0xFFFFFFFF
+    whole = len(fields) & ~3
+    for (word,) in _U32.iter_unpack(fields[:whole]):
+        value = (value + word * 3266489917) & 0xFFFFFFFF
+        value = ((value << 17 | value >> 15) * 668265263) & 0xFFFFFFFF
+    for byte in fields[whole:]:
+        value = (value + byte * 374761393) & 0xFFFFFFFF
+        value = ((value << 11 | value >> 21) * 2654435761) & 0xFFFFFFFF
+    value = ((value ^ value >> 15) * 2246822519) & 0xFFFFFFFF
+    value = ((value ^ value >> 13) * 3266489917) & 0xFFFFFFFF
+    return (value ^ value >> 16) >> 8 & 0xFF
