@@ -1,4 +1,7 @@
-"""describe_cluster"""
+"""DescribeCluster (api key 60): the cluster id, its controller and its brokers (KIP-700).
+
+Version notes: the kind of endpoint comes with v1 (KIP-919), fenced brokers with v2 (KIP-1073). Flexible in all.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from protocol.codec.fields import MIN_INT32
 
 
 class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):
+    """What to say about the cluster."""
+
     include_cluster_authorized_operations: bool = boolean()
     endpoint_type: int = int8("1+", default=1)
+    """1 brokers, 2 controllers."""
     include_fenced_brokers: bool = boolean("2+")
 
 
 class DescribeClusterBroker(Struct):
+    """A broker and where it can be reached."""
+
     broker_id: int = int32()
     host: str = string()
     port: int = int32()
@@ -21,6 +29,8 @@ class DescribeClusterBroker(Struct):
 
 
 class DescribeClusterResponse(Message, api_key=60, versions="0-2", flexible="0+"):
+    """The cluster."""
+
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)

@@ -1,4 +1,4 @@
-"""describe_topic_partitions"""
+"""DescribeTopicPartitions (api key 75): partitions of topics, page by page (KIP-966)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ from protocol.codec.fields import MIN_INT32
 
 
 class TopicRequest(Struct):
+    """One topic."""
+
     name: str = string()
 
 
 class Cursor(Struct):
+    """The first partition of the next page."""
+
     topic_name: str = string()
     partition_index: int = int32()
 
 
 class DescribeTopicPartitionsRequest(Message, api_key=75, versions="0", flexible="0+"):
+    """The topics to describe, and where to go on."""
+
     topics: list[TopicRequest] = array(TopicRequest)
     response_partition_limit: int = int32(default=2000)
     cursor: Cursor | None = struct(Cursor, nullable="0+")
 
 
 class DescribeTopicPartitionsResponsePartition(Struct):
+    """A partition and its replicas."""
+
     error_code: int = int16()
     partition_index: int = int32()
     leader_id: int = int32()
@@ -36,6 +44,8 @@ class DescribeTopicPartitionsResponsePartition(Struct):
 
 
 class DescribeTopicPartitionsResponseTopic(Struct):
+    """A topic, or why it cannot be described."""
+
     error_code: int = int16()
     name: str | None = string(nullable="0+")
     topic_id: UUID = uuid()
@@ -45,6 +55,8 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
 
 class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexible="0+"):
+    """A page of partitions."""
+
     throttle_time_ms: int = int32()
     topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
     next_cursor: Cursor | None = struct(Cursor, nullable="0+")

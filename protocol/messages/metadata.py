@@ -1,4 +1,11 @@
-"""metadata"""
+"""Metadata (api key 3): the brokers of the cluster, and the partitions of topics and their leaders.
+
+Version notes: all topics are asked for by an empty list in v0 and by null since v1; racks and the controller come
+with v1, the cluster id with v2, throttle time with v3, the choice to create topics with v4, offline replicas with v5,
+leader epochs with v7 (KIP-320), authorized operations with v8 (KIP-430), flexible encoding with v9, topic ids in
+answers with v10 and in questions with v12 (KIP-516); the cluster's authorized operations end with v10; a top-level
+error comes with v13 (KIP-1102).
+"""
 
 from __future__ import annotations
 
@@ -9,18 +16,25 @@ from protocol.codec.fields import MIN_INT32
 
 
 class MetadataRequestTopic(Struct):
+    """One topic, by name or by id."""
+
     topic_id: UUID = uuid("10+")
     name: str | None = string(nullable="10+")
 
 
 class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
+    """The topics to describe."""
+
     topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, nullable="1+")
+    """All topics: null; in v0 an empty list."""
     allow_auto_topic_creation: bool = boolean("4+", default=True)
     include_cluster_authorized_operations: bool = boolean("8-10")
     include_topic_authorized_operations: bool = boolean("8+")
 
 
 class MetadataResponseBroker(Struct):
+    """A broker and where it can be reached."""
+
     node_id: int = int32()
     host: str = string()
     port: int = int32()
@@ -28,6 +42,8 @@ class MetadataResponseBroker(Struct):
 
 
 class MetadataResponsePartition(Struct):
+    """A partition and its replicas."""
+
     error_code: int = int16()
     partition_index: int = int32()
     leader_id: int = int32()
@@ -38,6 +54,8 @@ class MetadataResponsePartition(Struct):
 
 
 class MetadataResponseTopic(Struct):
+    """A topic, or why it cannot be described."""
+
     error_code: int = int16()
     name: str | None = string(nullable="12+")
     topic_id: UUID = uuid("10+")
@@ -47,6 +65,8 @@ class MetadataResponseTopic(Struct):
 
 
 class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
+    """The cluster as the broker knows it."""
+
     throttle_time_ms: int = int32("3+")
     brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
     cluster_id: str | None = string("2+", nullable="2+", default=None)
