@@ -1,11 +1,11 @@
 """From a frame to its answer: read the header, find the API, decode, call the handler, encode - and every error in one
 place.
 
-Two kinds of handler:
+Two kinds of handler, both with a decoded request:
 
-- *raw* handlers (Produce, Fetch) get the frame itself and do their own coding, since they are the hot path: one plain
-  call.
-- *message* handlers get a decoded request and return a response, as a plain call or as a coroutine.
+- *direct* handlers (Produce, Fetch) write their own response, since it is the commonest there is or made of file
+  regions, and may park it. One plain call, no task.
+- *message* handlers return a response message, as a plain call or as a coroutine.
 
 Errors: a frame that is not a request of an API and version served here ends its connection, as Kafka does; a
 `KafkaError` out of a message handler becomes the error code of its response; anything else is our bug: it is logged
@@ -18,12 +18,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from struct import Struct, error
-from typing import Protocol
+from typing import Any, Protocol
 
 from broker.runtime.answers import Answer, CloseConnection, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
-from protocol.codec.errors import DecodeError
+from protocol.codec import DecodeError, Message
 from protocol.errors import ErrorCode, KafkaError
 from protocol.headers import decode_request_header
 from protocol.registry import API, Api, ApiKey, decode, encode
@@ -32,17 +32,19 @@ log = get_logger("dispatch")
 
 _HEADER = Struct(">hhih")
 _CORRELATION = Struct(">i")
+_ONE_API = Struct(">hihhh")
 
-MAX_CLIENT_ID_LOGGED = 256
-
-
-class RawHandler(Protocol):
-    """Works on a frame itself; `head` is the response header that its answer begins with."""
-
-    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending: ...
+NEVER = 0x7FFF
+"""First flexible version of an API that has none."""
 
 
-MessageHandler = Callable[[RequestContext, object], "object | Coroutine[None, None, object]"]
+class DirectHandler(Protocol):
+    """Answers a request itself; `head` is the response header that its answer begins with."""
+
+    def __call__(self, context: RequestContext, request: Any, head: bytes) -> Answer | Pending: ...
+
+
+MessageHandler = Callable[[RequestContext, Any], "Message | Coroutine[None, None, Message]"]
 """Takes a decoded request, returns the response or a coroutine of it."""
 
 
@@ -52,7 +54,7 @@ class _Route:
     first: int
     last: int
     first_flexible: int
-    raw: RawHandler | None
+    direct: DirectHandler | None
     handler: MessageHandler | None
 
 
@@ -62,14 +64,14 @@ class Dispatcher:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        raw: Mapping[ApiKey, RawHandler],
+        direct: Mapping[ApiKey, DirectHandler],
         handlers: Mapping[ApiKey, MessageHandler],
     ) -> None:
         self._loop = loop
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[Answer]] = set()
         self._routes: dict[int, _Route] = {}
-        for key, raw_handler in raw.items():
-            self._add(key, raw_handler, None)
+        for key, direct_handler in direct.items():
+            self._add(key, direct_handler, None)
         for key, handler in handlers.items():
             self._add(key, None, handler)
 
@@ -110,13 +112,13 @@ class Dispatcher:
         head = _CORRELATION.pack(correlation_id)
         if flexible and key != ApiKey.API_VERSIONS:
             head += b"\0"
-        raw = route.raw
-        if raw is None:
-            return self._call(route, context, frame, pos, head)
         try:
-            return raw(context, frame, pos, head)
+            request, _ = decode(route.api.request, frame, version, pos)
         except DecodeError as bad:
             raise CloseConnection(f"{route.api.name} version {version} does not parse: {bad}") from None
+        if route.direct is not None:
+            return route.direct(context, request, head)
+        return self._call(route, context, request, head)
 
     async def stop(self) -> None:
         """Cancel the handlers that are still at work."""
@@ -124,10 +126,11 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _add(self, key: ApiKey, raw: RawHandler | None, handler: MessageHandler | None) -> None:
+    def _add(self, key: ApiKey, direct: DirectHandler | None, handler: MessageHandler | None) -> None:
         api = API[key]
-        first, last = api.served
-        self._routes[key] = _Route(api, first, last, api.first_flexible, raw, handler)
+        versions = api.advertised  # what ApiVersions promises gets an answer, be it an error
+        flexible = NEVER if api.first_flexible is None else api.first_flexible
+        self._routes[key] = _Route(api, versions.first, versions.last, flexible, direct, handler)
 
     def _careful_header(self, frame: memoryview) -> int:
         try:
@@ -139,17 +142,12 @@ class Dispatcher:
     def _unsupported_api_versions(self, correlation_id: int) -> bytes:
         """The one answer that every client understands: version 0, with the versions of ApiVersions itself."""
         api = API[ApiKey.API_VERSIONS]
-        body = Struct(">hihhh").pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, *api.served)
+        versions = api.advertised
+        body = _ONE_API.pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, versions.first, versions.last)
         return _CORRELATION.pack(correlation_id) + body
 
-    def _call(
-        self, route: _Route, context: RequestContext, frame: memoryview, pos: int, head: bytes
-    ) -> Answer | Pending:
+    def _call(self, route: _Route, context: RequestContext, request: Message, head: bytes) -> Answer | Pending:
         version = context.api_version
-        try:
-            request, _ = decode(route.api.request, frame, version, pos)
-        except DecodeError as bad:
-            raise CloseConnection(f"{route.api.name} version {version} does not parse: {bad}") from None
         assert route.handler is not None
         try:
             result = route.handler(context, request)
@@ -160,7 +158,7 @@ class Dispatcher:
         return head + encode(result, version)
 
     def _await(
-        self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, object], head: bytes
+        self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, Message], head: bytes
     ) -> Pending:
         version = context.api_version
 

@@ -12,7 +12,15 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from dataclasses import dataclass
 
-from broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession, FetchSessions
+from broker.handlers.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    FetchSession,
+    FetchSessions,
+    Found,
+    Wanted,
+)
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.partitions.waiting import WaitingFetch
@@ -20,21 +28,12 @@ from broker.runtime.answers import Answer, FileRegion, Pending
 from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import (
-    FIRST_BY_ID,
-    FIRST_SESSION,
-    FetchPartition,
-    FetchRequestView,
-    FetchResult,
-    decode_fetch_request,
-    encode_fetch_response,
-)
+from protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, FetchResult, Region, encode_fetch_response
+from protocol.messages.fetch import FetchPartition, FetchRequest
 from protocol.records.batch import Codec
 
 READ_COMMITTED = 1
 FIRST_ZSTD = 10
-
-Topics = list[tuple[bytes, list[FetchResult]]]
 
 
 @dataclass(slots=True)
@@ -43,19 +42,19 @@ class _Job:
 
     version: int
     head: bytes
-    request: FetchRequestView
+    request: FetchRequest
     session: FetchSession | None
     is_incremental: bool
-    wanted: list[tuple[bytes, list[FetchPartition]]]
+    wanted: Wanted
     max_bytes: int
     min_bytes: int
 
 
 @dataclass(slots=True)
-class _Found:
+class _Look:
     """What one look at the partitions gave."""
 
-    topics: Topics
+    topics: Found
     size: int = 0
     has_error: bool = False
 
@@ -78,13 +77,12 @@ class FetchHandler:
         self._clock = clock
         self._max_bytes = max_bytes
 
-    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending:
+    def __call__(self, context: RequestContext, request: FetchRequest, head: bytes) -> Answer | Pending:
         version = context.api_version
-        request = decode_fetch_request(frame, pos, version)
         try:
             session, is_incremental = self._session(request, version)
         except KafkaError as refused:
-            return self._pieces(head, encode_fetch_response(version, [], error_code=refused.code))
+            return _answer(encode_fetch_response(head, version, [], error_code=refused.code))
         max_bytes = min(request.max_bytes, self._max_bytes)
         job = _Job(
             version=version,
@@ -92,7 +90,7 @@ class FetchHandler:
             request=request,
             session=session,
             is_incremental=is_incremental,
-            wanted=session.wanted() if session is not None and is_incremental else request.topics,
+            wanted=_wanted(request, version) if session is None or not is_incremental else session.wanted(),
             max_bytes=max_bytes,
             min_bytes=min(request.min_bytes, max_bytes),
         )
@@ -101,12 +99,12 @@ class FetchHandler:
             return self._answer(job, found)
         return WaitingFetch(
             self._loop,
-            list(self._watched(job)),
+            self._watched(job),
             request.max_wait_ms / 1000,
             lambda final: self._attempt(job, final),
         )
 
-    def _session(self, request: FetchRequestView, version: int) -> tuple[FetchSession | None, bool]:
+    def _session(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, bool]:
         """The session of the request, and whether the request is only an update of it."""
         if version < FIRST_SESSION:
             return None, False
@@ -124,44 +122,44 @@ class FetchHandler:
             return self._answer(job, found)
         return None
 
-    def _is_enough(self, job: _Job, found: _Found) -> bool:
+    def _is_enough(self, job: _Job, found: _Look) -> bool:
         return found.has_error or found.size >= job.min_bytes or not job.wanted
 
-    def _watched(self, job: _Job) -> set[Partition]:
-        watched = set()
-        for key, wanted in job.wanted:
-            topic = self._partitions.find(key, job.version >= FIRST_BY_ID)
+    def _watched(self, job: _Job) -> list[Partition]:
+        watched = []
+        for ref, wanted in job.wanted:
+            topic = self._partitions.find(ref)
             if topic is not None:
-                watched.update(p for p in (topic.get(partition.index) for partition in wanted) if p is not None)
+                found = (topic.get(partition.partition) for partition in wanted)
+                watched += [partition for partition in found if partition is not None]
         return watched
 
     # reading
 
-    def _look(self, job: _Job) -> _Found:
-        found = _Found([])
-        by_id = job.version >= FIRST_BY_ID
-        for key, wanted in job.wanted:
-            topic = self._partitions.find(key, by_id)
+    def _look(self, job: _Job) -> _Look:
+        found = _Look([])
+        for ref, wanted in job.wanted:
+            topic = self._partitions.find(ref)
             results = []
             for partition in wanted:
                 try:
                     result = self._read(job, topic, partition, found.size)
                 except KafkaError as refused:
                     found.has_error = True
-                    result = FetchResult(partition.index, refused.code)
+                    result = FetchResult(partition.partition, refused.code)
                 if result.records is not None:
                     found.size += result.records.length
                 results.append(result)
-            found.topics.append((key, results))
+            found.topics.append((ref, results))
         return found
 
     def _read(self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, already: int) -> FetchResult:
         if topic is None:
             by_id = job.version >= FIRST_BY_ID
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.get(wanted.index)
+        partition = topic.get(wanted.partition)
         if partition is None:
-            raise topic.missing(wanted.index)
+            raise topic.missing(wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         if job.version < FIRST_ZSTD and topic.compression_type == Codec.ZSTD.name.lower():
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -170,19 +168,23 @@ class FetchHandler:
         stable = partition.last_stable_offset
         upto = stable if committed_only else high_watermark
         remaining = job.max_bytes - already
-        piece = partition.read(wanted.fetch_offset, min(wanted.max_bytes, remaining), upto, at_least_one=already == 0)
+        piece = partition.read(
+            wanted.fetch_offset, min(wanted.partition_max_bytes, remaining), upto, at_least_one=already == 0
+        )
         records = None
         aborted: list[tuple[int, int]] | None = [] if committed_only else None
         if piece.length > 0:
             assert piece.file is not None
             records = FileRegion(piece.file, piece.position, piece.length)
-            if committed_only and stable_may_hide(partition):
+            if committed_only and partition.log.has_transactions:
                 aborted = partition.log.aborted_transactions(wanted.fetch_offset, upto)
-        return FetchResult(wanted.index, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted)
+        return FetchResult(
+            wanted.partition, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted
+        )
 
     # answering
 
-    def _answer(self, job: _Job, found: _Found) -> Answer:
+    def _answer(self, job: _Job, found: _Look) -> Answer:
         session = job.session
         topics = found.topics
         if session is not None:
@@ -190,18 +192,15 @@ class FetchHandler:
             if job.is_incremental:
                 topics = told
         session_id = session.session_id if session is not None else NO_SESSION
-        return self._pieces(job.head, encode_fetch_response(job.version, topics, session_id))
-
-    @staticmethod
-    def _pieces(head: bytes, pieces: list[bytes | FileRegion]) -> Answer:
-        first = pieces[0]
-        assert type(first) is bytes
-        if len(pieces) == 1:
-            return head + first
-        pieces[0] = head + first
-        return pieces
+        return _answer(encode_fetch_response(job.head, job.version, topics, session_id))
 
 
-def stable_may_hide(partition: Partition) -> bool:
-    """Whether the partition has transactions at all: without them there is no list of aborted ones to look up."""
-    return partition.log.has_transactions
+def _wanted(request: FetchRequest, version: int) -> Wanted:
+    return [(topic.topic_id if version >= FIRST_BY_ID else topic.topic, topic.partitions) for topic in request.topics]
+
+
+def _answer(pieces: list[bytes | Region]) -> Answer:
+    first = pieces[0]
+    if len(pieces) == 1 and isinstance(first, bytes):
+        return first
+    return pieces  # type: ignore[return-value]  # the regions are the file regions that were put in

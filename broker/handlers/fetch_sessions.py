@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import FetchPartition, FetchRequestView, FetchResult
+from protocol.hot.fetch import FetchResult
+from protocol.hot.wire import TopicRef
+from protocol.messages.fetch import FetchPartition, FetchRequest
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0
@@ -22,7 +24,11 @@ LAST_EPOCH = 0x7FFFFFFF
 
 MIN_IDLE_BEFORE_EVICTION_MS = 120_000
 
-PartitionKey = tuple[bytes, int]
+PartitionKey = tuple[TopicRef, int]
+Wanted = list[tuple[TopicRef, list[FetchPartition]]]
+"""What is asked, by topic, in serving order."""
+Found = list[tuple[TopicRef, list[FetchResult]]]
+"""What there is, by topic, in serving order."""
 
 
 @dataclass(slots=True)
@@ -59,57 +65,45 @@ class FetchSession:
     last_used_ms: int
     partitions: dict[PartitionKey, CachedPartition] = field(default_factory=dict)
 
-    def update(self, request: FetchRequestView) -> None:
+    def update(self, request: FetchRequest) -> None:
         """Apply the additions, changes and removals of an incremental request."""
-        for key, wanted in request.topics:
-            for partition in wanted:
-                cached = self.partitions.get((key, partition.index))
+        for topic in request.topics:
+            ref = topic.topic_id if self.uses_topic_ids else topic.topic
+            for partition in topic.partitions:
+                cached = self.partitions.get((ref, partition.partition))
                 if cached is None:
-                    self.partitions[key, partition.index] = CachedPartition(partition)
+                    self.partitions[ref, partition.partition] = CachedPartition(partition)
                 else:
                     cached.wanted = partition
-        for key, indexes in request.forgotten:
-            for index in indexes:
-                self.partitions.pop((key, index), None)
+        for forgotten in request.forgotten_topics_data:
+            ref = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
+            for index in forgotten.partitions:
+                self.partitions.pop((ref, index), None)
 
-    def wanted(self) -> list[tuple[bytes, list[FetchPartition]]]:
+    def wanted(self) -> Wanted:
         """What is to be read, in serving order; neighbours of one topic are grouped."""
-        topics: list[tuple[bytes, list[FetchPartition]]] = []
-        for (key, _), cached in self.partitions.items():
-            if not topics or topics[-1][0] != key:
-                topics.append((key, []))
+        topics: Wanted = []
+        for (ref, _), cached in self.partitions.items():
+            if not topics or topics[-1][0] != ref:
+                topics.append((ref, []))
             topics[-1][1].append(cached.wanted)
         return topics
 
-    def news(self, topics: list[tuple[bytes, list[FetchResult]]]) -> list[tuple[bytes, list[FetchResult]]]:
+    def news(self, topics: Found) -> Found:
         """The results that an incremental answer must tell; what returned data goes to the end of the serving order."""
-        told: list[tuple[bytes, list[FetchResult]]] = []
-        for key, results in topics:
+        told: Found = []
+        for ref, results in topics:
             fresh = []
             for result in results:
-                cached = self.partitions.get((key, result.index))
+                cached = self.partitions.get((ref, result.partition))
                 if cached is None or not cached.is_news(result):
                     continue
                 fresh.append(result)
                 if result.records is not None:
-                    self.partitions[key, result.index] = self.partitions.pop((key, result.index))
+                    self.partitions[ref, result.partition] = self.partitions.pop((ref, result.partition))
             if fresh:
-                told.append((key, fresh))
+                told.append((ref, fresh))
         return told
-
-    def has_news(self, topics: list[tuple[bytes, list[FetchResult]]]) -> bool:
-        """Whether an answer would tell anything."""
-        for key, results in topics:
-            for result in results:
-                cached = self.partitions.get((key, result.index))
-                if cached is not None and (
-                    result.records is not None
-                    or result.error_code
-                    or result.high_watermark != cached.high_watermark
-                    or result.log_start_offset != cached.log_start_offset
-                ):
-                    return True
-        return False
 
 
 class FetchSessions:
@@ -124,7 +118,7 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, request: FetchRequestView, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
+    def begin(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
         """The session that a full request (epoch 0) starts, None where there is no room or nothing to fetch."""
         self._sessions.pop(request.session_id, None)
         if self._slots <= 0 or not request.topics or not self._make_room(now_ms):
@@ -141,7 +135,7 @@ class FetchSessions:
         """Close a session (epoch -1), if it is there."""
         self._sessions.pop(session_id, None)
 
-    def resume(self, request: FetchRequestView, uses_topic_ids: bool, now_ms: int) -> FetchSession:
+    def resume(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession:
         """The session that an incremental request goes on with, updated by it.
 
         Raises:

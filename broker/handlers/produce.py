@@ -19,13 +19,9 @@ from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
 from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.produce import (
-    FIRST_BY_ID,
-    PartitionResult,
-    ProduceRequestView,
-    decode_produce_request,
-    encode_produce_response,
-)
+from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from protocol.hot.wire import TopicRef
+from protocol.messages.produce import ProduceRequest, RecordData
 from storage.log import AppendInfo
 from storage.validation import check_produce_records
 
@@ -33,12 +29,12 @@ log = get_logger("produce")
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 FIRST_SERVED = 3
-"""Versions 0 to 2 carry the record formats of before Kafka 0.11; they are advertised all the same, since librdkafka before
-2.8 stops compressing otherwise (KAFKA-18659)."""
+"""Versions 0 to 2 carry the record formats of before Kafka 0.11; they are advertised all the same, since librdkafka
+before 2.8 stops compressing otherwise (KAFKA-18659)."""
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write to internal topics, as in Kafka."""
 
-Topics = list[tuple[bytes, list[PartitionResult]]]
+Topics = list[tuple[TopicRef, list[PartitionResult]]]
 
 
 class ProduceHandler:
@@ -49,43 +45,43 @@ class ProduceHandler:
         self._partitions = partitions
         self._clock = clock
 
-    def __call__(self, context: RequestContext, frame: memoryview, pos: int, head: bytes) -> Answer | Pending:
+    def __call__(self, context: RequestContext, request: ProduceRequest, head: bytes) -> Answer | Pending:
         version = context.api_version
-        request = decode_produce_request(frame, pos, version)
-        if version < FIRST_SERVED:
-            return head + encode_produce_response(version, _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION))
         acks = request.acks
+        if version < FIRST_SERVED:
+            return _refuse_all(head, version, request, ErrorCode.UNSUPPORTED_VERSION)
         if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
-            return head + encode_produce_response(version, _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS))
+            return _refuse_all(head, version, request, ErrorCode.INVALID_REQUIRED_ACKS)
         now_ms = self._clock.now_ms()
         topics: Topics = []
         waits: list[_Wait] = []
-        for key, wanted in request.topics:
-            topic = self._partitions.find(key, version >= FIRST_BY_ID)
+        for wanted in request.topic_data:
+            ref: TopicRef = wanted.topic_id if version >= FIRST_BY_ID else wanted.name
+            topic = self._partitions.find(ref)
             results: list[PartitionResult] = []
-            for index, records in wanted:
+            for data in wanted.partition_data:
                 if topic is None:
-                    results.append(PartitionResult(index, _unknown_topic(version)))
+                    results.append(PartitionResult(data.index, _unknown_topic(version)))
                     continue
                 try:
-                    partition, info = self._append(context, topic, index, records, now_ms)
+                    partition, info = self._append(context, topic, data.index, data.records, now_ms)
                 except KafkaError as refused:
-                    results.append(_refused(index, refused, context, topic))
+                    results.append(_refused(data.index, refused, context, topic))
                     continue
                 results.append(
-                    PartitionResult(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+                    PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
                 )
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
                     waits.append(_Wait(partition, info.last_offset + 1, results, len(results) - 1))
-            topics.append((key, results))
+            topics.append((ref, results))
         if acks == ACKS_NONE:
             return _answer_nothing(topics)
         if waits:
             return self._park(version, head, topics, waits, request.timeout_ms)
-        return head + encode_produce_response(version, topics)
+        return encode_produce_response(head, version, topics)
 
     def _append(
-        self, context: RequestContext, topic: TopicPartitions, index: int, records: memoryview | None, now_ms: int
+        self, context: RequestContext, topic: TopicPartitions, index: int, records: RecordData | None, now_ms: int
     ) -> tuple[Partition, AppendInfo]:
         partition = topic.get(index)
         if partition is None:
@@ -93,7 +89,7 @@ class ProduceHandler:
         check_produce_records(records, context.api_version)
         if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
-        assert records is not None  # checked above
+        assert isinstance(records, memoryview)  # checked above; what is decoded from a frame is a view of it
         return partition, partition.append(records, now_ms)
 
     def _park(self, version: int, head: bytes, topics: Topics, waits: list[_Wait], timeout_ms: int) -> Pending:
@@ -101,7 +97,7 @@ class ProduceHandler:
             for wait in waits:
                 if not wait.is_done:
                     wait.fail(ErrorCode.REQUEST_TIMED_OUT)
-            return head + encode_produce_response(version, topics)
+            return encode_produce_response(head, version, topics)
 
         waiting = WaitingProduce(self._loop, len(waits), max(timeout_ms, 0) / 1000, answer)
         for wait in waits:
@@ -139,15 +135,22 @@ class _Wait:
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""
         self.is_done = True
-        self._results[self._place] = PartitionResult(self._results[self._place].index, code)
+        self._results[self._place] = PartitionResult(self._results[self._place].partition, code)
 
 
 def _unknown_topic(version: int) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refuse_all(request: ProduceRequestView, code: ErrorCode) -> Topics:
-    return [(key, [PartitionResult(index, code) for index, _ in wanted]) for key, wanted in request.topics]
+def _refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCode) -> bytes:
+    topics: Topics = [
+        (
+            wanted.topic_id if version >= FIRST_BY_ID else wanted.name,
+            [PartitionResult(data.index, code) for data in wanted.partition_data],
+        )
+        for wanted in request.topic_data
+    ]
+    return encode_produce_response(head, version, topics)
 
 
 def _refused(index: int, refused: KafkaError, context: RequestContext, topic: TopicPartitions) -> PartitionResult:
@@ -172,9 +175,9 @@ def _refused(index: int, refused: KafkaError, context: RequestContext, topic: To
 
 def _answer_nothing(topics: Topics) -> None:
     """acks=0: the client learns of an error only by losing its connection."""
-    for key, results in topics:
+    for ref, results in topics:
         for result in results:
             if result.error_code:
                 raise CloseConnection(
-                    f"a produce with acks=0 to {key!r}-{result.index} failed: {ErrorCode(result.error_code).name}"
+                    f"a produce with acks=0 to {ref}-{result.partition} failed: {ErrorCode(result.error_code).name}"
                 )

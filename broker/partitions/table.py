@@ -1,6 +1,6 @@
 """All topic-partitions that this broker leads, kept in step with the cluster's metadata.
 
-Owns the look-ups of the hot path (by the bytes with which a request names a topic) and the translation of metadata
+Owns the look-ups of the hot path and the translation of metadata
 changes into logs: made, given new configs, retired. Must not know requests.
 """
 
@@ -33,11 +33,10 @@ class Logs(Protocol):
 class TopicPartitions:
     """One topic: what every request on it needs, and its partitions by index."""
 
-    __slots__ = ("_partitions", "compression_type", "count", "is_internal", "key", "name", "topic_id")
+    __slots__ = ("_partitions", "compression_type", "count", "is_internal", "name", "topic_id")
 
     def __init__(self, topic: TopicImage, config: TopicConfig) -> None:
         self.name = topic.name
-        self.key = topic.name.encode()
         self.topic_id = topic.topic_id
         self.is_internal = topic.is_internal
         self.compression_type = config.compression_type
@@ -95,24 +94,20 @@ class PartitionTable:
         self._flusher = flusher
         self._topic_config = topic_config
         self._checkpointed = high_watermarks
-        self._by_key: dict[bytes, TopicPartitions] = {}
-        self._by_id: dict[bytes, TopicPartitions] = {}
+        self._by_name: dict[str, TopicPartitions] = {}
+        self._by_id: dict[UUID, TopicPartitions] = {}
 
     def __iter__(self) -> Iterator[Partition]:
-        for topic in self._by_key.values():
+        for topic in self._by_name.values():
             yield from topic
 
-    def find(self, key: bytes, by_id: bool) -> TopicPartitions | None:
-        """The topic that a request names by the bytes of its name or of its id."""
-        return self._by_id.get(key) if by_id else self._by_key.get(key)
-
-    def topic(self, name: str) -> TopicPartitions | None:
-        """The topic of that name."""
-        return self._by_key.get(name.encode())
+    def find(self, ref: str | UUID) -> TopicPartitions | None:
+        """The topic that a request names, by its name or by its id."""
+        return self._by_name.get(ref) if isinstance(ref, str) else self._by_id.get(ref)
 
     def is_internal(self, name: str) -> bool:
         """Whether the topic is one of Kafka's own."""
-        topic = self.topic(name)
+        topic = self._by_name.get(name)
         return topic is not None and topic.is_internal
 
     def get(self, topic: str, index: int) -> Partition:
@@ -121,7 +116,7 @@ class PartitionTable:
         Raises:
             KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER or KAFKA_STORAGE_ERROR.
         """
-        found = self.topic(topic)
+        found = self._by_name.get(topic)
         if found is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = found.get(index)
@@ -157,7 +152,7 @@ class PartitionTable:
     def _serve(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
         config = self._topic_config(overrides)
         served = OfflinePartitions(topic, config)
-        known = self._by_id.get(topic.topic_id.bytes)
+        known = self._by_id.get(topic.topic_id)
         for index, image in enumerate(topic.partitions):
             if image.leader != self._node_id:
                 continue
@@ -167,8 +162,8 @@ class PartitionTable:
             if partition is not None:
                 partition.leader_epoch = image.leader_epoch
                 served.add(partition)
-        self._by_key[served.key] = served
-        self._by_id[topic.topic_id.bytes] = served
+        self._by_name[served.name] = served
+        self._by_id[topic.topic_id] = served
 
     def _open(
         self, topic: TopicImage, index: int, image: PartitionImage, config: TopicConfig, served: OfflinePartitions
@@ -184,7 +179,7 @@ class PartitionTable:
         return Partition(opened, image.leader, image.leader_epoch, high_watermark, self._flusher)
 
     def _reconfigure(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
-        served = self._by_id.get(topic.topic_id.bytes)
+        served = self._by_id.get(topic.topic_id)
         if served is None:
             return
         config = self._topic_config(overrides)
@@ -194,11 +189,11 @@ class PartitionTable:
             partition.reconfigured()
 
     def _retire(self, topic: TopicImage) -> None:
-        served = self._by_id.pop(topic.topic_id.bytes, None)
+        served = self._by_id.pop(topic.topic_id, None)
         if served is None:
             return
-        if self._by_key.get(served.key) is served:
-            del self._by_key[served.key]
+        if self._by_name.get(served.name) is served:
+            del self._by_name[served.name]
         for partition in served:
             partition.retired()
             try:

@@ -1,6 +1,6 @@
-"""Hand-tuned codecs of Produce and Fetch, the two APIs that carry the data.
+"""Hand-tuned encoders of the two responses that carry or acknowledge data: Produce and Fetch.
 
-They speak the same wire format as the compiled codecs of `protocol.messages.produce` and `protocol.messages.fetch`
-(property tests hold them equal), but build no object per field: topics stay as raw bytes, records as views of the
-frame.
+They write the same bytes as the compiled codec (property tests hold them equal). Produce is here because its usual
+answer - one partition, no error - is the commonest message there is; Fetch because its records are not bytes but
+stretches of files.
 """

@@ -1,32 +1,26 @@
-"""The few primitives that the hand-tuned codecs share: varints, tagged fields, nullable strings.
-
-A *topic key* is how a request names a topic: the UTF-8 name, or from Produce and Fetch v13 on the 16 bytes of its id.
-It is kept as the bytes that came in, so that looking it up and echoing it costs nothing.
-"""
+"""The few primitives that the hand-tuned encoders share."""
 
 from struct import Struct
-
-from protocol.codec.errors import DecodeError
+from typing import NamedTuple
+from uuid import UUID
 
 INT16 = Struct(">h")
 INT32 = Struct(">i")
 EMPTY_TAGS = b"\0"
 
+TopicRef = str | UUID
+"""How a response names a topic: as its request did, by name, or from Produce and Fetch v13 on by id."""
 
-def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
-    """Read an unsigned varint of at most five bytes; returns the value and the position behind it."""
-    value = data[pos]
-    pos += 1
-    if value < 0x80:
-        return value, pos
-    value &= 0x7F
-    for shift in (7, 14, 21, 28):
-        byte = data[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, pos
-    raise DecodeError("a varint is longer than five bytes")
+_LEADER_TAG = Struct(">BBBiiB")
+
+
+class Endpoint(NamedTuple):
+    """Where a leader that a response names is reached."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
 
 
 def uvarint(value: int) -> bytes:
@@ -41,90 +35,40 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def skip_tags(data: memoryview, pos: int) -> int:
-    """Step over a tag buffer whose contents do not matter; returns the position behind it."""
-    count, pos = read_uvarint(data, pos)
-    for _ in range(count):
-        _, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
-        pos = checked_end(data, pos, size)
-    return pos
+def topic_ref_bytes(ref: TopicRef, flexible: bool) -> bytes:
+    """Encode how a topic is named."""
+    if isinstance(ref, UUID):
+        return ref.bytes
+    raw = ref.encode()
+    return (uvarint(len(raw) + 1) if flexible else INT16.pack(len(raw))) + raw
 
 
-def read_tags(data: memoryview, pos: int) -> tuple[dict[int, memoryview], int]:
-    """Read a tag buffer into raw values by tag; returns them and the position behind it."""
-    count, pos = read_uvarint(data, pos)
-    tags: dict[int, memoryview] = {}
-    for _ in range(count):
-        tag, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
-        end = checked_end(data, pos, size)
-        tags[tag] = data[pos:end]
-        pos = end
-    return tags, pos
-
-
-def checked_end(data: memoryview, pos: int, size: int) -> int:
-    """The end of `size` bytes at `pos`, or DecodeError where the frame has fewer."""
-    end = pos + size
-    if size < 0 or end > len(data):
-        raise DecodeError(f"a field of {size} bytes at byte {pos} runs past the end of the frame ({len(data)} bytes)")
-    return end
-
-
-def read_string(data: memoryview, pos: int, compact: bool) -> tuple[bytes | None, int]:
-    """Read a nullable string as raw bytes; returns it and the position behind it."""
-    if compact:
-        size, pos = read_uvarint(data, pos)
-        size -= 1
-    else:
-        (size,) = INT16.unpack_from(data, pos)
-        pos += 2
-    if size < 0:
-        return None, pos
-    end = checked_end(data, pos, size)
-    return bytes(data[pos:end]), end
-
-
-def read_count(data: memoryview, pos: int, compact: bool, element_size: int) -> tuple[int, int]:
-    """Read an array's count (null counts as none), bounded by what the rest of the frame can hold."""
-    if compact:
-        count, pos = read_uvarint(data, pos)
-        count -= 1
-    else:
-        (count,) = INT32.unpack_from(data, pos)
-        pos += 4
-    if count * element_size > len(data) - pos:
-        raise DecodeError(f"an array of {count} elements at byte {pos} cannot fit in the frame ({len(data)} bytes)")
-    return max(count, 0), pos
-
-
-def read_topic_key(data: memoryview, pos: int, compact: bool, by_id: bool) -> tuple[bytes, int]:
-    """Read a topic key: 16 bytes of id, or a name; returns it and the position behind it."""
-    if by_id:
-        end = checked_end(data, pos, 16)
-        return bytes(data[pos:end]), end
-    key, pos = read_string(data, pos, compact)
-    if key is None:
-        raise DecodeError("a topic name is null")
-    return key, pos
-
-
-def topic_key_bytes(key: bytes, compact: bool, by_id: bool) -> bytes:
-    """Encode a topic key the way a response of the same version names it."""
-    if by_id:
-        return key
-    return (uvarint(len(key) + 1) if compact else INT16.pack(len(key))) + key
-
-
-def nullable_string_bytes(text: str | None, compact: bool) -> bytes:
+def nullable_string_bytes(text: str | None, flexible: bool) -> bytes:
     """Encode a nullable string."""
     if text is None:
-        return b"\0" if compact else b"\xff\xff"
+        return b"\0" if flexible else b"\xff\xff"
     raw = text.encode()
-    return (uvarint(len(raw) + 1) if compact else INT16.pack(len(raw))) + raw
+    return (uvarint(len(raw) + 1) if flexible else INT16.pack(len(raw))) + raw
 
 
-def array_head(count: int, compact: bool) -> bytes:
+def array_head(count: int, flexible: bool) -> bytes:
     """Encode an array's count."""
-    return uvarint(count + 1) if compact else INT32.pack(count)
+    return uvarint(count + 1) if flexible else INT32.pack(count)
+
+
+def leader_tag(tag: int, leader: tuple[int, int]) -> bytes:
+    """A tag buffer with the current leader (id, epoch) as its only field."""
+    return _LEADER_TAG.pack(1, tag, 9, leader[0], leader[1], 0)
+
+
+def endpoints_tag(tag: int, endpoints: tuple[Endpoint, ...]) -> bytes:
+    """A tag buffer with the leaders' endpoints as its only field."""
+    body = [uvarint(len(endpoints) + 1)]
+    for endpoint in endpoints:
+        body.append(INT32.pack(endpoint.node_id))
+        body.append(nullable_string_bytes(endpoint.host, True))
+        body.append(INT32.pack(endpoint.port))
+        body.append(nullable_string_bytes(endpoint.rack, True))
+        body.append(EMPTY_TAGS)
+    raw = b"".join(body)
+    return b"\1" + uvarint(tag) + uvarint(len(raw)) + raw

@@ -1,0 +1,66 @@
+"""ApiVersions (api key 18), versions 0 to 4: what this broker serves, from the same table that requests are checked
+against (KIP-35, KIP-511).
+
+Features: only what is served here is offered. A directory that Apache Kafka formatted may have finalized more (groups,
+transactions); a client that is told of them would use protocols that have no handler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from broker.metadata.features import METADATA_VERSION, SUPPORTED
+from broker.metadata.image import MetadataImage
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode
+from protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from protocol.registry import Api
+
+FIRST_WITH_SOFTWARE = 3
+MIN_METADATA_VERSION = 7
+"""Oldest metadata.version that Kafka 4 reads (3.3-IV3)."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class ApiVersionsHandler:
+    """See the module."""
+
+    def __init__(self, served: Callable[[], Sequence[Api]], image: Callable[[], MetadataImage]) -> None:
+        """`served` gives the APIs that have a handler; `image` the current metadata."""
+        self._served = served
+        self._image = image
+
+    def api_versions(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        """The versions of every API, and the features."""
+        if context.api_version >= FIRST_WITH_SOFTWARE:
+            name, version = request.client_software_name, request.client_software_version
+            if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+                return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+            context.client_software_name, context.client_software_version = name, version
+        image = self._image()
+        finalized = [
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in image.features.items()
+            if name == METADATA_VERSION
+        ]
+        return ApiVersionsResponse(
+            api_keys=[
+                ApiVersion(api_key=api.key, min_version=api.advertised.first, max_version=api.advertised.last)
+                for api in self._served()
+            ],
+            supported_features=[
+                SupportedFeatureKey(
+                    name=METADATA_VERSION, min_version=MIN_METADATA_VERSION, max_version=SUPPORTED[METADATA_VERSION]
+                )
+            ],
+            finalized_features_epoch=image.offset,
+            finalized_features=finalized,
+        )
