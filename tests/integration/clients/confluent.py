@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import cast
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.clients.base import (
     READ_TIMEOUT_S,
