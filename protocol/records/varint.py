@@ -32,26 +32,36 @@ def varint_size(value: int) -> int:
 
 def read_varint(data: Buffer, position: int) -> tuple[int, int]:
     """Return the 32-bit integer at `position` and the position after it; raise InvalidRecord where none is."""
-    return _read(data, position, 5, 0xFFFFFFFF)
-
-
-def read_varlong(data: Buffer, position: int) -> tuple[int, int]:
-    """Return the 64-bit integer at `position` and the position after it; raise InvalidRecord where none is."""
-    return _read(data, position, 10, 0xFFFFFFFFFFFFFFFF)
-
-
-def _read(data: Buffer, position: int, limit: int, mask: int) -> tuple[int, int]:
     try:
         byte = data[position]
         if byte < 0x80:
             return (byte >> 1) ^ -(byte & 1), position + 1
-        raw = byte & 0x7F
-        for i in range(1, limit):
-            byte = data[position + i]
-            raw |= (byte & 0x7F) << 7 * i
-            if byte < 0x80:
-                raw &= mask
-                return (raw >> 1) ^ -(raw & 1), position + i + 1
+        second = data[position + 1]
+        if second < 0x80:
+            raw = byte & 0x7F | second << 7
+            return (raw >> 1) ^ -(raw & 1), position + 2
+        return _read_long_form(data, position, 5, 0xFFFFFFFF)
     except IndexError:
         raise InvalidRecord(f"The data ends inside a variable-length integer at byte {position}") from None
+
+
+def read_varlong(data: Buffer, position: int) -> tuple[int, int]:
+    """Return the 64-bit integer at `position` and the position after it; raise InvalidRecord where none is."""
+    try:
+        byte = data[position]
+        if byte < 0x80:
+            return (byte >> 1) ^ -(byte & 1), position + 1
+        return _read_long_form(data, position, 10, 0xFFFFFFFFFFFFFFFF)
+    except IndexError:
+        raise InvalidRecord(f"The data ends inside a variable-length integer at byte {position}") from None
+
+
+def _read_long_form(data: Buffer, position: int, limit: int, mask: int) -> tuple[int, int]:
+    raw = 0
+    for i in range(limit):
+        byte = data[position + i]
+        raw |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            raw &= mask
+            return (raw >> 1) ^ -(raw & 1), position + i + 1
     raise InvalidRecord(f"The variable-length integer at byte {position} is longer than {limit} bytes")
