@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
 
-    from broker.app import serve as run  # only now: --help and --version need none of it
+    from broker.process import serve as run  # only now: --help and --version need none of it
 
     return run(options.properties, options.override, options.log_level)
 

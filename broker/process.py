@@ -1,0 +1,80 @@
+"""The broker as a process: settings, logging, event loop, signals, exit code.
+
+SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers). Exit code 0 after an
+orderly stop, 1 where it could not start, with one sentence on standard error that says what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from broker.app import Broker
+from broker.runtime.logging import configure_logging, get_logger
+from config.errors import ConfigError
+from config.loading import load_settings
+from protocol.errors import KafkaError
+
+log = get_logger("broker")
+
+EXIT_OK, EXIT_CANNOT_START, EXIT_SECOND_SIGNAL = 0, 1, 130
+
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Requests leave no cycles behind, so the collector has little to find; it must not look after every 700 allocations."""
+
+
+def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
+    """Run the broker until it is told to stop; returns the exit code of the process."""
+    configure_logging(log_level)
+    try:
+        settings = load_settings(properties, overrides)
+    except ConfigError as wrong:
+        return _cannot_start(str(wrong))
+    for warning in settings.warnings:
+        log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
+    try:
+        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings)))
+    except (KafkaError, OSError) as refused:
+        return _cannot_start(str(refused))
+
+
+async def _serve_until_stopped(broker: Broker) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def on_signal(name: str) -> None:
+        if stop.is_set():
+            log.warning("stopping at once; the next start will recover", signal=name)
+            os._exit(EXIT_SECOND_SIGNAL)
+        log.info("stopping", signal=name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number.name)
+    await broker.start()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    await stop.wait()
+    await broker.stop()
+    return EXIT_OK
+
+
+def _run(main: Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, int]]) -> int:
+    """Run a coroutine on uvloop, or on asyncio's own loop where uvloop has no build."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        new_event_loop = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main(runner.get_loop()))
+
+
+def _cannot_start(reason: str) -> int:
+    sys.stderr.write(f"odradek: cannot start: {reason}\n")
+    return EXIT_CANNOT_START

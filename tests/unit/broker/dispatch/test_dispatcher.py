@@ -1,0 +1,152 @@
+"""From frame to answer: headers, versions, errors in one place."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from struct import pack, unpack_from
+from typing import cast
+
+import pytest
+
+from broker.dispatch.dispatcher import Dispatcher, MessageHandler
+from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from protocol.registry import API, ApiKey, decode, encode
+
+
+@pytest.fixture
+def context() -> RequestContext:
+    return RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
+
+
+def frame(key: int, version: int, body: bytes = b"", client: bytes | None = b"me", tags: bytes = b"") -> memoryview:
+    head = pack(">hhi", key, version, 77)
+    head += pack(">h", -1) if client is None else pack(">h", len(client)) + client
+    return memoryview(head + tags + body)
+
+
+def metadata_frame(version: int) -> memoryview:
+    body = encode(MetadataRequest(topics=[]), version)
+    return frame(ApiKey.METADATA, version, body, tags=b"\0" if version >= 9 else b"")
+
+
+class NoLoop:
+    """These handlers are plain calls: no event loop is touched."""
+
+
+def dispatcher(handlers: dict[ApiKey, MessageHandler]) -> Dispatcher:
+    return Dispatcher(cast(asyncio.AbstractEventLoop, NoLoop()), {}, handlers)
+
+
+def body_of(answer: Answer | Pending, version: int) -> MetadataResponse:
+    assert isinstance(answer, bytes)
+    assert unpack_from(">i", answer) == (77,)
+    message, end = decode(MetadataResponse, answer, version, 5 if version >= 9 else 4)
+    assert end == len(answer)
+    return message
+
+
+@pytest.mark.parametrize("version", [0, 8, 9, 13])
+def test_a_handler_sees_the_request_and_its_answer_carries_the_correlation_id(
+    context: RequestContext, version: int
+) -> None:
+    """The same handler serves all versions; the response header follows the version."""
+    handle = dispatcher({ApiKey.METADATA: lambda _context, _request: MetadataResponse(controller_id=5)}).handle
+    response = body_of(handle(context, metadata_frame(version)), version)
+    assert response.controller_id == (5 if version >= 1 else -1)
+    assert (context.api_version, context.client_id) == (version, "me")
+
+
+def test_a_client_without_an_id_is_nobody(context: RequestContext) -> None:
+    """A null client id is allowed, and does not inherit the last one."""
+    handle = dispatcher({ApiKey.METADATA: lambda _context, _request: MetadataResponse()}).handle
+    handle(context, metadata_frame(1))
+    handle(context, frame(ApiKey.METADATA, 1, encode(MetadataRequest(topics=[]), 1), client=None))
+    assert context.client_id is None
+
+
+def test_tagged_fields_in_the_header_are_skipped(context: RequestContext) -> None:
+    """Unknown header tags of a newer client do no harm."""
+    handle = dispatcher({ApiKey.METADATA: lambda _context, _request: MetadataResponse()}).handle
+    body = encode(MetadataRequest(topics=[]), 9)
+    assert isinstance(handle(context, frame(ApiKey.METADATA, 9, body, tags=b"\1\7\2xx")), bytes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (memoryview(b""), "too short"),
+        (memoryview(b"\0\3"), "too short"),
+        (frame(999, 0), "unknown api key 999"),
+        (frame(ApiKey.METADATA, 99), "version 99 is not served"),
+        (frame(ApiKey.METADATA, -1), "version -1 is not served"),
+        (frame(ApiKey.METADATA, 1, b"\x7f\xff\xff\xff"), "does not parse"),
+        (memoryview(pack(">hhih", ApiKey.METADATA, 1, 1, 500) + b"short"), "header"),
+        (memoryview(pack(">hhih", ApiKey.METADATA, 9, 1, 0) + b"\x05"), "header"),
+    ],
+)
+def test_what_is_no_request_of_ours_ends_the_connection(context: RequestContext, bad: memoryview, reason: str) -> None:
+    """Kafka closes, and so do we, with the reason for the log."""
+    handle = dispatcher({ApiKey.METADATA: lambda _context, _request: MetadataResponse()}).handle
+    with pytest.raises(CloseConnection, match=reason):
+        handle(context, bad)
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(context: RequestContext) -> None:
+    """A newer client learns which version of ApiVersions to ask with."""
+    handle = dispatcher({ApiKey.API_VERSIONS: lambda _context, _request: MetadataResponse()}).handle
+    answer = handle(context, frame(ApiKey.API_VERSIONS, 99))
+    versions = API[ApiKey.API_VERSIONS].served
+    assert answer == pack(">ihihhh", 77, 35, 1, 18, versions.first, versions.last)
+
+
+def test_a_kafka_error_becomes_the_error_of_the_response(context: RequestContext) -> None:
+    """The code, and the message where the response has a place for it."""
+
+    def refuse(_context: RequestContext, _request: object) -> DescribeClusterResponse:
+        raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "no such endpoints")
+
+    handle = dispatcher({ApiKey.DESCRIBE_CLUSTER: refuse}).handle
+    answer = handle(context, frame(ApiKey.DESCRIBE_CLUSTER, 0, encode(DescribeClusterRequest(), 0), tags=b"\0"))
+    assert isinstance(answer, bytes)
+    response, _ = decode(DescribeClusterResponse, answer, 0, 5)
+    assert response.error_code == ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+    assert response.error_message == "no such endpoints"
+
+
+def test_a_bug_is_answered_and_the_broker_lives(context: RequestContext) -> None:
+    """UNKNOWN_SERVER_ERROR where the response can say it, else the end of the connection."""
+
+    def fail(_context: RequestContext, _request: object) -> MetadataResponse:
+        raise ZeroDivisionError
+
+    handle = dispatcher({ApiKey.DESCRIBE_CLUSTER: fail, ApiKey.METADATA: fail}).handle
+    answer = handle(context, frame(ApiKey.DESCRIBE_CLUSTER, 0, encode(DescribeClusterRequest(), 0), tags=b"\0"))
+    assert isinstance(answer, bytes)
+    assert decode(DescribeClusterResponse, answer, 0, 5)[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+async def test_coroutines_answer_when_they_are_done(context: RequestContext) -> None:
+    """A handler may wait; its answer comes through the pending one, also when it fails."""
+    gate = asyncio.Event()
+
+    async def slow(_context: RequestContext, _request: object) -> DescribeClusterResponse:
+        await gate.wait()
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+    def start(handler: Callable[..., Coroutine[None, None, DescribeClusterResponse]]) -> Pending:
+        handle = Dispatcher(asyncio.get_running_loop(), {}, {ApiKey.DESCRIBE_CLUSTER: handler}).handle
+        pending = handle(context, frame(ApiKey.DESCRIBE_CLUSTER, 0, encode(DescribeClusterRequest(), 0), tags=b"\0"))
+        assert not isinstance(pending, (bytes, list))
+        assert pending is not None
+        assert not isinstance(pending, CloseConnection)
+        return pending
+
+    answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    start(slow).on_done(answered.set_result)
+    gate.set()
+    answer = await answered
+    assert isinstance(answer, bytes)
+    assert decode(DescribeClusterResponse, answer, 0, 5)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
