@@ -67,8 +67,8 @@ def take_file_lock(path: str) -> FileLock | None:
     return FileLock(fd, identity)
 
 
-def find_lock_owner(path: str) -> int | None:
-    """Return the process id of the other process that holds the lock of the file, or None if that cannot be told."""
+def describe_lock_owner(path: str) -> str | None:
+    """Return who holds the lock of the file, such as "process 123 (java)", or None if that cannot be told."""
     layout = _FLOCK_LAYOUTS.get(sys.platform)
     if layout is None:
         return None
@@ -78,7 +78,7 @@ def find_lock_owner(path: str) -> int | None:
     try:
         status = os.stat(path)
         if (status.st_dev, status.st_ino) in _held:
-            return os.getpid()
+            return "this very process"
         fd = os.open(path, os.O_RDWR)
         try:
             answer = form.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, form.pack(*fields)))
@@ -86,4 +86,11 @@ def find_lock_owner(path: str) -> int | None:
             os.close(fd)
     except OSError:
         return None
-    return answer[pid_at] if answer[type_at] != fcntl.F_UNLCK and answer[pid_at] > 0 else None
+    pid: int = answer[pid_at]
+    if answer[type_at] == fcntl.F_UNLCK or pid <= 0:
+        return None
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return f"process {pid} ({file.readline(100).strip()})"
+    except (OSError, UnicodeDecodeError):
+        return f"process {pid}"

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
 from typing import NamedTuple, Protocol, TypeAlias
 
-from storage.file_locks import FileLock, find_lock_owner, take_file_lock
+from storage.file_locks import FileLock, describe_lock_owner, take_file_lock
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 MappedFile: TypeAlias = mmap | bytes
@@ -145,8 +145,8 @@ class FileSystem(Protocol):
     def lock(self, path: str) -> FileLock | None:
         """Take the exclusive lock of a file (made where missing), or return None where another holds it."""
 
-    def lock_owner(self, path: str) -> int | None:
-        """Return the process id of the holder of a file's lock, or None if unknown or nobody holds it."""
+    def lock_owner(self, path: str) -> str | None:
+        """Return who holds the lock of a file, such as "process 123 (java)", or None if that cannot be told."""
 
     def disk_space(self, path: str) -> DiskSpace:
         """Return the size of the file system that `path` is on, and what an ordinary user can still write."""
@@ -317,8 +317,8 @@ class PosixFiles:
     def lock(self, path: str) -> FileLock | None:
         return take_file_lock(path)
 
-    def lock_owner(self, path: str) -> int | None:
-        return find_lock_owner(path)
+    def lock_owner(self, path: str) -> str | None:
+        return describe_lock_owner(path)
 
     def disk_space(self, path: str) -> DiskSpace:
         status = os.statvfs(path)

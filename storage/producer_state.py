@@ -30,6 +30,8 @@ from storage.producer_entry import (
     is_expired,
 )
 
+__all__ = ["CompletedTransaction", "Origin", "ProducerEntry", "ProducerStates", "Verification", "WrittenBatch"]
+
 _TRANSACTIONAL_BIT = 0x10
 _FIRST_VERSION_WITH_EPOCH_BUMP = 2
 

@@ -1,0 +1,22 @@
+"""The lock of a log directory: one broker at a time, Apache Kafka included, which locks the same file (`.lock`)."""
+
+from storage.errors import DirectoryLocked
+from storage.file_locks import FileLock
+from storage.files import FileSystem
+from storage.names import LOCK_FILE
+
+
+def lock_directory(fs: FileSystem, directory: str) -> FileLock:
+    """Lock the log directory, which must exist, until the lock is released or the process ends.
+
+    Raises DirectoryLocked where another broker has it, OSError where the lock file cannot be made.
+    """
+    path = f"{directory}/{LOCK_FILE}"
+    lock = fs.lock(path)
+    if lock is None:
+        owner = fs.lock_owner(path) or "another broker"
+        raise DirectoryLocked(
+            f"Log directory {directory} is in use: {owner} holds the lock {path}. "
+            "Stop that broker, or choose another directory in log.dirs."
+        )
+    return lock
