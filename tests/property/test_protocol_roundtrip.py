@@ -1,0 +1,38 @@
+"""Every message at every version goes through its codec unchanged, and nothing shorter passes for it."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocol.codec import DecodeError, Message, decode, encode
+from tests.property.protocol_messages import messages
+from tests.unit.protocol.declared import MESSAGE_VERSIONS, version_id
+
+quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=version_id)
+
+
+@every_version
+@given(data=st.data())
+@quick
+def test_messages_go_both_ways(cls: type[Message], version: int, data: st.DataObject) -> None:
+    """Decoding what was encoded gives an equal message, from bytes and from a view, at any offset."""
+    message = data.draw(messages(cls, version))
+    frame = encode(message, version)
+    assert decode(cls, frame, version) == (message, len(frame))
+    longer = memoryview(b"head" + frame + b"tail")
+    assert decode(cls, longer, version, 4) == (message, 4 + len(frame))
+    assert encode(decode(cls, frame, version)[0], version) == frame
+
+
+@every_version
+@given(data=st.data())
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_cut_messages_are_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
+    """A message that ends early is a DecodeError, wherever it ends."""
+    frame = encode(data.draw(messages(cls, version)), version)
+    for length in range(len(frame)):
+        with pytest.raises(DecodeError):
+            decode(cls, frame[:length], version)
+        with pytest.raises(DecodeError):
+            decode(cls, memoryview(frame)[:length], version)

@@ -1,0 +1,87 @@
+"""The table of APIs agrees with Kafka's, and gives the messages of each."""
+
+import subprocess
+import sys
+
+import pytest
+
+from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from protocol.registry import API, ApiKey, DecodeError, EncodeError, decode, encode, encode_into
+from tests.unit.protocol.declared import rows
+
+KAFKA_APIS = {int(row["key"]): row for row in rows("apis.tsv")}
+
+
+def test_keys_are_those_of_kafka() -> None:
+    """Every API of Kafka 4.3 has its key here, under its name."""
+    names = {key.value: key.name.replace("_", "").lower() for key in ApiKey}
+    assert names == {key: row["name"].lower() for key, row in KAFKA_APIS.items()}
+
+
+@pytest.mark.parametrize("key", sorted(API))
+def test_served_versions_are_the_stable_ones_of_kafka(key: ApiKey) -> None:
+    """What Kafka 4.3 serves as stable is served, no more and no less, and it is flexible from the same version on."""
+    api, row = API[key], KAFKA_APIS[key]
+    first = int(row["versions"].split("-")[0])
+    assert (api.name, *api.served) == (row["name"], first, int(row["stable"]))
+    assert api.first_flexible == (None if row["flexible_from"] == "-" else int(row["flexible_from"]))
+
+
+@pytest.mark.parametrize("key", sorted(API))
+def test_advertised_versions_are_the_served_ones_but_for_produce(key: ApiKey) -> None:
+    """Produce is offered from v0 on, as old librdkafka wants it (KAFKA-18659); all else as it is served."""
+    api = API[key]
+    assert api.advertised == ((0, 13) if key is ApiKey.PRODUCE else api.served)
+
+
+def test_a_plain_int_finds_its_api() -> None:
+    """The key of a request header is an int: it needs no conversion."""
+    assert API[18].key is ApiKey.API_VERSIONS  # type: ignore[index]  # that is the point
+    assert 9999 not in API
+
+
+def test_messages_of_an_api_are_found() -> None:
+    """The classes are those of the API's module, and the API says its name in logs."""
+    api = API[ApiKey.METADATA]
+    assert api.request is MetadataRequest
+    assert api.response is MetadataResponse
+    assert repr(api) == "<Api 3 Metadata 0-13>"
+
+
+def test_messages_are_imported_on_first_use_only() -> None:
+    """A process that has imported the registry has imported no message: a broker starts without them."""
+    program = "import sys, protocol.registry; print([m for m in sys.modules if m.startswith('protocol.messages')])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_encode_and_decode_go_both_ways() -> None:
+    """What is encoded decodes to an equal message, and the end is reported."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
+    frame = encode(request, 12)
+    assert decode(MetadataRequest, frame, 12) == (request, len(frame))
+
+
+def test_encode_into_appends() -> None:
+    """Encoding goes on where the buffer ends, so that a header can stand before the message."""
+    out = bytearray(b"head")
+    encode_into(out, MetadataRequest(topics=None), 4)
+    assert bytes(out) == b"head" + encode(MetadataRequest(topics=None), 4)
+
+
+@pytest.mark.parametrize("version", [-1, 14, 9999])
+def test_unknown_versions_are_refused(version: int) -> None:
+    """A version that does not exist is an error of the codec, not a KeyError."""
+    with pytest.raises(DecodeError, match="MetadataRequest has no version"):
+        decode(MetadataRequest, b"", version)
+    with pytest.raises(EncodeError, match="MetadataRequest has no version"):
+        encode(MetadataRequest(), version)
+
+
+def test_api_versions_response_of_version_0_is_what_every_client_can_read() -> None:
+    """The answer to a version from the future: error, then one key with its range, nothing else."""
+    own = API[ApiKey.API_VERSIONS]
+    offered = ApiVersion(api_key=own.key, min_version=own.advertised.first, max_version=own.advertised.last)
+    response = ApiVersionsResponse(error_code=35, api_keys=[offered])
+    assert encode(response, 0) == bytes.fromhex("0023 00000001 0012 0000 0004")
