@@ -1,8 +1,8 @@
 """The file `meta.properties`: to which cluster and node a log directory belongs, and its own id.
 
-Read and written as Apache Kafka does, so that both take each other's directories (KIP-631, KIP-858). It is a file of Java
-properties. The lines that a broker writes are plain; only where a line is not, javaproperties is imported, which takes
-longer (30 ms) than all the rest of the start of storage. Follows Kafka's storage format, "meta.properties".
+Read and written as Apache Kafka does, so that both take each other's directories (KIP-631, KIP-858). It is a file of
+Java properties. The lines that a broker writes are plain; only where a line is not, javaproperties is imported, which
+takes longer (30 ms) than all the rest of the start of storage. Follows Kafka's storage format, "meta.properties".
 """
 
 from collections.abc import Callable, Mapping
