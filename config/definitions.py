@@ -1,0 +1,167 @@
+"""What configurations there are: every broker, topic and group key of Apache Kafka 4.3, as data.
+
+The tables stand in config/tables/*.txt, one entry per key:
+
+    name | TYPE | default | valid values | scope or synonyms | flags
+        One or more lines of text: what the key does, for the reader who has to decide on a value.
+
+A line that starts with `# ` opens a section. A default is written as in a properties file; `null` is no value at all,
+and `required` means that Kafka itself does not start without it. Everything else (typed settings, validation, answers
+to DescribeConfigs, the example file, the reference page) comes from here. Parsing all three takes a few milliseconds;
+each is parsed on first use.
+
+Source: the tables were read off Apache Kafka 4.3 itself, and a test holds them against Kafka's own list. The texts are
+ours.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from config import rules
+from config.errors import ConfigError
+from config.values import ConfigType, Value, parse
+
+
+class Scope(Enum):
+    """Where a broker configuration can be changed while the broker runs (KIP-226)."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+class Service(Enum):
+    """What odradek makes of a key: it acts on it, keeps it for the sake of Apache Kafka, or does nothing with it."""
+
+    SERVED = "served"
+    KEPT = "kept"
+    NOT_SERVED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A broker key that a topic key falls back to; its value times `scale` has the topic key's unit."""
+
+    name: str
+    scale: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One configuration key; `default` is None for null, `required` keys have no default in Kafka."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    required: bool
+    valid: str
+    scope: Scope
+    synonyms: tuple[Synonym, ...]
+    service: Service
+    internal: bool
+    may_be_empty: bool
+    section: str
+    documentation: str
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the value must never be shown."""
+        return self.type is ConfigType.PASSWORD
+
+    def parse(self, text: str, origin: str | None = None) -> Value:
+        """Return the typed value; ConfigError says what was expected of this key."""
+        shown = "[hidden]" if self.sensitive else text
+        try:
+            value = parse(self.type, text)
+        except ValueError as error:
+            raise ConfigError(str(error), key=self.name, value=shown, origin=origin) from None
+        if isinstance(value, tuple):
+            value = tuple(dict.fromkeys(value))  # Kafka drops what stands twice (KIP-1161)
+        problem = rules.check(self.valid, self.type, value)
+        if problem is None and value == () and not self.may_be_empty:
+            problem = "expected at least one element"
+        if problem:
+            raise ConfigError(problem, key=self.name, value=shown, origin=origin)
+        return value
+
+
+@cache
+def broker_definitions() -> Mapping[str, Definition]:
+    """Return every broker key by name, in the order of the reference."""
+    return _load("broker")
+
+
+@cache
+def topic_definitions() -> Mapping[str, Definition]:
+    """Return every topic key by name, in the order of the reference."""
+    return _load("topic")
+
+
+@cache
+def group_definitions() -> Mapping[str, Definition]:
+    """Return every group key by name, in the order of the reference."""
+    return _load("group")
+
+
+@cache
+def topic_name_of(broker_key: str) -> str | None:
+    """Return the topic key that falls back to this broker key, if there is one."""
+    for definition in topic_definitions().values():
+        if any(synonym.name == broker_key for synonym in definition.synonyms):
+            return definition.name
+    return None
+
+
+_SCALES = {".minutes": 60_000, ".hours": 3_600_000}
+
+
+def _load(table: str) -> dict[str, Definition]:
+    with open(os.path.join(os.path.dirname(__file__), "tables", f"{table}.txt"), encoding="utf-8") as file:
+        return _read_table(file.read())
+
+
+def _read_table(text: str) -> dict[str, Definition]:
+    definitions: dict[str, Definition] = {}
+    section, row, words = "", "", [""]
+    for line in [*text.splitlines(), "# "]:
+        if line.startswith("    "):
+            words.append(line.strip())
+            continue
+        if row:
+            definition = _read_row(row, section, " ".join(words))
+            definitions[definition.name] = definition
+            row = ""
+        if line.startswith("# "):
+            section = line[2:]
+        elif line:
+            row, words = line, []
+    return definitions
+
+
+def _read_row(row: str, section: str, documentation: str) -> Definition:
+    name, kind, default, valid, reach, flags = (field.strip() for field in row.split("|"))
+    given = flags.split()
+    synonyms: tuple[Synonym, ...] = ()
+    scope = Scope.READ_ONLY
+    if reach in ("per-broker", "cluster-wide"):
+        scope = Scope(reach)
+    elif reach:
+        synonyms = tuple(Synonym(one, _SCALES.get(one[one.rindex(".") :], 1)) for one in reach.split(" > "))
+    service = Service.SERVED if "served" in given else Service.KEPT if "kept" in given else Service.NOT_SERVED
+    return Definition(
+        name,
+        ConfigType[kind],
+        None if default in ("null", "required") else default,
+        default == "required",
+        valid,
+        scope,
+        synonyms,
+        service,
+        "internal" in given,
+        "non-empty" not in given,
+        section,
+        documentation,
+    )

@@ -1,0 +1,41 @@
+"""What can be wrong with a configuration, said so that the person who wrote it can mend it.
+
+ConfigError                      the value cannot be used; a stored or requested change answers INVALID_CONFIG
++-- ConfigRequestError           the change as such makes no sense, whatever the value: INVALID_REQUEST
+
+This package knows no error codes of the wire; whoever answers a client maps these two classes to them.
+"""
+
+from typing import NamedTuple
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used.
+
+    `reason` says what is wrong and what was expected; `key`, `value` and `origin` (a file with a line number, or the
+    command line) say where, as far as they are known. A secret value is never part of the message.
+    """
+
+    def __init__(self, reason: str, *, key: str | None = None, value: str | None = None, origin: str | None = None):
+        self.reason = reason
+        self.key = key
+        self.value = value
+        self.origin = origin
+        where = f"{origin}: " if origin else ""
+        what = "" if key is None else f"{key}: " if value is None else f"{key}={value}: "
+        super().__init__(f"{where}{what}{reason}")
+
+
+class ConfigRequestError(ConfigError):
+    """A change that is refused for what it asks, not for the value: an unknown operation, a key that is read-only."""
+
+
+class ConfigWarning(NamedTuple):
+    """Something in the configuration that has no effect or not the expected one; the broker starts all the same."""
+
+    key: str
+    message: str
+    origin: str
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.key}: {self.message}"

@@ -1,0 +1,70 @@
+"""From server.properties and --override to settings.
+
+Owns precedence (override over file over the built-in default) and the warnings about keys that have no effect. Logs
+nothing: what should be said is returned in `BrokerSettings.warnings`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from config.definitions import Service, broker_definitions
+from config.errors import ConfigError, ConfigWarning
+from config.settings import BrokerSettings, build_settings
+
+OVERRIDE = "--override"
+EMBEDDED = "embedded default"
+EMBEDDED_DEFAULTS: Mapping[str, str] = {
+    "node.id": "1",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "log.dirs": "./odradek-data",
+}
+
+
+def load_settings(
+    path: str | None = None, overrides: Sequence[str] = (), base: Mapping[str, str] | None = None
+) -> BrokerSettings:
+    """Return the settings of a file, if one is given, with `key=value` overrides on top.
+
+    Without a file the broker listens on 127.0.0.1:9092 and keeps its data in ./odradek-data; with one, what the file
+    does not say has Kafka's default, so that Apache Kafka understands the same file in the same way. `base` lies below
+    the file.
+
+    Raises ConfigError with file, line, key, value and what was expected.
+    """
+    values: dict[str, str] = dict(EMBEDDED_DEFAULTS if path is None else {}) | dict(base or {})
+    origins: dict[str, str] = dict.fromkeys(values, EMBEDDED)
+    warnings: list[ConfigWarning] = []
+    if path is not None:
+        _add_file(path, values, origins, warnings)
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"{override!r} is not of the form key=value", origin=OVERRIDE)
+        values[key.strip()], origins[key.strip()] = value.strip(), OVERRIDE
+    settings = build_settings(values, origins)
+    warnings += _key_warnings(values, origins, {listener.name.lower() for listener in settings.listeners})
+    return replace(settings, warnings=tuple(warnings))
+
+
+def _add_file(path: str, values: dict[str, str], origins: dict[str, str], warnings: list[ConfigWarning]) -> None:
+    from config.properties import read_properties
+
+    for key, value, line in read_properties(path):
+        origin = f"{path}:{line}"
+        if origins.get(key, "").startswith(f"{path}:"):
+            warnings.append(ConfigWarning(key, f"replaces the value given in {origins[key]}", origin))
+        values[key], origins[key] = value, origin
+
+
+def _key_warnings(values: Mapping[str, str], origins: Mapping[str, str], listeners: set[str]) -> list[ConfigWarning]:
+    definitions = broker_definitions()
+    found = []
+    for key in values:
+        definition = definitions.get(key)
+        if definition is None or definition.service is Service.NOT_SERVED:
+            from config.unknown import explain
+
+            message = explain(key, listeners)
+            if message is not None:
+                found.append(ConfigWarning(key, message, origins[key]))
+    return found

@@ -1,0 +1,261 @@
+"""The broker's settings: typed, frozen, checked against each other.
+
+Owns which key becomes which field, and what of the stored dynamic configuration takes effect. Reads no file:
+config.loading does, and passes what was given and where.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from config import listeners as addresses
+from config import node
+from config.definitions import Scope, broker_definitions
+from config.errors import ConfigError, ConfigWarning
+from config.listeners import Endpoint, Listener, Text
+from config.reading import Reader, check_rules
+from config.topic import TopicConfig, topic_defaults
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """What one broker runs with, units as in the key's name.
+
+    `values` are the texts of file and command line, without defaults; `origins` says where each came from; `dynamic`
+    are the dynamic configurations on top that took effect.
+    """
+
+    node_id: int
+    broker_rack: str | None
+    listeners: tuple[Listener, ...]
+    advertised_listeners: tuple[Endpoint, ...]
+    inter_broker_listener_name: str
+    log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    delete_topic_enable: bool
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_request_max_bytes: int
+    socket_listen_backlog_size: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: Mapping[str, int]
+    max_connection_creation_rate: int
+    connections_max_idle_ms: int
+    queued_max_request_bytes: int
+    fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
+    max_request_partition_size_limit: int
+    num_recovery_threads_per_data_dir: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    log_flush_scheduler_interval_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_retention_check_interval_ms: int
+    log_initial_task_delay_ms: int
+    producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
+    metadata_log_segment_bytes: int
+    metadata_log_segment_ms: int
+    metadata_log_max_record_bytes_between_snapshots: int
+    metadata_log_max_snapshot_interval_ms: int
+    metadata_max_retention_bytes: int
+    metadata_max_retention_ms: int
+    topic_defaults: TopicConfig
+    values: Mapping[str, str]
+    origins: Mapping[str, str]
+    dynamic: Mapping[str, str]
+    warnings: tuple[ConfigWarning, ...]
+
+    def origin(self, name: str) -> str | None:
+        """Return where a value was given ("server.properties:12", "--override"); None for a default."""
+        return self.origins.get(name)
+
+    def with_dynamic(self, dynamic: Mapping[str, str]) -> "BrokerSettings":
+        """Return these settings with dynamic broker configurations on top, in place of earlier ones.
+
+        Stored values that Kafka would ignore at start (unknown here, not dynamic, not valid) are ignored and reported
+        in `warnings`: a bad one must not keep the broker from starting. `listeners` and the protocol map stay as the
+        file says.
+        """
+        accepted: dict[str, str] = {}
+        warnings: list[ConfigWarning] = []
+        for key, text in dynamic.items():
+            problem = _dynamic_problem(key, text)
+            if problem is None:
+                accepted[key] = text
+            else:
+                warnings.append(_ignored(key, problem))
+        while True:
+            origins = {**self.origins, **dict.fromkeys(accepted, _METADATA_LOG)}
+            try:
+                merged = build_settings({**self.values, **accepted}, origins)
+                break
+            except ConfigError as error:  # a rule between keys; the file alone was accepted at start
+                if error.key not in accepted:
+                    raise
+                warnings.append(_ignored(error.key, error.reason))
+                del accepted[error.key]
+        return replace(
+            merged, values=self.values, origins=self.origins, dynamic=accepted, warnings=(*self.warnings, *warnings)
+        )
+
+    @property
+    def effective(self) -> Mapping[str, str]:
+        """The texts in force, dynamic values on top of those of the file and the command line; no defaults."""
+        return {**self.values, **self.dynamic}
+
+    def advertised_for(
+        self, listener_name: str, connected_host: str, connected_port: int, bound_port: int
+    ) -> tuple[str, int]:
+        """Return the host and port to tell a client that reached this listener at connected_host:connected_port."""
+        explicit = next((one for one in self.advertised_listeners if one.name == listener_name), None)
+        return addresses.advertised_address(explicit, connected_host, connected_port, bound_port)
+
+    def advertised_text(self, listener: Listener, bound_port: int) -> str:
+        """Return what clients of a listener are told, for the line printed at start."""
+        explicit = next((one for one in self.advertised_listeners if one.name == listener.name), None)
+        host, port = listener.host, bound_port
+        if explicit is not None:
+            host, port = explicit.host or host, explicit.port or bound_port
+        if addresses.is_wildcard(host):
+            return f"{listener.name} the address each client connects to, port {port}"
+        return f"{listener.name}://{addresses.host_text(host)}:{port}"
+
+
+_METADATA_LOG = "metadata log"
+_FIXED_AT_START = frozenset({"listeners", "listener.security.protocol.map"})
+
+
+def _ignored(key: str, problem: str) -> ConfigWarning:
+    return ConfigWarning(key, f"the stored dynamic value is ignored: {problem}", _METADATA_LOG)
+
+
+def _dynamic_problem(key: str, text: str) -> str | None:
+    definition = broker_definitions().get(key)
+    if definition is None:
+        return "this version does not know it"
+    if definition.scope is Scope.READ_ONLY or key in _FIXED_AT_START:
+        return "it takes effect at start only, from the file"
+    try:
+        definition.parse(text)
+    except ConfigError as error:
+        return error.reason
+    return None
+
+
+def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> BrokerSettings:
+    """Return the settings that these texts mean; ConfigError for the first value that cannot be used.
+
+    Keys without a definition are kept in `values` and not looked at: the loader has warned of them.
+    """
+    for key, text in values.items():
+        definition = broker_definitions().get(key)
+        if definition is not None:
+            definition.parse(text, origins.get(key))
+    read = Reader(values, origins)
+    check_rules(read)
+    node_id = node.read_node_id(read)
+    controllers = node.read_controllers(read, node_id)
+    listeners = _listeners(read, controllers)
+    log_dirs = node.read_log_dirs(read)
+    return BrokerSettings(
+        node_id=node_id,
+        broker_rack=read.text("broker.rack"),
+        listeners=listeners,
+        advertised_listeners=_advertised(read, listeners, controllers),
+        inter_broker_listener_name=_inter_broker_name(read, listeners),
+        log_dirs=log_dirs,
+        metadata_log_dir=node.read_metadata_dir(read, log_dirs),
+        max_connections_per_ip_overrides=read.connection_overrides(),
+        topic_defaults=topic_defaults(values),
+        values=dict(values),
+        origins=dict(origins),
+        dynamic={},
+        warnings=(),
+        **{key.replace(".", "_"): read.boolean(key) for key in _BOOLEANS},
+        **{key.replace(".", "_"): read.integer(key) for key in _INTEGERS},  # type: ignore[arg-type]  # fields of integers
+    )
+
+
+_BOOLEANS = ("auto.create.topics.enable", "delete.topic.enable")
+_INTEGERS = (
+    "num.partitions",
+    "default.replication.factor",
+    "socket.send.buffer.bytes",
+    "socket.receive.buffer.bytes",
+    "socket.request.max.bytes",
+    "socket.listen.backlog.size",
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connection.creation.rate",
+    "connections.max.idle.ms",
+    "queued.max.request.bytes",
+    "fetch.max.bytes",
+    "max.incremental.fetch.session.cache.slots",
+    "max.request.partition.size.limit",
+    "num.recovery.threads.per.data.dir",
+    "log.flush.offset.checkpoint.interval.ms",
+    "log.flush.start.offset.checkpoint.interval.ms",
+    "log.flush.scheduler.interval.ms",
+    "replica.high.watermark.checkpoint.interval.ms",
+    "log.retention.check.interval.ms",
+    "log.initial.task.delay.ms",
+    "producer.id.expiration.ms",
+    "producer.id.expiration.check.interval.ms",
+    "metadata.log.segment.bytes",
+    "metadata.log.segment.ms",
+    "metadata.log.max.record.bytes.between.snapshots",
+    "metadata.log.max.snapshot.interval.ms",
+    "metadata.max.retention.bytes",
+    "metadata.max.retention.ms",
+)
+
+
+def _listeners(read: Reader, controllers: frozenset[str]) -> tuple[Listener, ...]:
+    given = read.given("listeners") or Text("listeners", broker_definitions()["listeners"].default or "", None)
+    endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
+    addresses.check_ports(given, endpoints)
+    map_given = read.given("listener.security.protocol.map")
+    protocols = addresses.parse_protocol_map(map_given) if map_given else addresses.DEFAULT_PROTOCOL_MAP
+    opened = [
+        Listener(
+            endpoint.name,
+            endpoint.host,
+            endpoint.port,
+            addresses.protocol_of(endpoint, protocols, given, map_given),
+            read.listener_limit(endpoint.name, "max.connections"),
+            read.listener_limit(endpoint.name, "max.connection.creation.rate"),
+        )
+        for endpoint in endpoints
+        if endpoint.name not in controllers
+    ]
+    if not opened:
+        raise given.error("has only listeners of the controller (controller.listener.names); clients need one too")
+    return tuple(opened)
+
+
+def _advertised(read: Reader, listeners: tuple[Listener, ...], controllers: frozenset[str]) -> tuple[Endpoint, ...]:
+    given = read.given("advertised.listeners")
+    if given is None:
+        return ()
+    endpoints = addresses.parse_endpoints(given, read.elements("advertised.listeners"))
+    wanted = tuple(endpoint for endpoint in endpoints if endpoint.name not in controllers)
+    addresses.check_advertised(given, wanted, [listener.name for listener in listeners])
+    return wanted
+
+
+def _inter_broker_name(read: Reader, listeners: tuple[Listener, ...]) -> str:
+    names = [listener.name for listener in listeners]
+    given = read.given("inter.broker.listener.name")
+    if given is None:
+        protocol = read.text("security.inter.broker.protocol")
+        return protocol if protocol in names else names[0]
+    if read.given("security.inter.broker.protocol"):
+        raise given.error("give either inter.broker.listener.name or security.inter.broker.protocol, not both")
+    name = (read.text("inter.broker.listener.name") or "").upper()
+    if name not in names:
+        raise given.error(f"is no listener; listeners has {', '.join(sorted(names))}")
+    return name
