@@ -1,7 +1,7 @@
 """Feature levels: what the cluster's brokers have agreed to write.
 
-Owns: the features and levels that this version understands, those a new cluster begins with, and which record versions
-a `metadata.version` allows. Must not know: images, files. Levels are Kafka's (KIP-584, `MetadataVersion`).
+Owns: the features and levels that this version understands, those a new cluster begins with, and which record
+versions a `metadata.version` allows. Must not know: images, files. Levels are Kafka's (KIP-584, `MetadataVersion`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Which brokers hold the replicas of a partition.
 
-Partition `i` begins at broker `i mod n`, its replica `j` is on broker `(i + j) mod n` of the live brokers in the order
-of their ids. Deterministic, so that a cluster can be predicted; partitions added later go on where the topic ended.
+Partition `i` begins at broker `i mod n`, its replica `j` is on broker `(i + j) mod n` of the live brokers in the
+order of their ids. Deterministic, so that a cluster can be predicted; partitions added later go on where the topic
+ended.
 """
 
 from collections.abc import Sequence

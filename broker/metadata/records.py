@@ -1,7 +1,7 @@
 """Kafka's metadata records: their framing, and which of them this version understands.
 
-Owns: `value of a log record <-> typed record`. Must not know: what a record does to an image, or files. The framing is
-`uvarint frame version = 1 | uvarint record type | uvarint record version | body`, the body in flexible encoding
+Owns: `value of a log record <-> typed record`. Must not know: what a record does to an image, or files. The framing
+is `uvarint frame version = 1 | uvarint record type | uvarint record version | body`, the body in flexible encoding
 (KIP-631).
 """
 

@@ -1,7 +1,8 @@
 """Applying the records of brokers: who registered, with which address, and whether it is fenced.
 
-Pure functions on a dictionary in change. This node does not register itself; the records come from an Apache Kafka that
-ran on the same directory, and must survive for it. Effects follow Kafka's `ClusterDelta` (KIP-631, KIP-858, KIP-1066).
+Pure functions on a dictionary in change. This node does not register itself; the records come from an Apache Kafka
+that ran on the same directory, and must survive for it. Effects follow Kafka's `ClusterDelta` (KIP-631, KIP-858,
+KIP-1066).
 """
 
 from dataclasses import replace

@@ -1,7 +1,8 @@
 """Taking over metadata that another broker left: may this node serve it, and which partitions must it lead.
 
 Owns: the refusals (with nothing changed) and the leader elections at start. Pure. Must not know: files. When Apache
-Kafka stops, partitions may stand without a leader; Kafka elects one when the broker comes back (KIP-631), and so do we.
+Kafka stops, partitions may stand without a leader; Kafka elects one when the broker comes back (KIP-631), and so do
+we.
 """
 
 from broker.metadata.errors import UnsupportedMetadataError

@@ -1,7 +1,8 @@
 """Applying the records of topics and partitions to an image.
 
 Owns: the topics in change between two images, and what is different about them in the end. Must not know: framing,
-files, other records. Effects follow Kafka's own image (`TopicDelta`, `PartitionRegistration.merge`; KIP-631, KIP-966).
+files, other records. Effects follow Kafka's own image (`TopicDelta`, `PartitionRegistration.merge`; KIP-631,
+KIP-966).
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ metrics.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 MAX_LENGTH: Final = 249
@@ -28,14 +28,15 @@ def check_name(name: str) -> str | None:
     return None
 
 
-def collision_key(name: str) -> str:
-    """Return what two names must not have in common."""
+def names_by_metric(names: Iterable[str]) -> dict[str, str]:
+    """Return the names that another one could collide with, each by what the two would have in common."""
+    return {_metric_name(name): name for name in names if "." in name or "_" in name}
+
+
+def find_collision(name: str, by_metric: Mapping[str, str]) -> str | None:
+    """Return the name in `by_metric` (of `names_by_metric`) that `name` collides with, if there is one."""
+    return by_metric.get(_metric_name(name))
+
+
+def _metric_name(name: str) -> str:
     return name.replace(".", "_")
-
-
-def find_collision(name: str, existing: Iterable[str]) -> str | None:
-    """Return a name among `existing` that `name` collides with, other than itself."""
-    if "." not in name and "_" not in name:
-        return None
-    key = collision_key(name)
-    return next((other for other in existing if collision_key(other) == key and other != name), None)

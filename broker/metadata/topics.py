@@ -1,7 +1,7 @@
 """Creating and deleting topics, adding partitions: what is allowed, and the records that do it.
 
-Owns: Kafka's rules and sentences for these requests (`ReplicationControlManager`, `ControllerApis`). Pure: an image and
-a wish in, records or a KafkaError out. Must not know: requests of any version, files.
+Owns: Kafka's rules and sentences for these requests (`ReplicationControlManager`, `ControllerApis`). Pure: an image
+and a wish in, records or a KafkaError out. Must not know: requests of any version, files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,9 +86,12 @@ def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
 
 
-def plan_topic(image: MetadataImage, topic: NewTopic, rules: PlacementRules) -> PlannedTopic:
-    """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it."""
-    _check_new_name(image, topic.name)
+def plan_topic(image: MetadataImage, topic: NewTopic, rules: PlacementRules, taken: Mapping[str, str]) -> PlannedTopic:
+    """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it.
+
+    `taken` has the image's names by metric (`names_by_metric`).
+    """
+    _check_new_name(image, topic.name, taken)
     configs = _check_configs(topic.configs or {})
     replicas = _assigned(topic, rules) if topic.assignments else _placed(topic, rules)
     topic_id = random_uuid()
@@ -147,7 +150,7 @@ def plan_deletion(topic: TopicImage) -> MetadataRecord:
     return make_record(RemoveTopicRecord(topic_id=topic.topic_id))
 
 
-def _check_new_name(image: MetadataImage, name: str) -> None:
+def _check_new_name(image: MetadataImage, name: str, taken: Mapping[str, str]) -> None:
     if name == METADATA_TOPIC:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     problem = check_name(name)
@@ -155,7 +158,7 @@ def _check_new_name(image: MetadataImage, name: str) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
     if image.topic(name):
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    other = find_collision(name, image.topics_by_name)
+    other = find_collision(name, taken)
     if other:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 

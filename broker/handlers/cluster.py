@@ -1,0 +1,132 @@
+"""DescribeCluster (0-2) and DescribeTopicPartitions (0): what admin clients ask instead of Metadata.
+
+DescribeTopicPartitions (KIP-966) answers page by page: topics in the order of their names, at most so many
+partitions, and a cursor where the next page begins. Version notes: DescribeCluster v1 knows kinds of endpoints, v2
+fenced brokers.
+"""
+
+from broker.handlers.authorized import TOPIC_OPERATIONS, cluster_operations
+from broker.handlers.node import ThisNode
+from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from broker.metadata.source import MetadataSource
+from broker.metadata.topic_names import check_name
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode
+from protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
+from protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+_BROKERS = 1
+_CONTROLLERS = 2
+
+
+class ClusterHandler:
+    """Answers from the newest image."""
+
+    def __init__(self, node: ThisNode, source: MetadataSource, page_limit: int) -> None:
+        """`page_limit` is max.request.partition.size.limit."""
+        self._node = node
+        self._source = source
+        self._page_limit = page_limit
+
+    def describe_cluster(self, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+        """Answer DescribeCluster."""
+        if request.endpoint_type == _CONTROLLERS:
+            return DescribeClusterResponse(
+                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+                error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
+                " CONTROLLER",
+            )
+        if request.endpoint_type != _BROKERS:
+            return DescribeClusterResponse(
+                error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+                error_message=f"Unsupported endpoint type {request.endpoint_type}",
+            )
+        host, port = self._node.advertised_for(context)
+        return DescribeClusterResponse(
+            cluster_id=self._node.cluster_id,
+            controller_id=self._node.node_id,
+            brokers=[DescribeClusterBroker(broker_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
+            cluster_authorized_operations=cluster_operations(request.include_cluster_authorized_operations),
+        )
+
+    def describe_topic_partitions(
+        self, _context: RequestContext, request: DescribeTopicPartitionsRequest
+    ) -> DescribeTopicPartitionsResponse:
+        """Answer one page."""
+        image = self._source.image
+        everything = not request.topics
+        cursor = request.cursor
+        first = cursor.topic_name if cursor else ""
+        names = sorted({topic.name for topic in request.topics} or image.topics_by_name)
+        names = [name for name in names if name >= first]
+        if cursor and (cursor.partition_index < 0 or (not everything and first not in names)):
+            return DescribeTopicPartitionsResponse(
+                topics=[
+                    DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
+                    for topic in request.topics
+                ]
+            )
+        room = max(1, min(self._page_limit, request.response_partition_limit))
+        response = DescribeTopicPartitionsResponse()
+        for name in names:
+            if room == 0:
+                response.next_cursor = Cursor(topic_name=name, partition_index=0)
+                break
+            start = cursor.partition_index if cursor and name == first else 0
+            topic = self._describe(image, name, start, room)
+            if topic.error_code and everything:
+                continue
+            response.topics.append(topic)
+            room -= len(topic.partitions)
+            left = _left_out(image, name, start + len(topic.partitions))
+            if left is not None:
+                response.next_cursor = left
+                break
+        return response
+
+    def _describe(self, image: MetadataImage, name: str, start: int, room: int) -> DescribeTopicPartitionsResponseTopic:
+        topic = image.topic(name)
+        if topic is None:
+            bad = check_name(name)
+            return DescribeTopicPartitionsResponseTopic(
+                error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if bad else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                name=name,
+                topic_authorized_operations=TOPIC_OPERATIONS,
+            )
+        page = range(start, min(start + room, len(topic.partitions)))
+        return DescribeTopicPartitionsResponseTopic(
+            name=name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=[self._partition(index, topic.partitions[index]) for index in page],
+            topic_authorized_operations=TOPIC_OPERATIONS,
+        )
+
+    def _partition(self, index: int, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+        alive = self._node.node_id
+        led = partition.leader == alive
+        return DescribeTopicPartitionsResponsePartition(
+            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=alive if led else NO_LEADER,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            eligible_leader_replicas=list(partition.eligible_leader_replicas),
+            last_known_elr=list(partition.last_known_elr),
+            offline_replicas=[replica for replica in partition.replicas if replica != alive],
+        )
+
+
+def _left_out(image: MetadataImage, name: str, end: int) -> Cursor | None:
+    """Return the cursor of the first partition that did not fit, None if all of the topic did."""
+    topic = image.topic(name)
+    if topic is None or end >= len(topic.partitions):
+        return None
+    return Cursor(topic_name=name, partition_index=end)

@@ -1,0 +1,159 @@
+"""Metadata (0-13): brokers, topics, partition leaders, for every client's first request and many after it.
+
+A topic that is not there is created where the broker and the client allow it. Kafka answers
+UNKNOWN_TOPIC_OR_PARTITION then, and the client asks again; here the topic is there at once, and so is the answer.
+Version notes: v0 asks for all topics with an empty list, v1+ with null; v4 can forbid creation; v10 has topic ids,
+v12 can ask by id; v13 has a top-level error.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from broker.handlers.authorized import cluster_operations, topic_operations
+from broker.handlers.node import ThisNode
+from broker.metadata.controller import Controller
+from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.topic_names import check_name
+from broker.metadata.topics import NewTopic
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from protocol.uuids import ZERO_UUID
+
+_FIRST_VERSION_BY_ID = 12
+
+
+class MetadataHandler:
+    """Answers Metadata requests from the newest image."""
+
+    def __init__(self, node: ThisNode, controller: Controller, auto_create: bool) -> None:
+        self._node = node
+        self._controller = controller
+        self._auto_create = auto_create
+        self._built: dict[UUID, tuple[TopicImage, list[MetadataResponsePartition]]] = {}
+
+    def metadata(self, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+        """Answer a request."""
+        wanted = request.topics
+        if wanted and context.api_version < _FIRST_VERSION_BY_ID and not all(_has_name_only(t) for t in wanted):
+            return _refusal(wanted)
+        operations = topic_operations(request.include_topic_authorized_operations)
+        if wanted is None or (not wanted and context.api_version == 0):
+            image = self._controller.image
+            topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
+            self._forget_deleted(image)
+        else:
+            errors = self._create_missing(wanted) if self._auto_create and request.allow_auto_topic_creation else {}
+            topics = self._look_up(wanted, errors, operations)
+        host, port = self._node.advertised_for(context)
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
+            cluster_id=self._node.cluster_id,
+            controller_id=self._node.node_id,
+            topics=topics,
+            cluster_authorized_operations=cluster_operations(request.include_cluster_authorized_operations),
+        )
+
+    def _look_up(
+        self, wanted: Iterable[MetadataRequestTopic], errors: dict[str, ErrorCode], operations: int
+    ) -> list[MetadataResponseTopic]:
+        image = self._controller.image
+        topics = []
+        for topic_id, name in {(topic.topic_id, topic.name): None for topic in wanted}:
+            if topic_id != ZERO_UUID:
+                found, missing = image.topic_by_id(topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+                name = None
+            elif name is None:
+                found, missing = None, ErrorCode.INVALID_REQUEST
+            else:
+                found, missing = image.topic(name), errors.get(name) or _why_missing(name)
+            if found:
+                topics.append(self._describe(found, operations))
+            else:
+                topics.append(
+                    MetadataResponseTopic(
+                        error_code=missing, name=name, topic_id=topic_id, topic_authorized_operations=operations
+                    )
+                )
+        return topics
+
+    def _create_missing(self, wanted: Iterable[MetadataRequestTopic]) -> dict[str, ErrorCode]:
+        """Create the topics that are not there and may be created so; return the errors of the others."""
+        image = self._controller.image
+        names = {topic.name: None for topic in wanted if topic.name is not None and topic.topic_id == ZERO_UUID}
+        missing = [
+            NewTopic(name)
+            for name in names
+            if image.topic(name) is None and name not in INTERNAL_TOPICS and check_name(name) is None
+        ]
+        if not missing:
+            return {}
+        try:
+            results = self._controller.create_topics(missing)
+        except KafkaError as error:
+            return {topic.name: error.code for topic in missing}
+        return {
+            topic.name: result.code
+            for topic, result in zip(missing, results, strict=True)
+            if isinstance(result, KafkaError)
+        }
+
+    def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            partitions=self._partitions(topic),
+            topic_authorized_operations=operations,
+        )
+
+    def _partitions(self, topic: TopicImage) -> list[MetadataResponsePartition]:
+        """Return the partitions of a topic as they stand in every answer; made once per change of the topic."""
+        built = self._built.get(topic.topic_id)
+        if built is None or built[0] is not topic:
+            alive = self._node.node_id
+            partitions = [_partition(index, image, alive) for index, image in enumerate(topic.partitions)]
+            built = self._built[topic.topic_id] = (topic, partitions)
+        return built[1]
+
+    def _forget_deleted(self, image: MetadataImage) -> None:
+        if len(self._built) > len(image.topics_by_id):
+            self._built = {key: built for key, built in self._built.items() if key in image.topics_by_id}
+
+
+def _partition(index: int, partition: PartitionImage, alive: int) -> MetadataResponsePartition:
+    led = partition.leader == alive
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=[replica for replica in partition.replicas if replica != alive],
+    )
+
+
+def _has_name_only(topic: MetadataRequestTopic) -> bool:
+    return topic.name is not None and topic.topic_id == ZERO_UUID
+
+
+def _why_missing(name: str) -> ErrorCode:
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if check_name(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _refusal(wanted: Iterable[MetadataRequestTopic]) -> MetadataResponse:
+    """Return Kafka's answer to a request by topic id in a version that has ids in answers only."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in wanted
+        ]
+    )

@@ -1,0 +1,110 @@
+"""Record batches of the metadata log, read into an image.
+
+Owns: stepping through batches, records of the log and of snapshots alike, and what each kind of batch is for. Must
+not know: files. Every batch that has an effect is checked against its checksum. Kafka's controller writes an empty
+record every 500 ms, 172,800 a day; those are recognised by their bytes and stepped over.
+"""
+
+from struct import Struct
+from typing import Final
+
+from broker.metadata.errors import CorruptMetadataError
+from broker.metadata.image import ImageDelta, MetadataImage
+from broker.metadata.quorum import Quorum
+from broker.metadata.records import read_record
+from broker.metadata.replay import ImageBuilder
+from broker.metadata.transactions import TransactionFilter
+from protocol.errors import KafkaError
+from protocol.records.batch import (
+    ATTRIBUTES_AT,
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    BatchHeader,
+    read_header,
+)
+from protocol.records.checksum import crc32c
+from protocol.records.control import ControlType, control_type
+from protocol.records.record import Record, iter_records
+
+_NO_OP_RECORD: Final = bytes.fromhex("14 00 00 00 01 08 01 14 00 00 00")
+"""A record without key, its value a NoOpRecord of version 0."""
+_NO_OP_SIZE: Final = HEADER_SIZE + len(_NO_OP_RECORD)
+_LENGTH = Struct(">i")
+_START = Struct(">qii")
+
+
+class Replay:
+    """Reads batches, in order, into the image that they lead to from `base` on."""
+
+    def __init__(self, base: MetadataImage, quorum: Quorum | None = None) -> None:
+        self.quorum = quorum or Quorum()
+        self.offset = base.offset
+        """First offset that has not been read."""
+        self.epoch = base.epoch
+        self.has_footer = False
+        """Whether the last batch was the end of a snapshot."""
+        self._start = base.offset
+        self._builder = ImageBuilder(base)
+        self._transactions = TransactionFilter()
+
+    def read(self, data: memoryview) -> int:
+        """Read the whole batches at the start of `data` that are undamaged; return how many bytes they have.
+
+        Batches that end before the image's offset are stepped over: the image has their effects.
+
+        Raises CorruptMetadataError for records that contradict each other, UnsupportedMetadataError for records of a
+        newer Kafka.
+        """
+        at, end = 0, len(data)
+        while at + HEADER_SIZE <= end:
+            (length,) = _LENGTH.unpack_from(data, at + LENGTH_AT)
+            size = length + LOG_OVERHEAD
+            if size < HEADER_SIZE or at + size > end:
+                break
+            if size == _NO_OP_SIZE and data[at + HEADER_SIZE : at + size] == _NO_OP_RECORD:
+                base_offset, _, self.epoch = _START.unpack_from(data, at)
+                self.offset = base_offset + 1
+            else:
+                header = read_header(data, at)
+                if not is_undamaged(data[at : at + size], header):
+                    break
+                self._read_batch(data[at : at + size], header)
+            at += size
+        return at
+
+    def finish(self, offset: int | None = None, epoch: int | None = None) -> tuple[MetadataImage, ImageDelta]:
+        """Return the image; a snapshot's stands for an `offset` and `epoch` that are not those of its batches."""
+        return self._builder.finish(self.offset if offset is None else offset, self.epoch if epoch is None else epoch)
+
+    def _read_batch(self, batch: memoryview, header: BatchHeader) -> None:
+        self.has_footer = False
+        self.offset = header.next_offset
+        self.epoch = header.partition_leader_epoch
+        if header.next_offset <= self._start:
+            return
+        try:
+            for record in iter_records(batch):
+                if header.is_control:
+                    self._read_control(record)
+                else:
+                    self._read_record(record)
+        except KafkaError as error:
+            raise CorruptMetadataError(f"the metadata batch at offset {header.base_offset}: {error}") from error
+
+    def _read_control(self, record: Record) -> None:
+        kind = control_type(record.key)
+        self.has_footer = kind is ControlType.SNAPSHOT_FOOTER
+        self.quorum.note(kind, record.value, record.offset)
+
+    def _read_record(self, record: Record) -> None:
+        metadata = read_record(record.value or b"", record.offset)
+        if metadata is not None:
+            for effective in self._transactions.accept(metadata):
+                self._builder.apply(effective)
+
+
+def is_undamaged(batch: memoryview, header: BatchHeader) -> bool:
+    """Return whether a whole batch is of the current format and matches its checksum."""
+    return header.magic == CURRENT_MAGIC and crc32c(batch[ATTRIBUTES_AT:], 0) == header.crc

@@ -1,0 +1,117 @@
+"""Reading the metadata that is on disk, without changing anything.
+
+Owns: the order of things: the newest snapshot, then the log behind it; and what is a torn end (a write that a crash
+cut short: the log ends before it) and what is damage (valid batches follow: refuse, since what they decided would be
+lost). Must not know: appending. The log proper is opened for writing only once all of this was accepted.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from broker.metadata.batches import Replay, is_undamaged
+from broker.metadata.errors import CorruptMetadataError
+from broker.metadata.image import MetadataImage
+from broker.metadata.quorum import Quorum, read_epoch
+from broker.metadata.snapshots import load_newest
+from protocol.records.batch import HEADER_SIZE, read_header
+from storage.files import FileSystem, OpenFile
+from storage.names import LOG_SUFFIX, file_name, parse_file_name
+
+_CHUNK: Final = 1 << 20
+_LARGEST_BATCH: Final = 64 << 20
+"""Kafka's controller writes at most 8 MiB at once; a size field beyond this is damage."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMetadata:
+    """What is on disk."""
+
+    image: MetadataImage
+    quorum: Quorum
+    epoch: int
+    """Largest raft epoch that anybody knows of; what is written must not have a lower one."""
+    log_end_offset: int | None
+    """Where the segments end; None if there is none that counts."""
+
+
+def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
+    """Read the metadata in a directory `__cluster_metadata-0`, which may be missing.
+
+    Raises CorruptMetadataError for damage, UnsupportedMetadataError for records of a newer Kafka.
+    """
+    if not fs.exists(directory):
+        return LoadedMetadata(MetadataImage(), Quorum(), 0, None)
+    snapshot = load_newest(fs, directory)
+    replay = Replay(snapshot.image, snapshot.quorum)
+    bases = _segments_behind(fs, directory, snapshot.image.offset)
+    if bases:
+        if bases[0] > snapshot.image.offset:
+            raise CorruptMetadataError(
+                f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot"
+                " reaches that far"
+            )
+        replay.offset = bases[0]
+    for base in bases:
+        if base != replay.offset:
+            raise CorruptMetadataError(
+                f"the metadata log in {directory} has a gap: a segment begins at offset {base}, the one before it ends"
+                f" at {replay.offset}"
+            )
+        _read_segment(fs, f"{directory}/{file_name(base, LOG_SUFFIX)}", replay, is_last=base == bases[-1])
+    image, _ = replay.finish(max(replay.offset, snapshot.image.offset), max(replay.epoch, snapshot.image.epoch))
+    return LoadedMetadata(
+        image=image,
+        quorum=replay.quorum,
+        epoch=max(image.epoch, read_epoch(fs, directory)),
+        log_end_offset=replay.offset if bases else None,
+    )
+
+
+def _segments_behind(fs: FileSystem, directory: str, offset: int) -> list[int]:
+    """Return the base offsets of the segments that may hold batches from `offset` on, in order."""
+    names = (parse_file_name(name) for name in fs.listdir(directory))
+    bases = sorted(name.offset for name in names if name and name.suffix == LOG_SUFFIX and not name.state)
+    first = sum(base <= offset for base in bases) - 1
+    return bases[max(first, 0) :]
+
+
+def _read_segment(fs: FileSystem, path: str, replay: Replay, is_last: bool) -> None:
+    """Read a segment from its start; raise CorruptMetadataError if it is damaged before its end."""
+    file = fs.open(path, writable=False)
+    try:
+        size = file.size()
+        position, want = 0, _CHUNK
+        while position < size:
+            chunk = memoryview(file.pread(want, position))
+            read = replay.read(chunk)
+            position += read
+            needed = _claimed_size(chunk)
+            if read:
+                want = _CHUNK
+            elif want < needed <= min(size - position, _LARGEST_BATCH):
+                want = needed
+            else:
+                break
+        if position < size and not (is_last and _is_torn(file, position, size)):
+            raise CorruptMetadataError(
+                f"{path} is damaged at byte {position} (offset {replay.offset}): what follows there would be lost."
+                " Restore the file, or remove the directory to begin with empty metadata"
+            )
+    finally:
+        file.close()
+
+
+def _claimed_size(chunk: memoryview) -> int:
+    """Return how large the batch at the start of the chunk says it is, 0 if not even its header is there."""
+    return read_header(chunk).size if len(chunk) >= HEADER_SIZE else 0
+
+
+def _is_torn(file: OpenFile, position: int, size: int) -> bool:
+    """Return whether a bad batch is the end of what was written, and not damage before other batches."""
+    claimed = _claimed_size(memoryview(file.pread(HEADER_SIZE, position)))
+    behind = position + claimed
+    if not HEADER_SIZE <= claimed <= _LARGEST_BATCH or behind + HEADER_SIZE > size:
+        return True
+    following = memoryview(file.pread(_LARGEST_BATCH, behind))
+    header = read_header(following)
+    return not (HEADER_SIZE <= header.size <= len(following) and is_undamaged(following[: header.size], header))
