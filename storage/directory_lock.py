@@ -1,12 +1,11 @@
 """The lock of a log directory: one broker at a time, Apache Kafka included, which locks the same file (`.lock`)."""
 
 from storage.errors import DirectoryLocked
-from storage.file_locks import FileLock
-from storage.files import FileSystem
+from storage.files import FileSystem, HeldLock
 from storage.names import LOCK_FILE
 
 
-def lock_directory(fs: FileSystem, directory: str) -> FileLock:
+def lock_directory(fs: FileSystem, directory: str) -> HeldLock:
     """Lock the log directory, which must exist, until the lock is released or the process ends.
 
     Raises DirectoryLocked where another broker has it, OSError where the lock file cannot be made.

@@ -84,6 +84,13 @@ class OpenFile(Protocol):
         """Give the descriptor back at once; closing again does nothing."""
 
 
+class HeldLock(Protocol):
+    """The exclusive lock of a file."""
+
+    def release(self) -> None:
+        """Give the lock back; releasing again does nothing."""
+
+
 class FileSystem(Protocol):
     """The operations on files and directories that storage needs; paths are strings as `os` takes them."""
 
@@ -142,7 +149,7 @@ class FileSystem(Protocol):
         The file must not be cut short while the mapping is in use: the process would be killed by SIGBUS.
         """
 
-    def lock(self, path: str) -> FileLock | None:
+    def lock(self, path: str) -> HeldLock | None:
         """Take the exclusive lock of a file (made where missing), or return None where another holds it."""
 
     def lock_owner(self, path: str) -> str | None:
