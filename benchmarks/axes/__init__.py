@@ -1,0 +1,23 @@
+"""Every axis, in the order in which they run.
+
+What needs a quiet disk and a quiet machine comes first; what leaves gigabytes to be written back comes last.
+"""
+
+from __future__ import annotations
+
+from benchmarks.axes import durable, endtoend, fetch, footprint, lookup, metadata, produce, requests, startup
+from benchmarks.axis import Axis
+
+ALL: tuple[Axis, ...] = (
+    *startup.EMPTY,
+    *footprint.IDLE,
+    *requests.AXES,
+    *endtoend.AXES,
+    *durable.AXES,
+    *produce.AXES,
+    *fetch.AXES,
+    *footprint.LOADED,
+    *lookup.AXES,
+    *metadata.AXES,
+    *startup.WITH_DATA,
+)

@@ -1,0 +1,69 @@
+"""Fetch throughput of what lies in the page cache. The floor sends the same file to a socket with sendfile."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from benchmarks import isolation
+from benchmarks.axes.produce import BATCH, GIGABYTE, MEASURES, medians_of, values_of
+from benchmarks.axis import Axis, Bench, Stage, Values
+from benchmarks.clients import bulk, librdkafka
+from benchmarks.clients.bulk import BulkLoad
+from benchmarks.clients.figures import Transfer
+from benchmarks.floors import FloorServer
+from benchmarks.target import Endpoint
+
+_TOPIC = "fetched"
+_PASSES = 3
+
+
+def _load(bench: Bench, endpoint: Endpoint) -> BulkLoad:
+    return BulkLoad(endpoint, _TOPIC, 1024, BATCH, bench.amount(GIGABYTE))
+
+
+def dataset(stage: Stage) -> BulkLoad:
+    """A topic with one partition of 1 KiB records in 1 MB batches, shared by the axes here."""
+
+    def make() -> BulkLoad:
+        stage.make_topic(_TOPIC)
+        load = _load(stage.bench, stage.broker().endpoint)
+        isolation.run(bulk.produce, load)
+        if stage.warmup_seconds > 1:
+            isolation.run(bulk.fetch, load, _PASSES)
+        return load
+
+    return stage.once(_TOPIC, make)
+
+
+def _librdkafka(stage: Stage) -> Values:
+    load = dataset(stage)
+    records = load.batches(load.total_bytes) * load.records_per_batch
+    what = librdkafka.ClientLoad(load.endpoint, load.topic, load.value_size, records)
+    if stage.warmup_seconds > 1:
+        isolation.run(librdkafka.consume, what)
+    return values_of(isolation.run(librdkafka.consume, what))
+
+
+def _raw(stage: Stage) -> Values:
+    return values_of(isolation.run(bulk.fetch, dataset(stage), _PASSES))
+
+
+def _floor(bench: Bench) -> Values:
+    def measure() -> Values:
+        with bench.scratch("floor") as file:
+            load = _load(bench, Endpoint(("", 0), 0))
+            isolation.run(bulk.write_file, load, str(file))
+
+            def once() -> Transfer:
+                with FloorServer("send", file) as floor:
+                    return isolation.run(bulk.drain, dataclasses.replace(load, endpoint=floor.endpoint), _PASSES)
+
+            return medians_of([once() for _ in range(_PASSES)])
+
+    return bench.once("send", measure)
+
+
+AXES = (
+    Axis("fetch", "fetch 1 KiB, 1 MB batches, librdkafka consumer", MEASURES, _librdkafka, _floor),
+    Axis("fetch-raw", "fetch the same, 1 MiB a request, one raw connection", MEASURES, _raw, _floor),
+)

@@ -1,0 +1,180 @@
+"""Small Produce requests from raw sockets: one at a time, many connections at once, many in flight on one.
+
+The leanest client that Python allows, because it competes with the broker for the same cores: the request is built
+once, sent again and again from the same bytes, and an answer is checked for its length and its error code only.
+That every acknowledged record is in the log is checked once, at the end of the load, by whoever ran it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import socket
+import time
+from array import array
+from dataclasses import dataclass
+
+from benchmarks import records, wire
+from benchmarks.clients.figures import Meter, Requests
+from benchmarks.connection import Connection, open_socket, produce_when_ready
+from benchmarks.statistics import percentiles
+from benchmarks.target import Endpoint
+
+_NO_ERROR = b"\0\0"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLoad:
+    """Single-record acks=all Produce requests to partition 0 of a topic, for so many seconds.
+
+    `window` is how many requests one pipelining connection keeps in flight.
+    """
+
+    endpoint: Endpoint
+    topic: str
+    value_size: int
+    warmup_seconds: float
+    seconds: float
+    connections: int = 1
+    window: int = 64
+
+    def request(self) -> bytes:
+        """The request, ready to be sent."""
+        value = records.values_of(1, self.value_size)[0]
+        return bytes(wire.produce(self.topic, 0, records.build_batch([value], int(time.time() * 1000))))
+
+
+def synchronous(load: RequestLoad) -> Requests:
+    """One connection, one request at a time: send, wait for the answer, send the next."""
+    request = load.request()
+    answer_size = _settle(load, request)
+    error_at = _error_at(load.topic)
+    samples = array("q")
+    gc.disable()
+
+    with open_socket(load.endpoint.address) as sock:
+        send, receive, clock, note = sock.sendall, sock.recv, time.perf_counter_ns, samples.append
+
+        def run(seconds: float) -> None:
+            until = clock() + int(seconds * 1e9)
+            began = clock()
+            while began < until:
+                send(request)
+                answer = receive(4096)
+                ended = clock()
+                if len(answer) != answer_size or answer[error_at : error_at + 2] != _NO_ERROR:
+                    answer = _complete(sock, answer, answer_size)
+                    wire.acknowledged(answer[4:], load.topic)
+                note(ended - began)
+                began = clock()
+
+        run(load.warmup_seconds)
+        warmed = len(samples)
+        del samples[:]
+        with Meter(load.endpoint.pid) as meter:
+            run(load.seconds)
+    return _figures(meter, samples, warmed + 1)
+
+
+def many_connections(load: RequestLoad) -> Requests:
+    """So many connections, each with one request under way: as soon as it is answered the next is sent."""
+    request = load.request()
+    answer_size = _settle(load, request)
+    error_at = _error_at(load.topic)
+    sockets = {sock.fileno(): sock for sock in (open_socket(load.endpoint.address) for _ in range(load.connections))}
+    poll = select.epoll()
+    samples = array("q")
+    gc.disable()
+    clock, note, read, write = time.perf_counter_ns, samples.append, os.read, os.write
+    sent_at = dict.fromkeys(sockets, clock())
+    for descriptor in sockets:
+        poll.register(descriptor, select.EPOLLIN)
+        write(descriptor, request)
+
+    def run(seconds: float) -> None:
+        now = clock()
+        until = now + int(seconds * 1e9)
+        while now < until:
+            for descriptor, _event in poll.poll():
+                answer = read(descriptor, 4096)
+                now = clock()
+                if len(answer) != answer_size or answer[error_at : error_at + 2] != _NO_ERROR:
+                    answer = _complete(sockets[descriptor], answer, answer_size)
+                    wire.acknowledged(answer[4:], load.topic)
+                note(now - sent_at[descriptor])
+                sent_at[descriptor] = now
+                write(descriptor, request)
+
+    run(load.warmup_seconds)
+    warmed = len(samples)
+    del samples[:]
+    with Meter(load.endpoint.pid) as meter:
+        run(load.seconds)
+    for sock in sockets.values():  # what is under way is answered too, so that the log can be counted
+        wire.acknowledged(_complete(sock, b"", answer_size)[4:], load.topic)
+        sock.close()
+    return _figures(meter, samples, warmed + 1 + load.connections)
+
+
+def pipelined(load: RequestLoad) -> Requests:
+    """One connection that keeps a window of requests in flight; answers are counted by their length."""
+    request = load.request()
+    answer_size = _settle(load, request)
+    gc.disable()
+    window = memoryview(request * load.window)
+    with open_socket(load.endpoint.address) as sock:
+        receive, send, clock = sock.recv, sock.sendall, time.perf_counter
+        unread = 0
+
+        def run(seconds: float) -> int:
+            nonlocal unread
+            answered = 0
+            until = clock() + seconds
+            while clock() < until:
+                data = receive(1 << 16)
+                if not data:
+                    raise wire.WireError("the broker closed the connection")
+                count, unread = divmod(unread + len(data), answer_size)
+                answered += count
+                send(window[: count * len(request)])
+            return answered
+
+        send(window)
+        warmed = run(load.warmup_seconds)
+        with Meter(load.endpoint.pid) as meter:
+            count = run(load.seconds)
+        _complete(sock, bytes(unread), answer_size * load.window)
+    return Requests(
+        count, count + warmed + 1 + load.window, meter.elapsed, meter.broker_cpu, meter.client_cpu, latency=None
+    )
+
+
+def _settle(load: RequestLoad, request: bytes) -> int:
+    """Produce once, which waits for the topic's leader, and return the size of the answer, its prefix included."""
+    with Connection(load.endpoint.address) as connection:
+        return 4 + produce_when_ready(connection, load.topic, request, time.monotonic() + 10)
+
+
+def _error_at(topic: str) -> int:
+    return 4 + 4 + 1 + 1 + 1 + len(topic) + 1 + 4
+
+
+def _complete(sock: socket.socket, data: bytes, size: int) -> bytes:
+    while len(data) < size:
+        more = sock.recv(size - len(data))
+        if not more:
+            raise wire.WireError("the broker closed the connection")
+        data += more
+    return data
+
+
+def _figures(meter: Meter, samples: array[int], uncounted: int) -> Requests:
+    return Requests(
+        len(samples),
+        len(samples) + uncounted,
+        meter.elapsed,
+        meter.broker_cpu,
+        meter.client_cpu,
+        percentiles(samples).scaled(1e-3),
+    )

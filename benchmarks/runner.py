@@ -1,0 +1,118 @@
+"""Runs axes against targets and gathers what they gave, as data; prints only progress, tables are made elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaException
+
+from benchmarks import machine
+from benchmarks.axis import Axis, Bench, Measure, Stage, Values
+from benchmarks.clients.librdkafka import LoadError
+from benchmarks.statistics import median
+from benchmarks.target import BrokerError, Target
+from benchmarks.wire import WireError
+
+_BUSY_SHARE = 0.15
+"""From this share of the machine on, what others use is noted beside the figures."""
+_FAILURES = (BrokerError, WireError, LoadError, KafkaException, BrokenExecutor, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: of one measure of one axis, for each target by its name, and the floor where there is one."""
+
+    axis: Axis
+    measure: Measure
+    values: Values
+    floor: float | None
+
+
+@dataclass(slots=True)
+class Report:
+    """All figures of a run, in order, and what should be known beside them."""
+
+    targets: tuple[str, ...]
+    machine: str
+    seconds: float = 0.0
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run: axes against targets in turn, each axis `repeat` times (medians), with floors or without."""
+
+    axes: Sequence[Axis]
+    targets: Sequence[Target]
+    repeat: int = 1
+    floors: bool = True
+
+
+def run(plan: Plan, bench: Bench) -> Report:
+    """Run the plan; an axis that fails is noted, with its reason, and the others still run."""
+    report = Report(tuple(target.name for target in plan.targets), machine.describe())
+    began = time.monotonic()
+    taken: dict[tuple[str, str], Values] = {}
+    floors: dict[str, Values] = {}
+    for target in plan.targets:
+        stage = Stage(bench, target)
+        try:
+            for axis in plan.axes:
+                if not (axis.ours_only and target.name != "odradek"):
+                    taken[target.name, axis.name] = _take(plan, axis, stage, report)
+                if plan.floors and axis.floor and target is plan.targets[-1]:
+                    floors[axis.name] = _floor(axis, bench, report)
+        finally:
+            stage.close()
+    for axis in plan.axes:
+        for measure in axis.measures:
+            values = {
+                target.name: found[measure.key]
+                for target in plan.targets
+                if measure.key in (found := taken.get((target.name, axis.name), {}))
+            }
+            report.rows.append(Row(axis, measure, values, floors.get(axis.name, {}).get(measure.key)))
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
+    before = machine.read_cpu()
+    try:
+        values = _repeated(plan.repeat, lambda: axis.run(stage))
+    except _FAILURES as error:
+        report.failed = True
+        report.notes.append(f"{axis.name} failed with {stage.target.name}: {error}")
+        stage.close()
+        values = {}
+    after = machine.read_cpu()
+    share = before.others_share(after)
+    if share >= _BUSY_SHARE:
+        report.notes.append(f"{axis.name}, {stage.target.name}: others used {share:.0%} of the machine meanwhile")
+    figures = ", ".join(
+        f"{value:.4g} {measure.unit}" for measure in axis.measures if (value := values.get(measure.key))
+    )
+    print(f"{stage.target.name} {axis.name}: {figures} ({after.elapsed - before.elapsed:.1f} s)", file=sys.stderr)
+    return values
+
+
+def _floor(axis: Axis, bench: Bench, report: Report) -> Values:
+    assert axis.floor is not None  # the caller looked
+    try:
+        return axis.floor(bench)
+    except _FAILURES as error:
+        report.failed = True
+        report.notes.append(f"the floor of {axis.name} failed: {error}")
+        return {}
+
+
+def _repeated(times: int, take: Callable[[], Values]) -> Values:
+    """Each measure's median over so many repetitions."""
+    taken = [take() for _ in range(times)]
+    return {key: median(values[key] for values in taken) for key in taken[0]}
