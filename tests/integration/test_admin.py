@@ -53,7 +53,7 @@ def _config(admin: AdminClient, kind: ResourceType, name: str) -> dict[str, Conf
 
 
 def _leaders(admin: AdminClient, topic: str) -> dict[int, int]:
-    """Leader of each partition, once the topic is listed: Apache Kafka lists it a moment after it said it was created."""
+    """Leader of each partition, once the topic is listed: with Apache Kafka that is a moment after its creation."""
     partitions = eventually(lambda: admin.list_topics(topic, TIMEOUT_S).topics[topic].partitions, "the topic is listed")
     return {partition: described.leader for partition, described in partitions.items()}
 
@@ -138,6 +138,7 @@ def test_partitions_can_be_added_but_not_removed(broker: BrokerProcess, admin: A
 def test_topic_configs_are_described_and_altered(admin: AdminClient, topic: str) -> None:
     """A config given at creation, one altered later and one left alone are told apart."""
     admin.create_topics([NewTopic(topic, 1, 1, config={"retention.ms": "12345"})])[topic].result(TIMEOUT_S)
+    assert _leaders(admin, topic) == {0: 1}
     _set_config(admin, topic, "max.message.bytes", "2000")
 
     def altered() -> bool:

@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import threading
 import time
 
 import pytest
@@ -110,8 +111,6 @@ def test_reading_from_the_end_sees_only_what_comes_later(client: Client, topic: 
 
 def test_a_consumer_waiting_at_the_end_is_woken(client: Client, topic: str) -> None:
     """A consumer that waits at the end gets a record produced later by somebody else."""
-    import threading
-
     client.create_topic(topic)
     client.produce(topic, 0, SAMPLE[:5], ProduceSettings())
     late = Sent(None, b"late", (), EARLIER_MS)

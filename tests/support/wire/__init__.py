@@ -4,7 +4,7 @@ It shares no code with the project's codec, so that the two are checks on each o
 tests/data/messages.jsonl, which was printed by Apache Kafka itself.
 """
 
-from tests.support.wire.batches import Record, build_batch
+from tests.support.wire.batches import BatchFields, Record, build_batch
 from tests.support.wire.client import ConnectionClosedError, WireClient
 from tests.support.wire.codec import Message, UndecodableError, decode, encode
 from tests.support.wire.schema import ERROR_NAMES, SCHEMAS, error_code, served_versions
@@ -12,6 +12,7 @@ from tests.support.wire.schema import ERROR_NAMES, SCHEMAS, error_code, served_v
 __all__ = [
     "ERROR_NAMES",
     "SCHEMAS",
+    "BatchFields",
     "ConnectionClosedError",
     "Message",
     "Record",
