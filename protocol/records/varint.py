@@ -11,6 +11,10 @@ _SMALL = [bytes([(n << 1) ^ (n >> 63)]) for n in (*range(64), *range(-64, 0))]
 """Encodings of -64..63, the ones that fit one byte; a negative number indexes from the end."""
 
 
+_MASK = {5: 0xFFFFFFFF, 10: 0xFFFFFFFFFFFFFFFF}
+_CUT_OFF = "The data ends inside a variable-length integer at byte {}"
+
+
 def encode_varint(value: int) -> bytes:
     """Encode a signed integer of up to 64 bits (varint and varlong differ only in what a reader accepts)."""
     if -64 <= value < 64:
@@ -40,9 +44,10 @@ def read_varint(data: Buffer, position: int) -> tuple[int, int]:
         if second < 0x80:
             raw = byte & 0x7F | second << 7
             return (raw >> 1) ^ -(raw & 1), position + 2
-        return _read_long_form(data, position, 5, 0xFFFFFFFF)
     except IndexError:
-        raise InvalidRecord(f"The data ends inside a variable-length integer at byte {position}") from None
+        raise InvalidRecord(_CUT_OFF.format(position)) from None
+    raw, after = read_raw(data, position, 5)
+    return (raw >> 1) ^ -(raw & 1), after
 
 
 def read_varlong(data: Buffer, position: int) -> tuple[int, int]:
@@ -51,17 +56,24 @@ def read_varlong(data: Buffer, position: int) -> tuple[int, int]:
         byte = data[position]
         if byte < 0x80:
             return (byte >> 1) ^ -(byte & 1), position + 1
-        return _read_long_form(data, position, 10, 0xFFFFFFFFFFFFFFFF)
     except IndexError:
-        raise InvalidRecord(f"The data ends inside a variable-length integer at byte {position}") from None
+        raise InvalidRecord(_CUT_OFF.format(position)) from None
+    raw, after = read_raw(data, position, 10)
+    return (raw >> 1) ^ -(raw & 1), after
 
 
-def _read_long_form(data: Buffer, position: int, limit: int, mask: int) -> tuple[int, int]:
+def read_raw(data: Buffer, position: int, limit: int) -> tuple[int, int]:
+    """Return the number of at most `limit` bytes (5 or 10) at `position`, still zigzag, and the position after it.
+
+    In that form positive numbers are even and negative ones odd. Raises InvalidRecord where no such number is.
+    """
     raw = 0
-    for i in range(limit):
-        byte = data[position + i]
-        raw |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            raw &= mask
-            return (raw >> 1) ^ -(raw & 1), position + i + 1
+    try:
+        for i in range(limit):
+            byte = data[position + i]
+            raw |= (byte & 0x7F) << 7 * i
+            if byte < 0x80:
+                return raw & _MASK[limit], position + i + 1
+    except IndexError:
+        raise InvalidRecord(_CUT_OFF.format(position)) from None
     raise InvalidRecord(f"The variable-length integer at byte {position} is longer than {limit} bytes")

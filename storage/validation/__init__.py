@@ -1,0 +1,32 @@
+"""What a client's batch must be before it may enter a log: Kafka's LogValidator, for batches of version 2.
+
+A produce request's records go through `check_produce_records` (is there exactly one batch, of a version that this
+request may carry), then `validate_client_batch` (everything else, and the changes the topic asks for: timestamps,
+compression), and once the log has decided on an offset, `assign_offsets`. All of it works on the request's own bytes,
+in place where it can.
+
+    batch      the header's rules, and the three outcomes: as it came, header patched, written anew
+    records    records one by one, as Kafka looks at them
+    framing    records by their lengths only, which is all that a large batch has the time for
+    rules      what the topic's configuration asks
+    errors     how a batch is refused, with Kafka's codes and messages
+    request    what the version of the produce request allows
+
+Knows nothing of logs, producers' states or requests. Follows Kafka's log behaviour, produce path and offset assignment.
+"""
+
+from storage.validation.batch import ValidatedBatch, assign_offsets, validate_client_batch
+from storage.validation.errors import RecordError, RejectedRecords
+from storage.validation.request import check_produce_records
+from storage.validation.rules import ValidationRules, validation_rules
+
+__all__ = [
+    "RecordError",
+    "RejectedRecords",
+    "ValidatedBatch",
+    "ValidationRules",
+    "assign_offsets",
+    "check_produce_records",
+    "validate_client_batch",
+    "validation_rules",
+]
