@@ -14,6 +14,7 @@ Rules that callers rely on:
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
@@ -222,7 +223,10 @@ class PosixFile:
         os.lseek(self.fd, size, os.SEEK_SET)
 
     def sync(self) -> None:
-        _sync_content(self.fd)
+        fd = self.fd
+        if fd < 0:  # for which Python would raise ValueError, here alone
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
+        _sync_content(fd)
 
     def close(self) -> None:
         fd, self.fd = self.fd, -1
