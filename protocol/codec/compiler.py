@@ -52,7 +52,7 @@ def encode_into(out: bytearray, message: Message, version: int) -> None:
     try:
         encoder(out, message)
     except (struct.error, AttributeError, TypeError, ValueError) as bad:
-        raise EncodeError(f"{type(message).__name__} v{version}: {bad}: {message!r:.500}") from bad
+        raise EncodeError(f"{type(message).__name__} v{version}: {bad}") from bad
 
 
 def encode(message: Message, version: int) -> bytes:

@@ -1,7 +1,12 @@
-"""Strategies for messages: any message of a class, as far as a version carries it."""
+"""Strategies for messages: any message of a class, as far as a version carries it.
 
+`ODRADEK_EXAMPLES=20` makes every property of the codecs try twenty times as many examples.
+"""
+
+import os
 from collections.abc import Callable
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from protocol.codec.compiler import layout
@@ -22,6 +27,14 @@ from protocol.codec.fields import (
 )
 from protocol.codec.layout import Layout, Slot
 from protocol.codec.message import Message, Struct
+
+EXAMPLES_FACTOR = int(os.environ.get("ODRADEK_EXAMPLES", "1"))
+
+
+def examples(count: int) -> settings:
+    """So many examples of a property in a quick run; few, as each property runs for hundreds of message versions."""
+    return settings(max_examples=count * EXAMPLES_FACTOR, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 
 PRIMITIVES: dict[Primitive, st.SearchStrategy[object]] = {
     BOOLEAN: st.booleans(),

@@ -1,20 +1,19 @@
 """Every message at every version goes through its codec unchanged, and nothing shorter passes for it."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.codec import DecodeError, Message, decode, encode
-from tests.property.protocol_messages import messages
+from tests.property.protocol_messages import examples, messages
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, version_id
 
-quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=version_id)
 
 
 @every_version
 @given(data=st.data())
-@quick
+@examples(10)
 def test_messages_go_both_ways(cls: type[Message], version: int, data: st.DataObject) -> None:
     """Decoding what was encoded gives an equal message, from bytes and from a view, at any offset."""
     message = data.draw(messages(cls, version))
@@ -27,7 +26,7 @@ def test_messages_go_both_ways(cls: type[Message], version: int, data: st.DataOb
 
 @every_version
 @given(data=st.data())
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(3)
 def test_cut_messages_are_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
     """A message that ends early is a DecodeError, wherever it ends."""
     frame = encode(data.draw(messages(cls, version)), version)
