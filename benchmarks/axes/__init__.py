@@ -19,5 +19,6 @@ ALL: tuple[Axis, ...] = (
     *footprint.LOADED,
     *lookup.AXES,
     *metadata.AXES,
+    *lookup.ENGINE,
     *startup.WITH_DATA,
 )

@@ -1,11 +1,13 @@
-"""Reading from a random offset of a 1 GB segment: over the wire."""
+"""A random offset of a 1 GB segment, over the wire and in the storage engine alone; appends in the engine alone."""
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import time
 from array import array
+from typing import TYPE_CHECKING
 
 from benchmarks import isolation, wire
 from benchmarks.axes.produce import GIGABYTE
@@ -15,6 +17,9 @@ from benchmarks.clients.bulk import BulkLoad
 from benchmarks.clients.figures import Meter
 from benchmarks.connection import Connection
 from benchmarks.statistics import percentiles
+
+if TYPE_CHECKING:
+    from benchmarks.clients.engine import Appended
 
 _TOPIC = "looked-up"
 _BATCH = 16_000
@@ -75,12 +80,71 @@ def _floor(bench: Bench) -> Values:
     return bench.once("pread", measure)
 
 
+def _engine_lookup(stage: Stage) -> Values:
+    from benchmarks.clients import engine  # here, so that no other axis needs our packages
+
+    stage.close()
+    with stage.bench.scratch("engine") as directory:
+        found = isolation.run(engine.look_up, str(directory), _BATCH, stage.bench.amount(GIGABYTE))
+    return {"p50": found.p50, "p99": found.p99}
+
+
+def _engine_append(batch_records: int, value_size: int, total_bytes: int, stage: Stage) -> Values:
+    from benchmarks.clients import engine  # here, so that no other axis needs our packages
+
+    stage.close()
+    with stage.bench.scratch("engine") as directory:
+        amount = stage.bench.amount(total_bytes)
+        return _appended(isolation.run(engine.append, str(directory), batch_records, value_size, amount))
+
+
+def _engine_append_floor(batch_records: int, value_size: int, total_bytes: int, bench: Bench) -> Values:
+    from benchmarks.clients import engine  # here, so that no other axis needs our packages
+
+    with bench.scratch("engine") as path:
+        amount = bench.amount(total_bytes)
+        return _appended(isolation.run(engine.append_floor, str(path), batch_records, value_size, amount))
+
+
+def _appended(found: Appended) -> Values:
+    return {"p50": found.each.p50, "p99": found.each.p99, "cpu": found.cpu_per_gigabyte}
+
+
+_LOOKUP = (Measure("p50", "p50 µs"), Measure("p99", "p99 µs"))
+_APPEND = (*_LOOKUP, Measure("cpu", "CPU s/GB"))
+
 AXES = (
     Axis(
         "seek",
         "fetch one 16 kB batch at a random offset of a 1 GB segment",
-        (Measure("p50", "p50 µs"), Measure("p99", "p99 µs"), Measure("cpu", "broker µs CPU each")),
+        (*_LOOKUP, Measure("cpu", "broker µs CPU each")),
         _wire,
         _floor,
+    ),
+)
+ENGINE = (
+    Axis(
+        "engine-lookup",
+        "storage engine alone: find a random offset in a 1 GB segment",
+        _LOOKUP,
+        _engine_lookup,
+        _floor,
+        ours_only=True,
+    ),
+    Axis(
+        "engine-append",
+        "storage engine alone: append a batch of one 100 B record",
+        _APPEND,
+        functools.partial(_engine_append, 1, 100, 20_000_000),
+        functools.partial(_engine_append_floor, 1, 100, 20_000_000),
+        ours_only=True,
+    ),
+    Axis(
+        "engine-append-1m",
+        "storage engine alone: append a 1 MB batch of 1 KiB records",
+        _APPEND,
+        functools.partial(_engine_append, 960, 1024, GIGABYTE),
+        functools.partial(_engine_append_floor, 960, 1024, GIGABYTE),
+        ours_only=True,
     ),
 )
