@@ -1,18 +1,17 @@
-"""Record batches of the metadata log, read into an image.
+"""Record batches of the metadata log, and the records in them that have an effect.
 
-Owns: stepping through batches, records of the log and of snapshots alike, and what each kind of batch is for. Must
-not know: files. Every batch that has an effect is checked against its checksum. Kafka's controller writes an empty
+Owns: stepping through batches, of the log and of snapshots alike, and what each kind of batch is for. Must not know:
+files, images. Every batch that has an effect is checked against its checksum. Kafka's controller writes an empty
 record every 500 ms, 172,800 a day; those are recognised by their bytes and stepped over.
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
 from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.image import ImageDelta, MetadataImage
 from broker.metadata.quorum import Quorum
-from broker.metadata.records import read_record
-from broker.metadata.replay import ImageBuilder
+from broker.metadata.records import MetadataRecord, read_record
 from broker.metadata.transactions import TransactionFilter
 from protocol.errors import KafkaError
 from protocol.records.batch import (
@@ -36,23 +35,25 @@ _START = Struct(">qii")
 
 
 class Replay:
-    """Reads batches, in order, into the image that they lead to from `base` on."""
+    """Reads batches, in order, and gives every record to `effect` that takes effect; `quorum` has its own records.
 
-    def __init__(self, base: MetadataImage, quorum: Quorum | None = None) -> None:
-        self.quorum = quorum or Quorum()
-        self.offset = base.offset
+    Records of batches that end before the offset `start` are stepped over.
+    """
+
+    def __init__(self, effect: Callable[[MetadataRecord], object], quorum: Quorum, start: int = 0) -> None:
+        self.quorum = quorum
+        self.offset = 0
         """First offset that has not been read."""
-        self.epoch = base.epoch
+        self.epoch = 0
+        """Raft epoch of the last batch."""
         self.has_footer = False
         """Whether the last batch was the end of a snapshot."""
-        self._start = base.offset
-        self._builder = ImageBuilder(base)
+        self._effect = effect
+        self._start = start
         self._transactions = TransactionFilter()
 
     def read(self, data: memoryview) -> int:
         """Read the whole batches at the start of `data` that are undamaged; return how many bytes they have.
-
-        Batches that end before the image's offset are stepped over: the image has their effects.
 
         Raises CorruptMetadataError for records that contradict each other, UnsupportedMetadataError for records of a
         newer Kafka.
@@ -74,15 +75,11 @@ class Replay:
             at += size
         return at
 
-    def finish(self, offset: int | None = None, epoch: int | None = None) -> tuple[MetadataImage, ImageDelta]:
-        """Return the image; a snapshot's stands for an `offset` and `epoch` that are not those of its batches."""
-        return self._builder.finish(self.offset if offset is None else offset, self.epoch if epoch is None else epoch)
-
     def _read_batch(self, batch: memoryview, header: BatchHeader) -> None:
         self.has_footer = False
         self.offset = header.next_offset
         self.epoch = header.partition_leader_epoch
-        if header.next_offset <= self._start:
+        if header.next_offset <= self._start and not header.is_control:
             return
         try:
             for record in iter_records(batch):
@@ -102,7 +99,7 @@ class Replay:
         metadata = read_record(record.value or b"", record.offset)
         if metadata is not None:
             for effective in self._transactions.accept(metadata):
-                self._builder.apply(effective)
+                self._effect(effective)
 
 
 def is_undamaged(batch: memoryview, header: BatchHeader) -> bool:

@@ -12,6 +12,7 @@ from broker.metadata.batches import Replay, is_undamaged
 from broker.metadata.errors import CorruptMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum, read_epoch
+from broker.metadata.replay import ImageBuilder
 from broker.metadata.snapshots import load_newest
 from protocol.records.batch import HEADER_SIZE, read_header
 from storage.files import FileSystem, OpenFile
@@ -42,10 +43,12 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     if not fs.exists(directory):
         return LoadedMetadata(MetadataImage(), Quorum(), 0, None)
     snapshot = load_newest(fs, directory)
-    replay = Replay(snapshot.image, snapshot.quorum)
-    bases = _segments_behind(fs, directory, snapshot.image.offset)
+    start = snapshot.image.offset
+    builder = ImageBuilder(snapshot.image)
+    replay = Replay(builder.apply, snapshot.quorum, start)
+    bases = _segments_behind(fs, directory, start)
     if bases:
-        if bases[0] > snapshot.image.offset:
+        if bases[0] > start:
             raise CorruptMetadataError(
                 f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot"
                 " reaches that far"
@@ -58,7 +61,7 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
                 f" at {replay.offset}"
             )
         _read_segment(fs, f"{directory}/{file_name(base, LOG_SUFFIX)}", replay, is_last=base == bases[-1])
-    image, _ = replay.finish(max(replay.offset, snapshot.image.offset), max(replay.epoch, snapshot.image.epoch))
+    image, _ = builder.finish(max(replay.offset, start), max(replay.epoch, snapshot.image.epoch))
     return LoadedMetadata(
         image=image,
         quorum=replay.quorum,

@@ -13,6 +13,8 @@ from broker.metadata.batches import Replay
 from broker.metadata.errors import CorruptMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum
+from broker.metadata.records import MetadataRecord
+from broker.metadata.replay import ImageBuilder
 from storage.files import FileSystem
 
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
@@ -48,30 +50,28 @@ def load_newest(fs: FileSystem, directory: str) -> LoadedSnapshot:
     A damaged one is passed over: what it stood for may still be in the log, and if not, the gap is found there.
     """
     for name in list_snapshots(fs, directory):
-        loaded = _load(fs, f"{directory}/{name}", name)
-        if loaded is not None:
-            return loaded
+        builder, quorum = ImageBuilder(MetadataImage()), Quorum()
+        if _read_whole(fs, f"{directory}/{name}", Replay(builder.apply, quorum)):
+            image, _ = builder.finish(name.end_offset, name.epoch)
+            return LoadedSnapshot(image, quorum)
     return LoadedSnapshot(MetadataImage(), Quorum())
 
 
-def load_bootstrap(fs: FileSystem, log_dir: str) -> MetadataImage | None:
-    """Return what `bootstrap.checkpoint` in a log directory holds, None if there is none.
+def load_bootstrap(fs: FileSystem, log_dir: str) -> list[MetadataRecord] | None:
+    """Return the records in the `bootstrap.checkpoint` of a log directory, None if there is none.
 
     Raises CorruptMetadataError if it is damaged.
     """
     path = f"{log_dir}/{BOOTSTRAP_FILE}"
     if not fs.exists(path):
         return None
-    loaded = _load(fs, path, SnapshotName(0, 0))
-    if loaded is None:
+    records: list[MetadataRecord] = []
+    if not _read_whole(fs, path, Replay(records.append, Quorum())):
         raise CorruptMetadataError(f"{path} is damaged: remove it, and new metadata begins with the defaults")
-    return loaded.image
+    return records
 
 
-def _load(fs: FileSystem, path: str, name: SnapshotName) -> LoadedSnapshot | None:
+def _read_whole(fs: FileSystem, path: str, replay: Replay) -> bool:
+    """Read a snapshot file; return whether it was whole."""
     data = memoryview(fs.read_bytes(path))
-    replay = Replay(MetadataImage())
-    if replay.read(data) != len(data) or not replay.has_footer:
-        return None
-    image, _ = replay.finish(name.end_offset, name.epoch)
-    return LoadedSnapshot(image, replay.quorum)
+    return replay.read(data) == len(data) and replay.has_footer

@@ -1,0 +1,213 @@
+"""CreateTopics (2-7), DeleteTopics (1-6) and CreatePartitions (0-3).
+
+Each topic of a request has a result of its own; what can be done is done in one change. Everything is done before the
+answer, so `timeout_ms` never matters. Names that stand twice in a request are refused once, and nothing is done for
+them. Version notes: CreateTopics answers with id (v7), counts and configs (v5); DeleteTopics v6 takes ids too, and
+refuses with TOPIC_DELETION_DISABLED from v3, with a message from v5.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
+
+from broker.metadata.controller import Controller
+from broker.metadata.image import MetadataImage, TopicImage
+from broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from protocol.uuids import ZERO_UUID
+
+_DUPLICATE_NAME = "Duplicate topic name."
+_FIRST_VERSION_WITH_STATES = 6
+_FIRST_VERSION_WITH_DISABLED = 3
+
+TopicConfigs = Callable[[PlannedTopic], list[CreatableTopicConfigs]]
+"""Returns the configs in force for a new topic."""
+
+
+class TopicHandlers:
+    """Answers the requests that create, delete and extend topics."""
+
+    def __init__(self, controller: Controller, deletion_enabled: bool, topic_configs: TopicConfigs) -> None:
+        """`deletion_enabled` is delete.topic.enable."""
+        self._controller = controller
+        self._deletion_enabled = deletion_enabled
+        self._topic_configs = topic_configs
+
+    def create_topics(self, _context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        """Answer CreateTopics."""
+        counts = Counter(topic.name for topic in request.topics)
+        response = CreateTopicsResponse(
+            topics=[
+                _creation_refused(name, KafkaError(ErrorCode.INVALID_REQUEST, _DUPLICATE_NAME))
+                for name, count in counts.items()
+                if count > 1
+            ]
+        )
+        wishes = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1]
+        results: Sequence[PlannedTopic | KafkaError]
+        try:
+            results = self._controller.create_topics(wishes, validate_only=request.validate_only)
+        except KafkaError as error:
+            results = [error] * len(wishes)
+        for wish, result in zip(wishes, results, strict=True):
+            if isinstance(result, KafkaError):
+                response.topics.append(_creation_refused(wish.name, result))
+            else:
+                response.topics.append(self._created(result))
+        return response
+
+    def _created(self, planned: PlannedTopic) -> CreatableTopicResult:
+        return CreatableTopicResult(
+            name=planned.name,
+            topic_id=planned.topic_id,
+            error_message=None,
+            num_partitions=planned.num_partitions,
+            replication_factor=planned.replication_factor,
+            configs=self._topic_configs(planned),
+        )
+
+    def delete_topics(self, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+        """Answer DeleteTopics."""
+        states = request.topics
+        if context.api_version < _FIRST_VERSION_WITH_STATES:
+            states = [DeleteTopicState(name=name) for name in request.topic_names]
+        deletion = _Deletion(self._controller.image, states)
+        if not self._deletion_enabled:
+            known = context.api_version >= _FIRST_VERSION_WITH_DISABLED
+            code = ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
+            deletion.refuse_all(KafkaError(code, "Topic deletion is disabled."))
+        try:
+            self._controller.delete_topics(deletion.topics.values())
+        except KafkaError as error:
+            deletion.refuse_all(error)
+        return DeleteTopicsResponse(
+            responses=deletion.refused
+            + [DeletableTopicResult(name=topic.name, topic_id=topic.topic_id) for topic in deletion.topics.values()]
+        )
+
+    def create_partitions(self, _context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        """Answer CreatePartitions."""
+        counts = Counter(topic.name for topic in request.topics)
+        response = CreatePartitionsResponse(
+            results=[
+                CreatePartitionsTopicResult(
+                    name=name, error_code=ErrorCode.INVALID_REQUEST, error_message=_DUPLICATE_NAME
+                )
+                for name, count in counts.items()
+                if count > 1
+            ]
+        )
+        wishes = [_new_partitions(topic) for topic in request.topics if counts[topic.name] == 1]
+        results: Sequence[KafkaError | None]
+        try:
+            results = self._controller.create_partitions(wishes, validate_only=request.validate_only)
+        except KafkaError as error:
+            results = [error] * len(wishes)
+        for wish, refusal in zip(wishes, results, strict=True):
+            response.results.append(
+                CreatePartitionsTopicResult(
+                    name=wish.name,
+                    error_code=refusal.code if refusal else ErrorCode.NONE,
+                    error_message=(refusal.message or None) if refusal else None,
+                )
+            )
+        return response
+
+
+class _Deletion:
+    """Which topics a request names, and why others of its entries are refused."""
+
+    def __init__(self, image: MetadataImage, states: Iterable[DeleteTopicState]) -> None:
+        self.topics: dict[UUID, TopicImage] = {}
+        self.refused: list[DeletableTopicResult] = []
+        names: Counter[str] = Counter()
+        ids: Counter[UUID] = Counter()
+        for state in states:
+            if state.name is not None and state.topic_id != ZERO_UUID:
+                self._refuse(state.name, state.topic_id, "You may not specify both topic name and topic id.")
+            elif state.name is not None:
+                names[state.name] += 1
+            elif state.topic_id != ZERO_UUID:
+                ids[state.topic_id] += 1
+            else:
+                self._refuse(None, ZERO_UUID, "Neither topic name nor id were specified.")
+        self._take_ids(image, ids)
+        self._take_names(image, names, ids)
+
+    def refuse_all(self, error: KafkaError) -> None:
+        """Give every topic that would have been deleted this error."""
+        for topic in self.topics.values():
+            self._refuse(topic.name, topic.topic_id, error.message, error.code)
+        self.topics = {}
+
+    def _take_ids(self, image: MetadataImage, ids: Counter[UUID]) -> None:
+        for topic_id, count in ids.items():
+            topic = image.topic_by_id(topic_id)
+            if count > 1:
+                self._refuse(None, topic_id, "Duplicate topic id.")
+            elif topic is None:
+                message = "This server does not host this topic ID."
+                self._refuse(None, topic_id, message, ErrorCode.UNKNOWN_TOPIC_ID)
+            else:
+                self.topics[topic_id] = topic
+
+    def _take_names(self, image: MetadataImage, names: Counter[str], ids: Counter[UUID]) -> None:
+        for name, count in names.items():
+            topic = image.topic(name)
+            if count > 1:
+                self._refuse(name, ZERO_UUID, _DUPLICATE_NAME)
+            elif topic is None:
+                message = "This server does not host this topic-partition."
+                self._refuse(name, ZERO_UUID, message, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif topic.topic_id in ids:
+                self.topics.pop(topic.topic_id, None)
+                message = "The provided topic name maps to an ID that was already supplied."
+                self._refuse(name, topic.topic_id, message)
+            else:
+                self.topics[topic.topic_id] = topic
+
+    def _refuse(
+        self, name: str | None, topic_id: UUID, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST
+    ) -> None:
+        self.refused.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message))
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=tuple((one.partition_index, tuple(one.broker_ids)) for one in topic.assignments),
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _new_partitions(topic: CreatePartitionsTopic) -> NewPartitions:
+    assignments = None
+    if topic.assignments is not None:
+        assignments = tuple(tuple(assignment.broker_ids) for assignment in topic.assignments)
+    return NewPartitions(topic.name, topic.count, assignments)
+
+
+def _creation_refused(name: str, error: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message or None, configs=[])

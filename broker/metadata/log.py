@@ -1,0 +1,100 @@
+"""The metadata log: Kafka's own `__cluster_metadata-0`, as the source of metadata of a single node.
+
+Owns: appending what is proposed, making it durable before it counts, and telling the watchers. Must not know: what
+the records mean, how a log is read at start (`opening`). One batch is one change: after a crash it is there as a
+whole or not at all. Batches are Kafka's (V2, `partitionLeaderEpoch` = raft epoch), so Apache Kafka opens the same
+directory (KIP-595).
+"""
+
+from collections.abc import Sequence
+
+from broker.metadata.errors import StaleMetadataError
+from broker.metadata.image import MetadataImage
+from broker.metadata.records import MetadataRecord
+from broker.metadata.replay import apply
+from broker.metadata.source import Watcher
+from broker.runtime.clock import Clock
+from protocol.codec import encode
+from protocol.messages.control_records import LeaderChangeMessage, Voter
+from protocol.records.building import build_batch, make_records
+from protocol.records.control import ControlType, build_control_batch
+from storage.errors import StorageError
+from storage.log import Log
+from storage.producer_state import Origin
+
+
+class MetadataLog:
+    """A `MetadataSource` on a log of this node."""
+
+    def __init__(self, log: Log, image: MetadataImage, epoch: int, clock: Clock) -> None:
+        """`image` is what the log leads to; `epoch` the raft epoch to write with."""
+        self._log = log
+        self._image = image
+        self._epoch = epoch
+        self._clock = clock
+        self._watchers: list[Watcher] = []
+        self._cut_to: int | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest image."""
+        return self._image
+
+    @property
+    def end_offset(self) -> int:
+        """Where the next batch goes."""
+        return self._log.log_end_offset
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` of every change from now on."""
+        self._watchers.append(watcher)
+
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> MetadataImage:
+        """Make the records part of the metadata, all or none, and return the image after them.
+
+        They are on disk and every watcher has been told when this returns. Raises StaleMetadataError if `based_on` is
+        no longer the newest image, KafkaError KAFKA_STORAGE_ERROR if the disk failed.
+        """
+        old = self._image
+        if based_on is not old:
+            raise StaleMetadataError("the metadata has changed since the proposal was planned")
+        if not records:
+            return old
+        # Applied first, since a record that cannot be applied must never be written.
+        new, delta = apply(old, records, self.end_offset + len(records), self._epoch)
+        now_ms = self._clock.now_ms()
+        self._append(build_batch(make_records([(None, record.value) for record in records], now_ms)), now_ms)
+        self._image = new
+        for watcher in self._watchers:
+            watcher(old, new, delta)
+        return new
+
+    def begin_epoch(self, node_id: int) -> None:
+        """Record that this node, the only voter, leads; Kafka's logs begin so."""
+        voters = [Voter(voter_id=node_id)]
+        change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
+        now_ms = self._clock.now_ms()
+        self._append(build_control_batch([(ControlType.LEADER_CHANGE, encode(change, 0))], now_ms), now_ms)
+
+    def close(self) -> None:
+        """Give the files back; raises StorageError."""
+        self._log.close()
+
+    def _append(self, batch: bytearray, now_ms: int) -> None:
+        """Append a batch and wait until it is on disk; otherwise the log stays, or later becomes again, as it was."""
+        if self._cut_to is not None:
+            self._cut(self._cut_to, now_ms)
+        start = self._log.log_end_offset
+        try:
+            self._log.append(batch, self._epoch, now_ms, Origin.COORDINATOR)
+            self._log.flush()
+        except StorageError:
+            # The batch may be on disk or not, and nobody has been told of it: it must not be there after a restart.
+            self._cut_to = start
+            self._cut(start, now_ms)
+            raise
+
+    def _cut(self, offset: int, now_ms: int) -> None:
+        self._log.truncate_to(offset, now_ms)
+        self._log.flush()
+        self._cut_to = None
