@@ -23,8 +23,6 @@ HEADER_SIZE_UP_TO_MAGIC = 17
 HEADER = Struct(">qiibIhiqqqhii")
 """All header fields of a V2 batch, in the order of `BatchHeader`."""
 HEADER_SIZE = HEADER.size
-ENTRY = Struct(">qiib")
-"""The fields that V0, V1 and V2 have at the same place: offset, length, (leader epoch or checksum), magic."""
 
 BASE_OFFSET_AT = 0
 LENGTH_AT = 8
@@ -54,6 +52,10 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_LEADER_EPOCH = -1
 
+_INT8 = Struct(">b")
+_INT32 = Struct(">i")
+_LEGACY = Struct(">qiIBB")
+"""Of an entry of V0 or V1: offset, length, checksum, magic, attributes."""
 _SEQUENCE_SPACE = 1 << 31
 
 
@@ -158,16 +160,16 @@ def entry_size(data: Buffer, position: int = 0) -> int:
     Raises CorruptRecord where no entry can be: a size field below 14, or a version that is not 0, 1 or 2.
     """
     remaining = len(data) - position
+    if remaining < LOG_OVERHEAD:
+        return 0
+    (length,) = _INT32.unpack_from(data, position + LENGTH_AT)
+    if length < MIN_ENTRY_LENGTH:
+        raise CorruptRecord(f"Record size {length} is less than the minimum record overhead ({MIN_ENTRY_LENGTH})")
     if remaining < HEADER_SIZE_UP_TO_MAGIC:
         return 0
-    offset, length, _, magic = ENTRY.unpack_from(data, position)
-    if length < MIN_ENTRY_LENGTH:
-        raise CorruptRecord(
-            f"Found record size {length} smaller than minimum record overhead ({MIN_ENTRY_LENGTH}) "
-            f"at byte {position} (offset {offset})"
-        )
+    (magic,) = _INT8.unpack_from(data, position + MAGIC_AT)
     if not 0 <= magic <= CURRENT_MAGIC:
-        raise CorruptRecord(f"Invalid magic found in record: {magic} at byte {position} (offset {offset})")
+        raise CorruptRecord(f"Invalid magic found in record: {magic}")
     size: int = length + LOG_OVERHEAD
     return size if size <= remaining else 0
 
@@ -189,14 +191,11 @@ def iter_batches(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHe
 
 
 def _read_legacy_header(data: Buffer, position: int) -> BatchHeader:
-    offset, length, crc, magic = ENTRY.unpack_from(data, position)
-    attributes = data[position + 17]
+    offset, length, crc, magic, attributes = _LEGACY.unpack_from(data, position)
     timestamp = NO_TIMESTAMP
     if magic == 1 and length >= MIN_ENTRY_LENGTH + 8:
         timestamp = int.from_bytes(data[position + 18 : position + 26], "big", signed=True)
-    return BatchHeader(
-        offset, length, NO_LEADER_EPOCH, magic, crc & 0xFFFFFFFF, attributes, 0, timestamp, timestamp, -1, -1, -1, -1
-    )
+    return BatchHeader(offset, length, NO_LEADER_EPOCH, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, -1)
 
 
 def compute_crc(batch: memoryview) -> int:

@@ -1,11 +1,13 @@
 """LZ4 frames as Kafka writes and reads them.
 
 Kafka writes blocks of 64 KB that do not depend on each other, with no content size and no checksums, and refuses to
-read frames of dependent blocks. So a frame is taken apart here, and only blocks are handed to the library: each is
-bounded by the size its frame declares. As in Kafka, one frame is read, what follows it is ignored, and the content
-checksum is not verified (the batch has its own). Format: LZ4 frame format 1.6; Kafka's codec 3.
+read frames of dependent blocks. So frames are taken apart here: on the way in, only blocks are handed to the library,
+each bounded by the size its frame declares; on the way out, the library's frames lose the checksums it gives each
+block. As in Kafka, one frame is read, what follows it is ignored, and the content checksum is not verified (the batch
+has its own). Format: LZ4 frame format 1.6; Kafka's codec 3.
 """
 
+from collections.abc import Iterator
 from struct import Struct
 
 import cramjam
@@ -21,40 +23,36 @@ _BLOCK_CHECKSUM = 0x10
 _CONTENT_SIZE = 0x08
 _RESERVED_FLAGS = 0x03
 """A reserved bit, and that of dictionaries, which Kafka does not know."""
-_STORED = 0x80000000
-"""Set in the size of a block that is stored as it is, because compressing did not make it smaller."""
+_STORED = 0x80
+"""Set in the last byte of the size of a block that is stored as it is, because compressing did not make it smaller."""
+_BLOCK_SIZE_MASK = 0x7FFFFFFF
+_FLAGS_AT = 4
+_DESCRIPTOR_AT = 5
 _BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
-_BLOCK_SIZE = 1 << 16
+"""Largest content of a block, by the upper half of the frame's descriptor byte."""
 _HEADER = _MAGIC + b"\x60\x40\x82"
 """Version 1, independent blocks of 64 KB, and the header checksum that belongs to that."""
 _END_MARK = b"\0\0\0\0"
 _MAX_RATIO = 255
 """No LZ4 block holds more than this many times its own size."""
-_FASTEST_LEVEL = 9
-"""Kafka's default level, which (only there) means its fast compressor; any other level means the high compressor."""
+_FAST_LEVEL = 9
+"""Kafka's default level, which (only there) means its fast compressor."""
 _HIGHEST_LEVEL = 12
-"""Kafka accepts levels to 17; those above 12 mean 12 to the library."""
+"""Kafka takes levels up to 17; those above 12 mean 12 to the library."""
 
 _U32 = Struct("<I")
 
 
 def compress(data: Buffer, level: int | None = None) -> bytes:
     """Return `data` as one LZ4 frame; `level` is Kafka's, 1 to 17 (default 9, the fast one)."""
-    fast = level is None or level == _FASTEST_LEVEL
+    if level is None or level == _FAST_LEVEL:
+        level = 0
+    library = cramjam.lz4.Compressor(level=min(level, _HIGHEST_LEVEL), content_checksum=False, block_linked=False)
+    library.compress(data)
+    frame = memoryview(library.finish())
     out: list[Buffer] = [_HEADER]
-    view = memoryview(data)
-    for start in range(0, len(view), _BLOCK_SIZE):
-        block = view[start : start + _BLOCK_SIZE]
-        if fast:
-            packed = cramjam.lz4.compress_block(block, store_size=False)
-        else:
-            packed = cramjam.lz4.compress_block(
-                block, mode="high_compression", compression=min(level or 1, _HIGHEST_LEVEL), store_size=False
-            )
-        if len(packed) < len(block):
-            out += (_U32.pack(len(packed)), bytes(packed))
-        else:
-            out += (_U32.pack(len(block) | _STORED), block)
+    for start, end in _blocks(frame):
+        out.append(frame[start - 4 : end])
     out.append(_END_MARK)
     return b"".join(out)
 
@@ -62,45 +60,51 @@ def compress(data: Buffer, level: int | None = None) -> bytes:
 def decompress(data: Buffer, limit: int) -> bytes:
     """Return the content of the LZ4 frame at the start of `data`; raise DecompressionError or TooMuchData."""
     view = memoryview(data)
-    position, block_size, checksums = _read_header(view)
     blocks: list[memoryview] = []
     total = 0
-    while True:
-        if len(view) < position + 4:
-            raise DecompressionError("The LZ4 frame ends before its end mark")
-        (size,) = _U32.unpack_from(view, position)
-        position += 4
-        stored = size & _STORED
-        size &= ~_STORED
-        if size == 0:
-            return b"".join(blocks)
-        end = position + size
-        if size > block_size or len(view) < end + checksums:
-            raise DecompressionError(f"An LZ4 block of {size} bytes exceeds its frame")
-        block = view[position:end]
-        if checksums:
-            content = _decompress_checked_block(view[position - 4 : end + checksums], descriptor=view[5])
+    for start, end in _blocks(view):
+        if view[_FLAGS_AT] & _BLOCK_CHECKSUM:
+            content = _decompress_checked_block(view[start - 4 : end + 4], descriptor=view[_DESCRIPTOR_AT])
+        elif view[start - 1] & _STORED:
+            content = view[start:end]
         else:
-            content = block if stored else _decompress_block(block, block_size)
+            content = _decompress_block(view[start:end], _BLOCK_SIZES[view[_DESCRIPTOR_AT] >> 4])
         total += len(content)
         if total > limit:
             raise TooMuchData(limit)
         blocks.append(content)
-        position = end + checksums
+    return b"".join(blocks)
+
+
+def _blocks(frame: memoryview) -> Iterator[tuple[int, int]]:
+    """Yield where each block of the frame starts and ends; its size is in the four bytes before it."""
+    position, block_size, checksum_size = _read_header(frame)
+    while True:
+        if len(frame) < position + 4:
+            raise DecompressionError("The LZ4 frame ends before its end mark")
+        (size,) = _U32.unpack_from(frame, position)
+        size &= _BLOCK_SIZE_MASK
+        if size == 0:
+            return
+        start = position + 4
+        position = start + size + checksum_size
+        if size > block_size or position > len(frame):
+            raise DecompressionError(f"An LZ4 block of {size} bytes exceeds its frame")
+        yield start, start + size
 
 
 def _read_header(frame: memoryview) -> tuple[int, int, int]:
     """Return where the blocks start, their largest size, and the bytes of each block's checksum."""
-    if len(frame) < len(_HEADER) or frame[:4] != _MAGIC:
+    if len(frame) < len(_HEADER) or frame[:_FLAGS_AT] != _MAGIC:
         raise DecompressionError("The compressed records are not an LZ4 frame")
-    flags, descriptor = frame[4], frame[5]
+    flags, descriptor = frame[_FLAGS_AT], frame[_DESCRIPTOR_AT]
     end = 6 + (8 if flags & _CONTENT_SIZE else 0)
     block_size = _BLOCK_SIZES.get(descriptor >> 4)
     if flags & _VERSION_MASK != _VERSION_BITS or flags & _RESERVED_FLAGS or block_size is None or descriptor & 0x0F:
         raise DecompressionError(f"The LZ4 frame has unknown flags {flags:#04x} {descriptor:#04x}")
     if not flags & _INDEPENDENT_BLOCKS:
         raise DecompressionError("LZ4 frames of dependent blocks are not supported")
-    if len(frame) <= end or frame[end] != _header_checksum(frame[4:end]):
+    if len(frame) <= end or frame[end] != _header_checksum(frame[_FLAGS_AT:end]):
         raise DecompressionError("The header of the LZ4 frame does not have the checksum it says")
     return end + 1, block_size, 4 if flags & _BLOCK_CHECKSUM else 0
 
