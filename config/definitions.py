@@ -48,6 +48,10 @@ class Synonym:
     name: str
     scale: int = 1
 
+    def convert(self, text: str) -> str:
+        """Return the broker key's text in the topic key's unit, as text."""
+        return text if self.scale == 1 else str(int(text) * self.scale)
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
@@ -65,6 +69,11 @@ class Definition:
     may_be_empty: bool
     section: str
     documentation: str
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as it is shown: None when there is none or when it is secret."""
+        return None if self.sensitive else self.default
 
     @property
     def sensitive(self) -> bool:
@@ -104,6 +113,18 @@ def topic_definitions() -> Mapping[str, Definition]:
 def group_definitions() -> Mapping[str, Definition]:
     """Return every group key by name, in the order of the reference."""
     return _load("group")
+
+
+@cache
+def quota_definitions() -> Mapping[str, Definition]:
+    """Return the broker keys that exist as dynamic configuration only, by name."""
+    return _load("quota")
+
+
+@cache
+def client_metrics_definitions() -> Mapping[str, Definition]:
+    """Return every key of a subscription to clients' metrics by name."""
+    return _load("client_metrics")
 
 
 @cache
