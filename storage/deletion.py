@@ -1,0 +1,60 @@
+"""Files and directories that are out of use and wait for their removal.
+
+Kafka renames first (`.deleted`, `-delete`) and removes after a delay, so that readers that go by the name are not
+surprised, and an operator has a minute to regret. Here readers hold open files; the delay is kept for the operator.
+There is no clock in here: a delay begins when a scheduler asks for the first time what is due.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from storage.files import FileSystem
+
+
+class Doomed(NamedTuple):
+    """A path to be removed."""
+
+    path: str
+    is_directory: bool
+
+
+class PendingDeletions:
+    """Paths to be removed, each when its time has come. What a crash leaves behind is found by its suffix later."""
+
+    __slots__ = ("_added", "_fs", "_waiting")
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._added: list[tuple[Doomed, int]] = []
+        self._waiting: list[tuple[Doomed, int]] = []  # with the time from which on it is due
+
+    def __len__(self) -> int:
+        return len(self._added) + len(self._waiting)
+
+    def add_file(self, path: str, delay_ms: int) -> None:
+        """Remove the file `delay_ms` after the next call of `take_due`, or later."""
+        self._added.append((Doomed(path, False), delay_ms))
+
+    def add_directory(self, path: str, delay_ms: int) -> None:
+        """Remove the directory and all that is in it `delay_ms` after the next call of `take_due`, or later."""
+        self._added.append((Doomed(path, True), delay_ms))
+
+    def take_due(self, now_ms: int) -> list[Doomed]:
+        """Take out the paths that are due, to be given to `remove`."""
+        self._waiting += [(doomed, now_ms + delay_ms) for doomed, delay_ms in self._added]
+        self._added.clear()
+        due = [doomed for doomed, due_ms in self._waiting if due_ms <= now_ms]
+        if due:
+            self._waiting = [waiting for waiting in self._waiting if waiting[1] > now_ms]
+        return due
+
+    def remove(self, due: Iterable[Doomed]) -> None:
+        """Remove files and directories, which need not exist; any thread may do so.
+
+        Raises OSError at the first failure.
+        """
+        for path, is_directory in due:
+            if is_directory:
+                self._fs.rmtree(path)
+            else:
+                self._fs.unlink(path)

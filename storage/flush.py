@@ -1,0 +1,132 @@
+"""Making a log durable, without stopping it.
+
+A flush has three steps: `prepare` notes what is not on disk yet, `FlushPlan.run` waits for the disk, on any thread,
+while the log goes on, and `complete` moves the recovery point. Of a segment that is appended to only the data file is
+synced: one fsync serves an acknowledgement, and its indexes are rebuilt after a crash anyway. Indexes are synced once
+their segment is sealed, and until then the recovery point that is written down stays within that segment. Follows
+Kafka's log behaviour, flush and recovery point.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from storage.files import FileSystem, OpenFile
+from storage.names import LEADER_EPOCH_FILE
+from storage.segment import Segment
+
+if TYPE_CHECKING:
+    from storage.log import Log
+
+
+@dataclass(slots=True)
+class Unsynced:
+    """What of a log is not on disk for sure, beside the data of its active segment."""
+
+    segments: list[Segment] = field(default_factory=list)
+    """Sealed ones, data or indexes."""
+    paths: set[str] = field(default_factory=set)
+    """Small files that were written as a whole."""
+    directories: set[str] = field(default_factory=set)
+    """Directories with new names in them."""
+    leader_epochs: bool = False
+    """Whether the leader epochs have changed since their file was written."""
+
+    def __bool__(self) -> bool:
+        return bool(self.segments or self.paths or self.directories or self.leader_epochs)
+
+
+@dataclass(slots=True)
+class FlushPlan:
+    """What one flush makes durable."""
+
+    fs: FileSystem
+    offset: int
+    """Once the plan has run, every record below this offset is on disk."""
+    generation: int
+    sizes: list[tuple[Segment, int]]
+    sealed: list[Segment]
+    files: list[OpenFile]
+    paths: frozenset[str]
+    directories: frozenset[str]
+
+    def run(self) -> None:
+        """Wait until everything is on disk; any thread may do so. Raises OSError.
+
+        Names that have gone meanwhile (the partition was deleted) are passed over.
+        """
+        for file in self.files:
+            file.sync()
+        for path in self.paths:
+            with suppress(FileNotFoundError):
+                self.fs.open(path).sync()
+        for directory in self.directories:
+            with suppress(FileNotFoundError):
+                self.fs.sync_dir(directory)
+
+
+def prepare(log: Log) -> FlushPlan | None:
+    """Return what has to be synced, None if everything is on disk.
+
+    Writes index entries to their files; raises OSError.
+    """
+    active, unsynced = log.segments.active, log.unsynced
+    if log.recovery_point == log.log_end_offset and active.size == active.synced_size and not unsynced:
+        return None
+    if unsynced.leader_epochs:
+        log.leader_epochs.flush(sync=False)
+        unsynced.paths.add(f"{log.directory}/{LEADER_EPOCH_FILE}")
+        unsynced.directories.add(log.directory)
+        unsynced.leader_epochs = False
+    files: list[OpenFile] = []
+    for segment in unsynced.segments:
+        files += segment.prepare_sync()
+    if active.size != active.synced_size:
+        files.append(active.file)
+    return FlushPlan(
+        log.fs,
+        log.log_end_offset,
+        log.generation,
+        [(segment, segment.size) for segment in (*unsynced.segments, active)],
+        list(unsynced.segments),
+        files,
+        frozenset(unsynced.paths),
+        frozenset(unsynced.directories),
+    )
+
+
+def complete(log: Log, plan: FlushPlan) -> None:
+    """Take note that the plan has run.
+
+    Nothing is noted if data was cut off the log meanwhile: others may be there now.
+    """
+    if plan.generation != log.generation:
+        return
+    for segment, size in plan.sizes:
+        segment.synced_size = max(segment.synced_size, size)
+    for segment in plan.sealed:
+        segment.indexes_synced = True
+    unsynced = log.unsynced
+    unsynced.segments = [segment for segment in unsynced.segments if not segment.indexes_synced]
+    unsynced.paths -= plan.paths
+    unsynced.directories -= plan.directories
+    log.recovery_point = max(log.recovery_point, plan.offset)
+
+
+def checkpointed_recovery_point(log: Log) -> int:
+    """Return the recovery point that may be written down.
+
+    After a crash, the segment that holds it and all after it are checked and indexed anew. So it must lie within, not
+    at the end of, the first segment whose indexes are not on disk: not at the end of the active one either, since
+    another segment may begin there before the next checkpoint.
+    """
+    point = log.recovery_point
+    for segment in log.unsynced.segments:
+        following = log.segments.after(segment)
+        if following is not None:
+            point = min(point, following.base_offset - 1)
+    if log.segments.active.size:
+        point = min(point, log.log_end_offset - 1)
+    return max(point, 0)

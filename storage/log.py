@@ -1,0 +1,448 @@
+"""A log: the record batches of one partition, in order, on disk.
+
+A log is a row of segments. Batches are appended to the last one, the *active* segment; when that is full, or its
+records span too much time, the log *rolls*: the active segment is sealed, and a new one starts at the next offset. A
+reader asks for an offset and gets a region of one segment's file, which goes to the socket as it is: record data is
+neither copied nor looked at on its way out. Old data goes by whole segments, from the front.
+
+Beside the data a log keeps what follows from it: how far it reaches (`log_start_offset` to `log_end_offset`), what the
+producers did (`producers`), at which offset each leader took over (`leader_epochs`). All of that changes only after the
+bytes were written. A write that fails is cut back, and the log is as it was before.
+
+What is written is in the page cache of the operating system. `prepare_flush`, `FlushPlan.run` and `complete_flush` make
+it durable, in three steps so that the wait for the disk can happen on another thread. Everything below `recovery_point`
+is on disk; what comes after it is checked after a crash (`storage.loader`).
+
+Not here: how a client's batch is checked (`storage.validation`), what readers may see of the end of the log (high
+watermark and transactions, the broker's part), when data is old enough to go, and any thread or clock: callers say what
+time it is, and call from one thread. Follows Kafka's log behaviour (`UnifiedLog`, `LocalLog`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from config.topic import TopicConfig
+from protocol.records.batch import NO_PRODUCER_ID, read_header
+from storage import flush, follower, markers, roll, timestamps, truncation
+from storage.deletion import PendingDeletions
+from storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
+from storage.files import FileSystem
+from storage.flush import FlushPlan
+from storage.leader_epochs import EpochEnd
+from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
+from storage.producer_entry import Verification
+from storage.producer_state import Origin
+from storage.segment import Segment
+from storage.segments import Segments
+from storage.transaction_index import AbortedTransaction
+from storage.validation import assign_offsets, validate_client_batch, validation_rules
+from storage.walk import find_batch
+
+if TYPE_CHECKING:
+    from storage.loader import LoadedLog
+
+_POSITIONS_KEPT = 64
+"""How many offsets have their place in the files remembered: those at which readers stopped, and will go on."""
+
+
+class Log:
+    """One partition's log. Made from what `storage.loader` found on disk; see there for how to open one."""
+
+    __slots__ = (
+        "_leader_epoch",
+        "_limits",
+        "_positions",
+        "_rules",
+        "config",
+        "deletions",
+        "directory",
+        "fs",
+        "generation",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "producer_expiration_ms",
+        "producers",
+        "recovery_point",
+        "segments",
+        "size",
+        "snapshots",
+        "topic",
+        "topic_id",
+        "unsynced",
+    )
+
+    def __init__(self, fs: FileSystem, loaded: LoadedLog, config: TopicConfig, deletions: PendingDeletions) -> None:
+        self.fs = fs
+        self.topic, self.partition = loaded.partition
+        self.topic_id = loaded.topic_id
+        self.directory = loaded.directory
+        self.segments = Segments(loaded.segments)
+        """All segments, oldest first. For other modules to be read only."""
+        self.log_start_offset = loaded.log_start_offset
+        """First offset that can be read; the first segment may begin before it."""
+        self.log_end_offset = loaded.log_end_offset
+        """Offset that the next record gets."""
+        self.recovery_point = loaded.recovery_point
+        """Records below this offset are on disk, not only in the page cache."""
+        self.size = sum(segment.size for segment in self.segments)
+        """Bytes of all data files."""
+        self.leader_epochs = loaded.leader_epochs
+        self.producers = loaded.producers
+        self.producer_expiration_ms = loaded.producer_expiration_ms
+        self.snapshots = loaded.snapshots
+        """The files that keep the state of the producers over a restart."""
+        self.deletions = deletions
+        self.generation = 0
+        """Grows whenever data is cut off the end; what a flush under way has synced then says nothing any more."""
+        self.unsynced = loaded.unsynced
+        """Names and small files that are not on disk for sure."""
+        self._positions: dict[int, tuple[Segment, int]] = {}
+        self._leader_epoch = self.leader_epochs.latest
+        self.segments.active.activate()
+        self.update_config(config)
+
+    def __repr__(self) -> str:
+        return f"Log({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
+
+    def update_config(self, config: TopicConfig) -> None:
+        """Follow a change of the topic's configuration; how segments are indexed changes with the next one."""
+        self.config = config
+        self._limits = roll.roll_limits(config)
+        self._rules = validation_rules(config, f"{self.topic}-{self.partition}")
+
+    # --- writing
+
+    def append(
+        self,
+        batch: memoryview | bytearray,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        guard: Verification | None = None,
+    ) -> AppendInfo:
+        """Append one batch as the leader: give it the next offsets, in place, and write it.
+
+        A client's batch is validated first, and replaced where the topic wants another compression; the broker's own
+        (COORDINATOR) is only given its offsets. `guard` says that the batch's transaction was verified (KIP-890).
+        Raises what `validate_client_batch` and `ProducerStates.check` raise, RecordListTooLarge for more than a
+        segment holds, and StorageError if the disk failed; nothing was appended then.
+        """
+        data: memoryview | bytearray
+        if origin is Origin.CLIENT:
+            data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self._rules, now_ms)
+        else:
+            data, header, log_append_time_ms = batch, read_header(batch), -1
+            max_timestamp = header.max_timestamp
+        if header.producer_id != NO_PRODUCER_ID:
+            written = self.producers.check(header, origin, guard)
+            if written is not None:
+                first_offset, last_offset, timestamp = written
+                start = self.log_start_offset
+                return AppendInfo(first_offset, last_offset, timestamp, timestamp, start, 0, duplicate=True)
+        first_offset = self.log_end_offset
+        last_offset = first_offset + header.last_offset_delta
+        assign_offsets(data, first_offset, leader_epoch)
+        segment = self.room_for(len(data), first_offset, last_offset, max_timestamp, now_ms)
+        self.store(segment, data, last_offset, max_timestamp)
+        if leader_epoch != self._leader_epoch:
+            self.note_leader_epoch(leader_epoch, first_offset)
+        if header.producer_id != NO_PRODUCER_ID:
+            self.producers.update(header, first_offset)
+        return AppendInfo(
+            first_offset, last_offset, max_timestamp, log_append_time_ms, self.log_start_offset, len(data)
+        )
+
+    def append_marker(self, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:
+        """Append the control batch that ends a transaction on this partition (`build_end_transaction_batch`).
+
+        Raises InvalidProducerEpoch or CoordinatorFenced for a marker that comes too late, StorageError.
+        """
+        return markers.append_marker(self, batch, leader_epoch, now_ms, transaction_version)
+
+    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo:
+        """Append the batches that another replica wrote, as they are, with one write; a cut last one is left out.
+
+        Raises CorruptRecord, OffsetOutOfRange where they do not follow the end of the log, StorageError.
+        """
+        return follower.append_as_follower(self, data, now_ms)
+
+    def room_for(self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
+        """Return the segment that `size` bytes with these offsets are to be written to, a new one if need be.
+
+        Raises RecordListTooLarge, StorageError.
+        """
+        segment = self.segments.active
+        if roll.must_roll(segment, self._limits, size, last_offset, max_timestamp, now_ms):
+            if size > self._limits.segment_bytes:
+                raise RecordListTooLarge(
+                    f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
+                    f"which exceeds the maximum configured segment size of {self._limits.segment_bytes}."
+                )
+            return self.roll(now_ms, first_offset)
+        return segment
+
+    def write(self, segment: Segment, data: memoryview | bytearray) -> None:
+        """Write batches at the end of the log, before the log takes them into account. Raises StorageError."""
+        try:
+            segment.write(data)
+        except OSError as error:
+            raise self.failure("append to", error) from error
+
+    def store(self, segment: Segment, data: memoryview | bytearray, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch, which has its offsets already, at the end of the log. Raises StorageError."""
+        try:
+            segment.write(data)
+        except OSError as error:
+            raise self.failure("append to", error) from error
+        size = len(data)
+        segment.note_batch(size, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        self.size += size
+
+    def note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Note that the batches from `start_offset` on were written in this epoch; -1 stands for an unknown one."""
+        if leader_epoch >= 0:
+            self.unsynced.leader_epochs |= self.leader_epochs.assign(leader_epoch, start_offset)
+        self._leader_epoch = leader_epoch
+
+    def roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
+        """Start a new segment at the end of the log, or at `base_offset` beyond it, and return it.
+
+        The old one is on disk once the next flush is done. An empty active segment is not left behind. Raises
+        StorageError, and the log goes on with the segment that it had.
+        """
+        try:
+            return roll.roll(self, self.log_end_offset if base_offset is None else base_offset, now_ms)
+        except OSError as error:
+            raise self.failure("start a new segment in", error) from error
+
+    # --- reading
+
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+        """Return where the batches from `offset` on lie, in one segment, up to `max_bytes` and to the offset `upto`.
+
+        The slice starts at the batch that has the offset, or the next one where compaction removed it. With
+        `at_least_one`, a first batch that is larger than `max_bytes` is in it nevertheless, whole. Empty at `upto` and
+        beyond. `upto` must be where a batch starts. Raises OffsetOutOfRange below the start and above the end of the
+        log, StorageError if the disk failed.
+        """
+        log_end = self.log_end_offset
+        if not self.log_start_offset <= offset <= log_end:
+            raise OffsetOutOfRange(
+                f"Received request for offset {offset} for partition {self.topic}-{self.partition}, but we only have "
+                f"log segments from offset {self.log_start_offset} to {log_end}."
+            )
+        if offset >= upto or offset == log_end:
+            if offset == log_end:
+                active = self.segments.active
+                self._remember(offset, active, active.size)
+            return LogSlice(None, 0, 0, offset, self.segments.holding(offset).base_offset)
+        try:
+            return self._slice(offset, max_bytes, upto, at_least_one)
+        except OSError as error:
+            raise self.failure("read from", error) from error
+
+    def _slice(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+        known = self._positions.get(offset)
+        if known is not None:
+            segment, position = known
+        else:
+            found = self._find(offset)
+            if found is None:
+                return LogSlice(None, 0, 0, offset, self.segments.active.base_offset)
+            segment, position, offset = found
+        end = segment.size
+        if upto < self.log_end_offset:
+            end = self._position_of_limit(segment, upto)
+        elif segment is self.segments.active:
+            self._remember(self.log_end_offset, segment, end)
+        length = end - position
+        if length > max_bytes:
+            length = max_bytes
+            if at_least_one:
+                first = find_batch(segment.file, position, segment.size, offset)
+                length = max(length, first.size if first else 0)
+        if length <= 0:
+            return LogSlice(None, 0, 0, offset, segment.base_offset)
+        return LogSlice(segment.file, position, length, offset, segment.base_offset)
+
+    def _find(self, offset: int) -> tuple[Segment, int, int] | None:
+        """Return segment, position and base offset of the first batch that ends at or after `offset`."""
+        for segment in self.segments.since(offset):
+            batch = segment.find(offset)
+            if batch is not None:
+                return segment, batch.position, batch.base_offset
+        return None
+
+    def _position_of_limit(self, segment: Segment, upto: int) -> int:
+        """Return up to which position the segment has batches below the offset `upto`."""
+        if segment is not self.segments.holding(upto):
+            return segment.size
+        known = self._positions.get(upto)
+        if known is not None and known[0] is segment:
+            return known[1]
+        batch = segment.find(upto)
+        position = batch.position if batch else segment.size
+        self._remember(upto, segment, position)
+        return position
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        """Remember that the batch that starts (or will start) at `offset` is at that position."""
+        positions = self._positions
+        if len(positions) >= _POSITIONS_KEPT:
+            positions.clear()
+        positions[offset] = (segment, position)
+
+    def forget_positions(self) -> None:
+        """Forget what is known of places in the files: segments are about to change."""
+        self._positions.clear()
+
+    def upper_bound(self, region: LogSlice) -> int:
+        """Return an offset that is above all records of the slice, and seldom far above."""
+        segment = self.segments.holding(region.segment_base)
+        if segment.base_offset == region.segment_base:
+            found = segment.offset_index.offset_at_or_after(region.position + region.length)
+            if found is not None:
+                return found
+        following = self.segments.after(segment)
+        return following.base_offset if following else self.log_end_offset
+
+    def aborted_transactions(self, offset: int, upto: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers."""
+        found: list[AbortedTransaction] = []
+        for segment in self.segments.since(offset):
+            of_segment, complete = segment.transaction_index.collect(offset, upto)
+            found += of_segment
+            if complete:
+                break
+        return found
+
+    def offset_for_timestamp(self, timestamp: int, upto: int) -> TimestampAndOffset | None:
+        """Return the first record that is not earlier than `timestamp` (ms), None if there is none below `upto`.
+
+        Raises CorruptRecord, StorageError.
+        """
+        try:
+            return timestamps.offset_for_timestamp(self, timestamp, upto)
+        except OSError as error:
+            raise self.failure("read from", error) from error
+
+    def max_timestamp_record(self, upto: int) -> TimestampAndOffset | None:
+        """Return the first record that has the largest timestamp of the log, None if it is not below `upto`.
+
+        Also None where no record has a timestamp. Raises CorruptRecord, StorageError.
+        """
+        try:
+            return timestamps.max_timestamp_record(self, upto)
+        except OSError as error:
+            raise self.failure("read from", error) from error
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
+        """Return the largest leader epoch up to this one, and the offset at which it ends (KIP-279)."""
+        return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Return the first offset of a transaction whose end readers cannot know yet, None if there is none."""
+        return self.producers.first_unstable_offset(high_watermark)
+
+    # --- making it durable
+
+    def prepare_flush(self) -> FlushPlan | None:
+        """Return what has to be synced so that everything appended until now is on disk, None if it is.
+
+        StorageError.
+        """
+        try:
+            return flush.prepare(self)
+        except OSError as error:
+            raise self.failure("flush", error) from error
+
+    def complete_flush(self, plan: FlushPlan) -> None:
+        """Move the recovery point, once `plan` has run."""
+        flush.complete(self, plan)
+
+    def flush(self) -> None:
+        """Wait until everything appended is on disk. Raises StorageError."""
+        plan = self.prepare_flush()
+        if plan is not None:
+            try:
+                plan.run()
+            except OSError as error:
+                raise self.failure("flush", error) from error
+            self.complete_flush(plan)
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether sealed segments or new names wait for a flush; the caller has it done in the background."""
+        return bool(self.unsynced)
+
+    @property
+    def checkpointed_recovery_point(self) -> int:
+        """The recovery point to be written down in the checkpoint of the log directory."""
+        return flush.checkpointed_recovery_point(self)
+
+    # --- taking away
+
+    def truncate_to(self, offset: int, now_ms: int) -> bool:
+        """Remove the records from `offset` on, a batch that has it in its middle too; return whether there were any.
+
+        Raises StorageError.
+        """
+        try:
+            return truncation.truncate_to(self, offset, now_ms)
+        except OSError as error:
+            raise self.failure("truncate", error) from error
+        finally:
+            self._leader_epoch = self.leader_epochs.latest
+
+    def truncate_fully(self, offset: int, now_ms: int) -> None:
+        """Remove all records and start anew at `offset`. Raises StorageError."""
+        try:
+            truncation.truncate_fully(self, offset, now_ms)
+        except OSError as error:
+            raise self.failure("truncate", error) from error
+        finally:
+            self._leader_epoch = self.leader_epochs.latest
+
+    def delete_records_before(self, offset: int) -> None:
+        """Let the log start at `offset`, and remove the segments that are wholly before it.
+
+        Nothing happens if it starts there or later already. Raises OffsetOutOfRange above the end, StorageError.
+        """
+        try:
+            truncation.delete_records_before(self, offset)
+        except OSError as error:
+            raise self.failure("delete records of", error) from error
+
+    def remove_oldest(self, segments: Sequence[Segment]) -> None:
+        """Remove these segments, the first ones of the log and not the active one. Raises StorageError."""
+        try:
+            truncation.remove_oldest(self, segments)
+        except OSError as error:
+            raise self.failure("delete segments of", error) from error
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget the producers that were not heard of for `producer.id.expiration.ms`."""
+        self.producers.remove_expired(now_ms, self.producer_expiration_ms)
+
+    def close(self) -> None:
+        """Write what lets the next start be quick, and give all files back. Raises StorageError.
+
+        Call `flush` before, if the stop is to count as clean. The log must not be used afterwards.
+        """
+        try:
+            self.producers.end_offset = self.log_end_offset
+            self.snapshots.take(self.producers)
+            self.leader_epochs.flush(sync=False)
+            for segment in self.segments:
+                segment.close()
+        except OSError as error:
+            raise self.failure("close", error) from error
+
+    def failure(self, action: str, error: OSError) -> StorageError:
+        """Return the error to raise for an OSError of this log."""
+        return StorageError(f"Cannot {action} {self.topic}-{self.partition} in {self.directory}: {error}")

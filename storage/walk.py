@@ -1,0 +1,129 @@
+"""Walking over the batch headers of a segment file, without touching record data.
+
+Owns reading headers in chunks and stepping from batch to batch; knows nothing of indexes, logs or producers. All
+three record formats are stepped over: an entry of V0 or V1 has no base offset of its own, the offset it carries is
+that of its last record. Follows Kafka's storage format ("reading a .log safely"): fewer than 17 bytes, or a batch
+that does not fit, end a walk; a size below 14 or a magic above 2 is corruption.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from protocol.records.batch import (
+    CURRENT_MAGIC,
+    HEADER,
+    HEADER_SIZE,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MIN_ENTRY_LENGTH,
+    NO_TIMESTAMP,
+    BatchHeader,
+)
+from protocol.records.errors import CorruptRecord
+from storage.files import OpenFile
+
+EXTENT = Struct(">qi4xb6xi")
+"""Base offset, length, magic and last offset delta: the fields that say what a batch covers."""
+_CHUNK = 8192
+"""Bytes read at a time: with the default index.interval.bytes a lookup seldom needs a second read."""
+
+
+class BatchExtent(NamedTuple):
+    """Where a batch lies in its file, and which offsets it covers."""
+
+    position: int
+    size: int
+    base_offset: int
+    """Of a V0 or V1 entry: the offset of its last record, since it knows no other."""
+    last_offset: int
+    magic: int
+
+    @property
+    def end(self) -> int:
+        """File position after the batch."""
+        return self.position + self.size
+
+
+def find_batch(file: OpenFile, position: int, end: int, target: int) -> BatchExtent | None:
+    """Return the first batch at or after `position` whose last offset is at least `target`.
+
+    `position` must be the start of a batch and `end` the number of valid bytes in the file. None where no complete
+    batch before `end` reaches the target. Raises CorruptRecord where the bytes cannot be a batch header.
+    """
+    chunk, start = b"", position
+    while end - position > HEADER_SIZE_UP_TO_MAGIC:
+        at = position - start
+        if at + EXTENT.size > len(chunk):
+            chunk, start, at = _read_headers(file, position, end), position, 0
+        base_offset, length, magic, delta = EXTENT.unpack_from(chunk, at)
+        if length < MIN_ENTRY_LENGTH or not 0 <= magic <= CURRENT_MAGIC:
+            raise no_batch_here(file.path, position, length, magic)
+        size = length + LOG_OVERHEAD
+        if position + size > end:
+            return None
+        last_offset = base_offset + delta if magic == CURRENT_MAGIC else base_offset
+        if last_offset >= target:
+            return BatchExtent(position, size, base_offset, last_offset, magic)
+        position += size
+    return None
+
+
+def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield (position, header) of every complete batch from `position` to `end`; checksums are not looked at.
+
+    A V0 or V1 entry has its own offset as base offset and a last offset delta of 0. Raises CorruptRecord where the
+    bytes cannot be a batch header.
+    """
+    chunk, start = b"", position
+    while end - position > HEADER_SIZE_UP_TO_MAGIC:
+        at = position - start
+        if at + HEADER_SIZE > len(chunk):
+            chunk, start, at = _read_headers(file, position, end), position, 0
+        header = header_at(chunk, at)
+        least = HEADER_SIZE - LOG_OVERHEAD if header.magic == CURRENT_MAGIC else MIN_ENTRY_LENGTH
+        if header.length < least or not 0 <= header.magic <= CURRENT_MAGIC:
+            raise no_batch_here(file.path, position, header.length, header.magic)
+        if position + header.size > end:
+            return
+        yield position, header
+        position += header.size
+
+
+def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
+    """Return the header of the entry at `at`, of which at least 61 bytes must follow, in the form of a V2 header.
+
+    Nothing is checked: a magic byte outside 0 to 2 is returned like any other.
+    """
+    header = BatchHeader._make(HEADER.unpack_from(data, at))
+    if header.magic in (0, 1):
+        timestamp = NO_TIMESTAMP
+        if header.magic == 1:
+            timestamp = int.from_bytes(data[at + 18 : at + 26], "big", signed=True)
+        return BatchHeader(
+            header.base_offset,
+            header.length,
+            -1,
+            header.magic,
+            header.partition_leader_epoch & 0xFFFFFFFF,  # the checksum stands where V2 has the leader epoch
+            data[at + 17],
+            0,
+            timestamp,
+            timestamp,
+            -1,
+            -1,
+            -1,
+            -1,
+        )
+    return header
+
+
+def _read_headers(file: OpenFile, position: int, end: int) -> bytes:
+    """Read a chunk that starts with a whole header; an old entry may be shorter than one, so the end is padded."""
+    chunk = file.pread(min(_CHUNK, end - position), position)
+    return chunk if len(chunk) >= HEADER_SIZE else chunk.ljust(HEADER_SIZE, b"\0")
+
+
+def no_batch_here(path: str, position: int, length: int, magic: int) -> CorruptRecord:
+    """Return the error for bytes that cannot be the start of a batch."""
+    return CorruptRecord(f"{path}: no batch can start at byte {position}: size field {length}, magic {magic}")
