@@ -17,6 +17,14 @@ from protocol.registry import API, ApiKey
 _FIXED = Struct(">hhih")
 _CORRELATION_ID = Struct(">i")
 
+_NEVER = 0x8000
+_FLEXIBLE_FROM: dict[int, int] = {
+    key: _NEVER if api.first_flexible is None else api.first_flexible for key, api in API.items()
+}
+"""First version with tagged fields in the request header."""
+_RESPONSE_FLEXIBLE_FROM = _FLEXIBLE_FROM | {ApiKey.API_VERSIONS: _NEVER}
+"""First version with tagged fields in the response header."""
+
 
 class RequestHeader(NamedTuple):
     """Who asks what: the header of one request."""
@@ -46,8 +54,7 @@ def decode_request_header(data: bytes | memoryview) -> tuple[RequestHeader, int]
                 raise DecodeError(f"the client id of a request declares {length} bytes, {len(data) - pos} remain")
             client_id = str(data[pos:end], "utf-8")
             pos = end
-        api = API.get(api_key)
-        if api is not None and api.is_flexible(api_version):
+        if api_version >= _FLEXIBLE_FROM.get(api_key, _NEVER):
             count = data[pos]
             pos += 1
             if count:
@@ -62,16 +69,13 @@ def decode_request_header(data: bytes | memoryview) -> tuple[RequestHeader, int]
 def encode_request_header(header: RequestHeader) -> bytes:
     """Encode a header as a client does."""
     client_id = None if header.client_id is None else header.client_id.encode()
-    fixed = _FIXED.pack(
-        header.api_key, header.api_version, header.correlation_id, -1 if client_id is None else len(client_id)
-    )
-    flexible = API[ApiKey(header.api_key)].is_flexible(header.api_version)
+    length = -1 if client_id is None else len(client_id)
+    fixed = _FIXED.pack(header.api_key, header.api_version, header.correlation_id, length)
+    flexible = header.api_version >= _FLEXIBLE_FROM[header.api_key]
     return fixed + (client_id or b"") + (b"\0" if flexible else b"")
 
 
 def encode_response_header(correlation_id: int, api_key: int, api_version: int) -> bytes:
     """Encode the header of the answer to a request of that key and version."""
     header = _CORRELATION_ID.pack(correlation_id)
-    if api_key != ApiKey.API_VERSIONS and API[ApiKey(api_key)].is_flexible(api_version):
-        return header + b"\0"
-    return header
+    return header + b"\0" if api_version >= _RESPONSE_FLEXIBLE_FROM[api_key] else header

@@ -4,22 +4,38 @@ The function is one piece of straight code with a loop per array: nested structs
 fields of fixed size, and the length or count that follows them, are read by one precompiled `struct` call.
 
 How it stays in bounds: fixed reads and single bytes raise by themselves at the end of the data (`struct.error`,
-`IndexError`); a count is compared with the bytes that remain before a list is begun; a slice that reaches beyond the
-end moves `pos` beyond it, so that the next read, or the last line, refuses. The caller turns these errors into
-`DecodeError`.
+`IndexError`); a count is compared with the bytes that remain, and with what is left of the elements that one message
+may have, before a list is begun; a slice that reaches beyond the end moves `pos` beyond it, so that the next read, or
+the last line, refuses. The caller turns these errors into `DecodeError`.
 
 What a generated function looks like (MetadataRequest, version 4)::
 
     def decode(data, pos):
-     ...
-     o0 = new(C1)
-     (n,) = s2(data, pos)
-     pos += 4
-     if n < 0:
-      o0.topics = None
+     base = pos
+     data = bytes(data[pos:])
+     pos = 0
+     end = len(data)
+     left = 1000000
+     o0 = new(C0)
+     o0.include_cluster_authorized_operations = False
+     o0.include_topic_authorized_operations = False
+     n, = s1(data, pos); pos += 4
+     if n < 0: o0.topics = None
      else:
-      if n > (end - pos) // 2: refuse_count("topics", n, end - pos)
-      ...
+      if n > (end - pos) // 2: refuse_count('topics', n, end - pos)
+      left -= n
+      if left < 0: refuse_elements('topics')
+      o0.topics = a0 = []; add0 = a0.append
+      for _ in range(n):
+       o1 = new(C2)
+       o1.topic_id = d3
+       n, = s4(data, pos); pos += 2
+       if n < 0: refuse_null('name', base + pos)
+       p = pos + n; o1.name = data[pos:p].decode(); pos = p
+       add0(o1)
+     o0.allow_auto_topic_creation, = s5(data, pos); pos += 1
+     if pos > end: refuse_end(base + pos, base + end)
+     return o0, base + pos
 """
 
 from __future__ import annotations
@@ -54,6 +70,7 @@ def decoder_source(layout: Layout) -> Source:
             source.line("data = bytes(data[pos:])")
             source.line("pos = 0")
         source.line("end = len(data)")
+        source.line(f"left = {runtime.MAX_ELEMENTS}")
         builder.message()
         source.line("if pos > end: refuse_end(base + pos, base + end)")
         source.line("return o0, base + pos")
@@ -81,6 +98,7 @@ class _DecoderBuilder:
             runtime.to_uuid,
             runtime.refuse_null,
             runtime.refuse_count,
+            runtime.refuse_elements,
             runtime.refuse_end,
             runtime.refuse_tag,
         ):
@@ -236,6 +254,8 @@ class _DecoderBuilder:
         smallest = max(1, kind.minimum_size if isinstance(kind, Layout) else minimum_size(kind, self.compact))
         share = f" // {smallest}" if smallest > 1 else ""
         self.source.line(f"if n > (end - pos){share}: refuse_count({slot.name!r}, n, end - pos)")
+        self.source.line("left -= n")
+        self.source.line(f"if left < 0: refuse_elements({slot.name!r})")
         if isinstance(kind, Layout):
             self.source.line(f"{target} = a{depth} = []; add{depth} = a{depth}.append")
             with self.source.block("for _ in range(n):"):

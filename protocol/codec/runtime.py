@@ -16,6 +16,10 @@ from protocol.codec.fields import ZERO_UUID
 
 Buffer = bytes | memoryview
 
+MAX_ELEMENTS = 1_000_000
+"""Elements of all lists of one message together. Real messages stay far below; a frame of 100 MB that is made of the
+smallest structs would otherwise be 4 GB of objects, and half a minute in which nothing else is served."""
+
 MAX_STRING_LENGTH = 0x7FFF
 """Kafka's limit, also where the length is a varint."""
 
@@ -154,6 +158,11 @@ def refuse_null(name: str, pos: int) -> NoReturn:
 def refuse_count(name: str, count: int, remaining: int) -> NoReturn:
     """More elements than the bytes that remain could hold."""
     raise DecodeError(f"{name} declares {count} elements, {remaining} bytes remain")
+
+
+def refuse_elements(name: str) -> NoReturn:
+    """More elements than any message has."""
+    raise DecodeError(f"with {name} the message has more than {MAX_ELEMENTS} elements")
 
 
 def refuse_end(pos: int, end: int) -> NoReturn:

@@ -91,6 +91,18 @@ class Hollow(Message, versions="0-3", flexible="2+"):
     empties: list[Empty] = array(Empty)
 
 
+class HollowGroup(Struct):
+    """A list of structs without bytes."""
+
+    empties: list[Empty] = array(Empty)
+
+
+class Hollows(Message, versions="0"):
+    """Lists in a list, whose elements have no bytes."""
+
+    groups: list[HollowGroup] = array(HollowGroup)
+
+
 class Names(Message, versions="0-1", flexible="1+"):
     """A list of texts."""
 

@@ -5,7 +5,8 @@ import tracemalloc
 import pytest
 
 from protocol.codec import DecodeError, Message, decode, encode
-from tests.unit.protocol.codec.sample import Batches, Hollow, Names, Node, Pair, Sample
+from protocol.codec.runtime import MAX_ELEMENTS, uvarint
+from tests.unit.protocol.codec.sample import Batches, Hollow, Hollows, Names, Node, Pair, Sample
 
 FULL = Sample(
     flag=True,
@@ -139,6 +140,24 @@ def test_elements_without_bytes_are_bounded_too() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100_000
+
+
+def test_elements_of_one_message_are_limited() -> None:
+    """A large frame made of the smallest elements is refused before it becomes gigabytes of objects."""
+    frame = uvarint(MAX_ELEMENTS + 1) + b"\1" * MAX_ELEMENTS + b"\0"
+    assert len(decode(Names, frame, 1)[0].names) == MAX_ELEMENTS
+    frame = uvarint(MAX_ELEMENTS + 2) + b"\1" * (MAX_ELEMENTS + 1) + b"\0"
+    with pytest.raises(DecodeError, match="with names the message has more than 1000000 elements"):
+        decode(Names, frame, 1)
+
+
+def test_elements_of_all_lists_count_together() -> None:
+    """Many lists that are each within the limit are refused too: here lists of structs that take no bytes."""
+    frame = (MAX_ELEMENTS // 10).to_bytes(4, "big") + bytes(MAX_ELEMENTS // 5)
+    assert len(decode(Hollow, frame, 0)[0].empties) == MAX_ELEMENTS // 10
+    lists = (11).to_bytes(4, "big") + frame[:4] * 11
+    with pytest.raises(DecodeError, match="with empties the message has more than 1000000 elements"):
+        decode(Hollows, lists + bytes(MAX_ELEMENTS), 0)
 
 
 @pytest.mark.parametrize(
