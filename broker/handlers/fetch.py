@@ -176,8 +176,10 @@ class FetchHandler:
         if piece.length > 0:
             assert piece.file is not None
             records = FileRegion(piece.file, piece.position, piece.length)
-            if committed_only and partition.log.has_transactions:
-                aborted = partition.log.aborted_transactions(wanted.fetch_offset, upto)
+            if committed_only:
+                bound = min(upto, partition.log.upper_bound(piece))
+                found = partition.log.aborted_transactions(wanted.fetch_offset, bound)
+                aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
         return FetchResult(
             wanted.partition, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted
         )

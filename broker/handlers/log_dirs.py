@@ -54,7 +54,7 @@ class LogDirHandlers:
             return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=state.path)
         topics: defaultdict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
         for partition in self._partitions:
-            if partition.log.log_dir != state.path:
+            if not partition.log.directory.startswith(state.path + "/"):
                 continue
             if wanted is None or (partition.topic, partition.index) in wanted:
                 topics[partition.topic].append(

@@ -76,14 +76,14 @@ class OffsetHandlers:
         if target == LATEST:
             found = (NOT_KNOWN, upto, partition.leader_epoch)
         elif target in (EARLIEST, EARLIEST_LOCAL):
-            found = (NOT_KNOWN, log.log_start_offset, log.epoch_for_offset(log.log_start_offset))
+            found = (NOT_KNOWN, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset))
         elif target in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             found = None
         elif target == MAX_TIMESTAMP:
-            found = log.max_timestamp_record()
+            found = log.max_timestamp_record(upto)
         else:
-            found = log.offset_for_timestamp(target)
-        if found is None or ((target >= 0 or target == MAX_TIMESTAMP) and found[1] >= upto):
+            found = log.offset_for_timestamp(target, upto)
+        if found is None:
             found = (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
         timestamp, offset, leader_epoch = found
         return ListOffsetsPartitionResponse(

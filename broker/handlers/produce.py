@@ -18,11 +18,12 @@ from broker.runtime.answers import Answer, CloseConnection, Pending
 from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
+from protocol.codec import RecordData
 from protocol.errors import ErrorCode, KafkaError
 from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from protocol.hot.wire import TopicRef
-from protocol.messages.produce import ProduceRequest, RecordData
-from storage.log import AppendInfo
+from protocol.messages.produce import ProduceRequest
+from storage.log_values import AppendInfo
 from storage.validation import check_produce_records
 
 log = get_logger("produce")
@@ -75,7 +76,8 @@ class ProduceHandler:
                     waits.append(_Wait(partition, info.last_offset + 1, results, len(results) - 1))
             topics.append((ref, results))
         if acks == ACKS_NONE:
-            return _answer_nothing(topics)
+            _close_on_error(topics)
+            return None
         if waits:
             return self._park(version, head, topics, waits, request.timeout_ms)
         return encode_produce_response(head, version, topics)
@@ -173,7 +175,7 @@ def _refused(index: int, refused: KafkaError, context: RequestContext, topic: To
     )
 
 
-def _answer_nothing(topics: Topics) -> None:
+def _close_on_error(topics: Topics) -> None:
     """acks=0: the client learns of an error only by losing its connection."""
     for ref, results in topics:
         for result in results:

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 
 from broker.partitions.partition import Partition
 from broker.runtime.logging import get_logger
-from storage.log import FlushPlan
+from storage.flush import FlushPlan
 
 log = get_logger("storage")
 

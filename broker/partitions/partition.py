@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
-from uuid import UUID
 
 from broker.partitions.waiting import WaitingFetch
 from protocol.errors import ErrorCode, KafkaError
-from storage.log import AppendInfo, Log, LogSlice
+from storage.log import Log
+from storage.log_values import AppendInfo, LogSlice
 
 NO_LEADER_EPOCH = -1
 
@@ -45,16 +45,13 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
-        "name_key",
         "topic",
-        "topic_id",
         "waiting_fetches",
     )
 
     def __init__(self, log: Log, leader_id: int, leader_epoch: int, high_watermark: int, flusher: Flusher) -> None:
         self.topic: str = log.topic
         self.index: int = log.partition
-        self.topic_id: UUID = log.topic_id
         self.log = log
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch

@@ -8,7 +8,7 @@ deadline, and is answered exactly once. It holds what it needs to try again, nev
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, TimerHandle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker.runtime.answers import Answer
@@ -29,7 +29,7 @@ class WaitingFetch:
     def __init__(
         self,
         loop: AbstractEventLoop,
-        watched: list[Watched],
+        watched: Sequence[Watched],
         max_wait_s: float,
         attempt: Callable[[bool], Answer],
     ) -> None:

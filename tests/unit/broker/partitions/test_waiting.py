@@ -59,8 +59,8 @@ async def test_a_fetch_is_answered_when_there_is_enough() -> None:
 
 async def test_many_appends_in_one_turn_cost_one_look() -> None:
     """A burst of appends wakes the fetch once."""
-    looks = []
-    waiting, _ = fetch([Watched()], looks.append)  # type: ignore[func-returns-value]
+    looks: list[bool] = []
+    waiting, _ = fetch([Watched()], looks.append)
     for _ in range(100):
         waiting.wake()
     await turns()

@@ -14,7 +14,8 @@ async def until(event: asyncio.Event) -> None:
 
 async def test_a_failing_job_is_tried_again() -> None:
     """One failure does not end a job."""
-    runs, thrice = [], asyncio.Event()
+    thrice = asyncio.Event()
+    runs: list[int] = []
 
     def job() -> None:
         runs.append(len(runs))
