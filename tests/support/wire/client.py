@@ -17,8 +17,9 @@ class ConnectionClosedError(Exception):
 class WireClient:
     """A connection that is opened when first needed, and again after the broker closed it."""
 
-    def __init__(self, port: int, timeout: float = 10.0) -> None:
+    def __init__(self, port: int, timeout: float = 10.0, address: str = "127.0.0.1") -> None:
         self.port = port
+        self.address = address
         self.timeout = timeout
         self._socket: socket.socket | None = None
         self._correlation_id = 0
@@ -33,7 +34,7 @@ class WireClient:
     def socket(self) -> socket.socket:
         """The connected socket."""
         if self._socket is None:
-            self._socket = socket.create_connection(("127.0.0.1", self.port), self.timeout)
+            self._socket = socket.create_connection((self.address, self.port), self.timeout)
         return self._socket
 
     def close(self) -> None:
@@ -90,6 +91,16 @@ class WireClient:
             return True
         except TimeoutError:
             return False
+
+    def read_to_end(self) -> bytes:
+        """Return what the broker still sends until it closes the connection; raises TimeoutError when it does not."""
+        data = bytearray()
+        try:
+            while part := self.socket.recv(1 << 16):
+                data += part
+        except ConnectionError:
+            pass  # reset instead of closed: the end as well
+        return bytes(data)
 
     def _receive(self, count: int) -> bytes:
         data = bytearray()
