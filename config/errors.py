@@ -2,8 +2,9 @@
 
 ConfigError                      the value cannot be used; a stored or requested change answers INVALID_CONFIG
 +-- ConfigRequestError           the change as such makes no sense, whatever the value: INVALID_REQUEST
+    +-- UnknownOperationError    an operation number that there is not: UNKNOWN_SERVER_ERROR
 
-This package knows no error codes of the wire; whoever answers a client maps these two classes to them.
+This package knows no error codes of the wire; whoever answers a client maps these classes to them.
 """
 
 from typing import NamedTuple
@@ -28,6 +29,10 @@ class ConfigError(ValueError):
 
 class ConfigRequestError(ConfigError):
     """A change that is refused for what it asks, not for the value: an unknown operation, a key that is read-only."""
+
+
+class UnknownOperationError(ConfigRequestError):
+    """An operation number that IncrementalAlterConfigs does not have; Kafka answers UNKNOWN_SERVER_ERROR."""
 
 
 class ConfigWarning(NamedTuple):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 from config import listeners as addresses
 from config import node
+from config.alter_rules import FIXED_AT_START
 from config.definitions import Scope, broker_definitions
 from config.errors import ConfigError, ConfigWarning
+from config.layers import BrokerLayers
 from config.listeners import Endpoint, Listener, Text
 from config.reading import Reader, check_rules
 from config.topic import TopicConfig, topic_defaults
@@ -105,7 +107,7 @@ class BrokerSettings:
     @property
     def effective(self) -> Mapping[str, str]:
         """The texts in force, dynamic values on top of those of the file and the command line; no defaults."""
-        return {**self.values, **self.dynamic}
+        return BrokerLayers(self.values, self.dynamic).effective
 
     def advertised_for(
         self, listener_name: str, connected_host: str, connected_port: int, bound_port: int
@@ -126,7 +128,6 @@ class BrokerSettings:
 
 
 _METADATA_LOG = "metadata log"
-_FIXED_AT_START = frozenset({"listeners", "listener.security.protocol.map"})
 
 
 def _ignored(key: str, problem: str) -> ConfigWarning:
@@ -137,7 +138,7 @@ def _dynamic_problem(key: str, text: str) -> str | None:
     definition = broker_definitions().get(key)
     if definition is None:
         return "this version does not know it"
-    if definition.scope is Scope.READ_ONLY or key in _FIXED_AT_START:
+    if definition.scope is Scope.READ_ONLY or key in FIXED_AT_START:
         return "it takes effect at start only, from the file"
     try:
         definition.parse(text)

@@ -134,6 +134,8 @@ def validate_overrides(overrides: Mapping[str, str], broker: Mapping[str, str] |
 
     ConfigError names the key and what was expected; a client is answered INVALID_CONFIG.
     """
+    for key in overrides:
+        _definition(key)
     config = topic_config(broker or {}, overrides)
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(

@@ -1,0 +1,167 @@
+"""Changes of dynamic configuration: what AlterConfigs and IncrementalAlterConfigs make of the values stored so far.
+
+Pure: current values and a request in, new values out, or an error; nothing is stored here. A ConfigError answers
+INVALID_CONFIG, a ConfigRequestError INVALID_REQUEST, an UnknownOperationError UNKNOWN_SERVER_ERROR; which situation gives
+which was read off Apache Kafka 4.3 (ConfigAdminManager, ConfigurationControlManager) and stands as a table in
+tests/unit/config/test_alter.py.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from config.alter_rules import check_broker, check_client_metrics, check_group
+from config.definitions import (
+    Definition,
+    broker_definitions,
+    client_metrics_definitions,
+    group_definitions,
+    topic_definitions,
+)
+from config.errors import ConfigError, ConfigRequestError, UnknownOperationError
+from config.layers import BrokerLayers
+from config.topic import validate_overrides
+from config.values import ConfigType, trim
+
+
+class Operation(IntEnum):
+    """What one entry of IncrementalAlterConfigs does, by its number on the wire (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Target(Enum):
+    """What the configuration belongs to."""
+
+    TOPIC = "topic"
+    BROKER = "broker"
+    ALL_BROKERS = "all brokers"
+    GROUP = "group"
+    CLIENT_METRICS = "client metrics"
+
+
+class Change(NamedTuple):
+    """One entry of a request; `operation` is the number on the wire, checked here."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a change is judged by: the broker's layers, and whether eligible leader replicas (KIP-966) are in use."""
+
+    layers: BrokerLayers
+    eligible_leader_replicas: bool = False
+
+
+MIN_INSYNC = "min.insync.replicas"
+
+
+def alter(
+    target: Target, current: Mapping[str, str], changes: Sequence[Change], surroundings: Surroundings
+) -> dict[str, str]:
+    """Return the values after an incremental change of those stored for a topic, a broker, all brokers, a group.
+
+    Raises ConfigError or ConfigRequestError; nothing of a request with an error takes effect.
+    """
+    _check_form([change.name for change in changes], [change.name for change in changes if _lacks_value(change)])
+    values = dict(current)
+    for change in changes:
+        _apply(target, values, change)
+    _check(target, current, values, surroundings)
+    return values
+
+
+def replace(
+    target: Target, current: Mapping[str, str], entries: Sequence[tuple[str, str | None]], surroundings: Surroundings
+) -> dict[str, str]:
+    """Return the values after a legacy AlterConfigs request, which replaces all of those stored before.
+
+    Raises ConfigError or ConfigRequestError as `alter` does.
+    """
+    _check_form([name for name, _ in entries], [name for name, value in entries if value is None])
+    values = {name: value for name, value in entries if value is not None}
+    _check(target, current, values, surroundings)
+    return values
+
+
+def _lacks_value(change: Change) -> bool:
+    return change.value is None and change.operation != Operation.DELETE
+
+
+def _check_form(names: Sequence[str], without_value: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ConfigRequestError("stands twice in one request", key=twice[0])
+    if without_value:
+        raise ConfigRequestError("a null value is not supported; DELETE goes back to the default", key=without_value[0])
+
+
+def _apply(target: Target, values: dict[str, str], change: Change) -> None:
+    name, value = change.name, change.value or ""
+    if change.operation == Operation.DELETE:
+        values.pop(name, None)
+    elif change.operation == Operation.SET:
+        values[name] = value
+    elif change.operation in (Operation.APPEND, Operation.SUBTRACT):
+        values[name] = _edit_list(target, values.get(name), change)
+    else:
+        kind = ConfigRequestError if target in (Target.BROKER, Target.ALL_BROKERS) else UnknownOperationError
+        raise kind(f"there is no operation number {change.operation}", key=name)
+
+
+def _edit_list(target: Target, stored: str | None, change: Change) -> str:
+    operation, definition = Operation(change.operation), _table(target).get(change.name)
+    if definition is None or definition.type is not ConfigType.LIST or target is Target.CLIENT_METRICS:
+        raise ConfigError(f"{operation.name} works on lists, and this is none", key=change.name)
+    text = stored if stored is not None else definition.default or ""
+    elements = [one for one in map(trim, text.split(",")) if one]
+    for one in _split(change.value or ""):
+        if operation is Operation.APPEND and one not in elements:
+            elements.append(one)
+        elif operation is Operation.SUBTRACT and one in elements:
+            elements.remove(one)
+    return ",".join(elements)
+
+
+def _split(text: str) -> list[str]:
+    """Return the elements of a request's list, trimmed; "" is one empty element, which APPEND then refuses."""
+    return [trim(one) for one in text.split(",")]
+
+
+def _table(target: Target) -> Mapping[str, Definition]:
+    if target is Target.TOPIC:
+        return topic_definitions()
+    if target is Target.GROUP:
+        return group_definitions()
+    if target is Target.CLIENT_METRICS:
+        return client_metrics_definitions()
+    return broker_definitions()
+
+
+def _check(target: Target, current: Mapping[str, str], values: Mapping[str, str], surroundings: Surroundings) -> None:
+    if target is Target.TOPIC:
+        validate_overrides(values, surroundings.layers.effective)
+    elif target is Target.GROUP:
+        check_group(values, surroundings.layers.effective)
+    elif target is Target.CLIENT_METRICS:
+        check_client_metrics(values)
+    else:
+        check_broker(values, surroundings.layers, target is Target.ALL_BROKERS)
+        if surroundings.eligible_leader_replicas:
+            _check_min_insync(target, current, values)
+
+
+def _check_min_insync(target: Target, current: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """Hold min.insync.replicas the same on all brokers, as eligible leader replicas need it (KIP-966)."""
+    if target is Target.BROKER and values.get(MIN_INSYNC) != current.get(MIN_INSYNC):
+        raise ConfigError('is the same on all brokers here; set it on the broker named ""', key=MIN_INSYNC)
+    if target is Target.ALL_BROKERS and MIN_INSYNC in current and MIN_INSYNC not in values:
+        raise ConfigError("cannot be removed from all brokers; set it to another value", key=MIN_INSYNC)
