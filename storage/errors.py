@@ -20,6 +20,9 @@ passes through the small modules unchanged: the log and the log manager know whi
 
 from protocol.errors import ErrorCode, KafkaError
 
+_LONGEST_REASON = 200
+"""Characters: a reason may quote the file, and a corrupt file may have a line of any length."""
+
 
 class LogError(KafkaError):
     """Root of the errors of the log engine; `kafka_code` is the code that its instances carry."""
@@ -40,6 +43,8 @@ class CorruptFile(StorageError):  # noqa: N818 - says what it is about
     """The content of a file cannot be right; `path` is the file, `reason` says what is wrong with it."""
 
     def __init__(self, path: str, reason: str) -> None:
+        if len(reason) > _LONGEST_REASON:
+            reason = reason[:_LONGEST_REASON] + "…"
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason

@@ -29,6 +29,9 @@ MappedFile: TypeAlias = mmap | bytes
 TEMPORARY_SUFFIX = ".tmp"
 """Kafka's suffix for a file that is written aside and then renamed to its final name."""
 
+MAX_READ_BYTES = 1 << 30
+"""Largest file that `read_bytes` takes into memory; a file of ours that is read whole is never nearly as large."""
+
 _sync_content = getattr(os, "fdatasync", os.fsync)
 
 
@@ -99,7 +102,7 @@ class FileSystem(Protocol):
         """Open a file; with `create`, make an empty one where there is none (FileNotFoundError otherwise)."""
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the whole content of a file."""
+        """Return the whole content of a file; an OSError (EFBIG) if that is more than `MAX_READ_BYTES`."""
 
     def write_bytes(self, path: str, data: Buffer, sync: bool = False) -> None:
         """Create or overwrite a file in place; a crash may leave a part of it."""
@@ -246,6 +249,8 @@ class PosixFiles:
 
     def read_bytes(self, path: str) -> bytes:
         with open(path, "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size > MAX_READ_BYTES:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
             return file.read()
 
     def write_bytes(self, path: str, data: Buffer, sync: bool = False) -> None:

@@ -243,6 +243,14 @@ def test_short_writes_and_reads_are_completed(tmp_path: Path, monkeypatch: pytes
     assert buffer == b"CDEFG9abcdef"
 
 
+def test_huge_file_is_not_read_whole(tmp_path: Path) -> None:
+    """A file beyond all reason, sparse perhaps, does not fill the memory."""
+    (tmp_path / "a").touch()
+    os.truncate(tmp_path / "a", 1 << 40)
+    with pytest.raises(OSError, match="File too large"):
+        PosixFiles().read_bytes(str(tmp_path / "a"))
+
+
 def test_failed_atomic_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the disk is full, the old content stays and the temporary file does not."""
     fs = PosixFiles()
