@@ -53,18 +53,22 @@ class FlushPlan:
     directories: frozenset[str]
 
     def run(self) -> None:
-        """Wait until everything is on disk; any thread may do so. Raises OSError.
+        """Wait until everything is on disk; any thread may do so. Raises OSError."""
+        self.sync_files()
+        for directory in self.directories:
+            with suppress(FileNotFoundError):
+                self.fs.sync_dir(directory)
 
-        Names that have gone meanwhile (the partition was deleted) are passed over.
+    def sync_files(self) -> None:
+        """Do the part of `run` that is about the content of files.
+
+        Names that have gone meanwhile, because the partition was deleted, are passed over.
         """
         for file in self.files:
             file.sync()
         for path in self.paths:
             with suppress(FileNotFoundError):
                 self.fs.open(path).sync()
-        for directory in self.directories:
-            with suppress(FileNotFoundError):
-                self.fs.sync_dir(directory)
 
 
 def prepare(log: Log) -> FlushPlan | None:

@@ -1,0 +1,422 @@
+"""All logs of a node: opened at start, made and deleted while it runs, closed at the end.
+
+Owns which log directory a partition is in, the checkpoint files of the directories, and the marker of a clean
+shutdown. Background work comes as plain functions: a call on the thread that owns the logs collects what is to be
+done and returns what may wait for the disk on another thread. Does not know topics' metadata: whoever calls says
+which partitions there should be. Follows Kafka's log behaviour, start-up load and recovery (`LogManager`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID, uuid4
+
+from config.topic import TopicConfig
+from protocol.errors import KafkaError
+from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from storage.clean_shutdown import remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
+from storage.deletion import PendingDeletions
+from storage.errors import CorruptFile, IncompatibleDirectory, StorageError
+from storage.files import DiskSpace, FileSystem
+from storage.flush import FlushPlan
+from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
+from storage.log import Log
+from storage.log_dirs import LogDirectory
+from storage.names import (
+    HIGH_WATERMARK_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    DirectoryState,
+    TopicPartition,
+    directory_name,
+    marked_directory_name,
+)
+from storage.scan import ScanBuffer
+from storage.threads import for_each
+
+Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
+"""Says of a partition found on disk which topic it should belong to, and how that is configured; None: to no topic."""
+Offsets = dict[TopicPartition, int]
+_SYNC_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LogManagerSettings:
+    """What the broker's configuration says to all logs."""
+
+    producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS
+    verify_transactions: bool = True
+    directory_delete_delay_ms: int = 60_000
+    recovery_threads: int = 2
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What a start has found."""
+
+    loaded: int = 0
+    recovered: int = 0
+    """How many of the logs had to be checked because their directory was not cleanly shut down."""
+    findings: list[str] = field(default_factory=list)
+    """What was not as it should be, and what was done about it, in sentences."""
+    strays: dict[TopicPartition, str] = field(default_factory=dict)
+    """Partitions that belong to no topic, by their path: left alone."""
+    offline: dict[TopicPartition, str] = field(default_factory=dict)
+    """Partitions that could not be opened, and why."""
+
+
+class LogManager:
+    """The logs of one node, in its log directories.
+
+    One thread calls, except for what is returned to be run elsewhere.
+    """
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        directories: Sequence[LogDirectory],
+        now_ms: Callable[[], int],
+        settings: LogManagerSettings | None = None,
+    ) -> None:
+        self._fs = fs
+        self._directories = list(directories)
+        self._now_ms = now_ms
+        self._settings = settings or LogManagerSettings()
+        self._logs: dict[TopicPartition, Log] = {}
+        self._offline: dict[TopicPartition, str] = {}
+        self._found = {tp: path for directory in directories for tp, path in directory.partitions.items()}
+        self._outdated: set[TopicPartition] = set()
+        self._written: dict[str, Offsets] = {}
+        self._clean: dict[TopicPartition, bool] = {}
+        self.deletions = PendingDeletions(fs)
+        self.high_watermarks: Offsets = {}
+        """High watermarks of the last checkpoint, as found at start."""
+        self._recovery_points: Offsets = {}
+        self._log_starts: Offsets = {}
+
+    def __iter__(self) -> Iterator[Log]:
+        return iter(self._logs.values())
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    @property
+    def directories(self) -> Sequence[LogDirectory]:
+        """The log directories, in the order of the configuration."""
+        return self._directories
+
+    def get(self, partition: TopicPartition) -> Log | None:
+        """Return the log of a partition, None if it is not open."""
+        return self._logs.get(partition)
+
+    def logs_in(self, directory: LogDirectory) -> list[Log]:
+        """Return the logs that are in a log directory."""
+        prefix = directory.path + "/"
+        return [log for log in self._logs.values() if log.directory.startswith(prefix)]
+
+    def disk_space(self, directory: LogDirectory) -> DiskSpace:
+        """Return size and free space of the file system that a log directory is on. Raises OSError."""
+        return self._fs.disk_space(directory.path)
+
+    # --- start
+
+    def load_all(self, wanted: Wanted) -> LoadReport:
+        """Open the logs of all partitions that are on disk and wanted.
+
+        Logs of a directory without the marker of a clean shutdown are recovered, on several threads. The markers are
+        removed, and removals that were under way go on. A partition that cannot be opened is offline; the others are
+        not concerned. Raises OSError where a log directory itself cannot be used.
+        """
+        report = LoadReport()
+        self._read_checkpoints(report)
+        openings: list[Opening] = []
+        for directory in self._directories:
+            clean = was_clean_shutdown(self._fs, directory.path)
+            remove_clean_shutdown(self._fs, directory.path)
+            for path in directory.deleted:
+                self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
+            report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
+            for partition, path in directory.partitions.items():
+                self._clean[partition] = clean
+                topic = wanted(partition)
+                if topic is None:
+                    report.strays[partition] = path
+                else:
+                    openings.append(self._opening(partition, path, *topic))
+        for opening, outcome in self._load(openings):
+            self._take(opening, outcome, report)
+        self._offline = dict(report.offline)
+        return report
+
+    def _take(self, opening: Opening, outcome: LoadedLog | StorageError, report: LoadReport) -> None:
+        partition = opening.partition
+        if isinstance(outcome, IncompatibleDirectory):
+            report.strays[partition] = opening.directory
+        elif isinstance(outcome, StorageError):
+            report.offline[partition] = str(outcome)
+        else:
+            self._logs[partition] = Log(self._fs, outcome, opening.config, self.deletions)
+            del self._found[partition]
+            report.loaded += 1
+            report.recovered += not opening.clean
+            report.findings += outcome.findings
+
+    def _opening(self, partition: TopicPartition, path: str, topic_id: UUID, config: TopicConfig) -> Opening:
+        return Opening(
+            partition=partition,
+            directory=path,
+            config=config,
+            now_ms=self._now_ms(),
+            clean=self._clean.get(partition, False),
+            recovery_point=self._recovery_points.get(partition, 0),
+            log_start_offset=self._log_starts.get(partition, 0),
+            topic_id=topic_id,
+            producer_expiration_ms=self._settings.producer_expiration_ms,
+            verify_transactions=self._settings.verify_transactions,
+        )
+
+    def _load(self, openings: list[Opening]) -> list[tuple[Opening, LoadedLog | StorageError]]:
+        """Load logs, on several threads where there are checksums to compute, which threads need not wait for."""
+        outcomes: list[tuple[Opening, LoadedLog | StorageError]] = []
+
+        def make_worker() -> Callable[[Opening], None]:
+            buffer = None if all_clean else ScanBuffer()
+            return lambda opening: outcomes.append((opening, self._try_load(opening, buffer)))
+
+        all_clean = all(opening.clean for opening in openings)
+        for_each(openings, make_worker, 1 if all_clean else self._settings.recovery_threads)
+        return outcomes
+
+    def _try_load(self, opening: Opening, buffer: ScanBuffer | None = None) -> LoadedLog | StorageError:
+        try:
+            return load_log(self._fs, opening, buffer)
+        except StorageError as error:
+            return error
+        except (OSError, KafkaError) as error:
+            return StorageError(f"Cannot open {opening.partition} in {opening.directory}: {error}")
+
+    def _read_checkpoints(self, report: LoadReport) -> None:
+        for directory in self._directories:
+            for name, offsets in (
+                (RECOVERY_POINT_FILE, self._recovery_points),
+                (LOG_START_FILE, self._log_starts),
+                (HIGH_WATERMARK_FILE, self.high_watermarks),
+            ):
+                path = f"{directory.path}/{name}"
+                try:
+                    found = read_offset_checkpoint(self._fs, path)
+                except CorruptFile as error:
+                    report.findings.append(f"taken as empty: {error}")
+                    found = {}
+                offsets.update(found)
+
+    # --- partitions come and go
+
+    def get_or_create(self, partition: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log:
+        """Return the log of a partition, opened if it is on disk, else made in the directory with the fewest logs.
+
+        What is on disk of another topic of the same name is renamed and left. Raises StorageError.
+        """
+        log = self._logs.get(partition)
+        if log is not None:
+            return log
+        if partition in self._offline:
+            raise StorageError(self._offline[partition])
+        path = self._found.get(partition)
+        if path is not None:
+            outcome = self._try_load(self._opening(partition, path, topic_id, config))
+            if isinstance(outcome, IncompatibleDirectory):
+                self._rename(partition, path, DirectoryState.STRAY)
+                path = None
+        if path is None:
+            if partition in self._outdated:
+                self._forget_outdated()
+            path = f"{self._emptiest_directory()}/{directory_name(partition)}"
+            self._clean[partition] = False
+            outcome = self._try_load(self._opening(partition, path, topic_id, config))
+        if isinstance(outcome, StorageError):
+            raise outcome
+        log = self._logs[partition] = Log(self._fs, outcome, config, self.deletions)
+        self._found.pop(partition, None)
+        return log
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Take a partition out of service, and let its files be removed later; nothing happens if there is none.
+
+        Raises StorageError.
+        """
+        log = self._logs.pop(partition, None)
+        path = log.directory if log else self._found.get(partition)
+        if path is not None:
+            target = self._rename(partition, path, DirectoryState.DELETED)
+            self.deletions.add_directory(target, self._settings.directory_delete_delay_ms)
+
+    def _rename(self, partition: TopicPartition, path: str, state: DirectoryState) -> str:
+        target = f"{parent_directory(path)}/{marked_directory_name(partition, state, uuid4().hex)}"
+        try:
+            self._fs.rename(path, target)
+        except OSError as error:
+            raise StorageError(f"Cannot rename {path}: {error}") from error
+        self._found.pop(partition, None)
+        self._offline.pop(partition, None)
+        self._outdated.add(partition)
+        return target
+
+    def _emptiest_directory(self) -> str:
+        usable = [directory for directory in self._directories if directory.for_partitions]
+        if len(usable) == 1:
+            return usable[0].path
+        return min(usable, key=lambda directory: len(self.logs_in(directory))).path
+
+    def _forget_outdated(self) -> None:
+        """Take partitions that are gone out of the checkpoints: their offsets would do harm to one of the same name."""
+        for partition in self._outdated:
+            self._recovery_points.pop(partition, None)
+            self._log_starts.pop(partition, None)
+            self.high_watermarks.pop(partition, None)
+        try:
+            for write in (self.checkpoint_recovery_points(), self.checkpoint_log_starts()):
+                if write is not None:
+                    write()
+        except OSError as error:
+            raise StorageError(f"Cannot write the checkpoints of a log directory: {error}") from error
+        self._outdated.clear()
+
+    # --- background work
+
+    def checkpoint_recovery_points(self) -> Callable[[], None] | None:
+        """Return what writes down how far the logs are on disk, None if nothing has changed since the last time."""
+        return self._checkpoint(
+            RECOVERY_POINT_FILE,
+            {partition: log.checkpointed_recovery_point for partition, log in self._logs.items()},
+            self._recovery_points,
+        )
+
+    def checkpoint_log_starts(self) -> Callable[[], None] | None:
+        """Return what writes down where logs start, as far as their files do not say; None if nothing has changed."""
+        return self._checkpoint(LOG_START_FILE, self._log_starts_to_write(), self._log_starts)
+
+    def _log_starts_to_write(self) -> Offsets:
+        return {
+            partition: log.log_start_offset
+            for partition, log in self._logs.items()
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
+        """Return what writes down these high watermarks, None if nothing has changed."""
+        return self._checkpoint(HIGH_WATERMARK_FILE, high_watermarks, self.high_watermarks)
+
+    def due_deletions(self, now_ms: int) -> Callable[[], None] | None:
+        """Return what removes the files whose time has come, None if there are none."""
+        due = self.deletions.take_due(now_ms)
+        return partial(self.deletions.remove, due) if due else None
+
+    def _checkpoint(
+        self, name: str, offsets: Mapping[TopicPartition, int], before: Offsets
+    ) -> Callable[[], None] | None:
+        changed: dict[str, Offsets] = {}
+        for directory in self._directories:
+            if directory.for_partitions:
+                entries = self._left_alone(directory, before)
+                for log in self.logs_in(directory):
+                    partition = partition_of(log)
+                    if partition in offsets:
+                        entries[partition] = offsets[partition]
+                path = f"{directory.path}/{name}"
+                if entries != self._written.get(path):
+                    changed[path] = entries
+        return partial(self._write_checkpoints, changed) if changed else None
+
+    def _left_alone(self, directory: LogDirectory, before: Offsets) -> Offsets:
+        """Return what a checkpoint has said of the partitions that are not open, and should go on to say."""
+        return {
+            partition: before[partition]
+            for partition in directory.partitions
+            if partition in self._found and partition in before
+        }
+
+    def _write_checkpoints(self, changed: Mapping[str, Offsets]) -> None:
+        for path, entries in changed.items():
+            write_offset_checkpoint(self._fs, path, entries)
+            self._written[path] = entries
+
+    # --- end
+
+    def close(self) -> list[str]:
+        """Bring everything to the disk and close it; return what went wrong, in sentences.
+
+        Directories in which all went well are marked as cleanly shut down. Nothing may use the logs meanwhile.
+        """
+        problems: dict[str, str] = {}
+        self._flush_all(problems)
+        for log in self._logs.values():
+            if log.directory not in problems:
+                try:
+                    log.close()
+                except StorageError as error:
+                    problems[log.directory] = str(error)
+        sentences = list(problems.values())
+        for directory in self._directories:
+            try:
+                self._close_directory(directory, problems)
+            except OSError as error:
+                sentences.append(f"Cannot finish log directory {directory.path}: {error}")
+            directory.lock.release()
+        self._logs.clear()
+        return sentences
+
+    def _flush_all(self, problems: dict[str, str]) -> None:
+        """Bring all logs to the disk, several at a time: a disk can do so at little more cost than one."""
+        plans: list[tuple[Log, FlushPlan]] = []
+        for log in self._logs.values():
+            try:
+                plan = log.prepare_flush()
+            except StorageError as error:
+                problems[log.directory] = str(error)
+            else:
+                if plan is not None:
+                    plans.append((log, plan))
+
+        def sync(planned: tuple[Log, FlushPlan]) -> None:
+            log, plan = planned
+            try:
+                plan.sync_files()
+            except OSError as error:
+                problems[log.directory] = str(log.failure("flush", error))
+
+        for_each(plans, lambda: sync, _SYNC_THREADS)
+        for path in {path for _, plan in plans for path in plan.directories}:
+            with suppress(FileNotFoundError):
+                self._fs.sync_dir(path)
+        for log, plan in plans:
+            if log.directory not in problems:
+                log.complete_flush(plan)
+
+    def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str]) -> None:
+        """Write the checkpoints of a directory, and the marker if all of its partitions are as they should be."""
+        path, logs = directory.path, self.logs_in(directory)
+        starts = self._log_starts_to_write()
+        write_offset_checkpoint(
+            self._fs,
+            f"{path}/{RECOVERY_POINT_FILE}",
+            self._left_alone(directory, self._recovery_points)
+            | {TopicPartition(log.topic, log.partition): log.recovery_point for log in logs},
+        )
+        write_offset_checkpoint(
+            self._fs,
+            f"{path}/{LOG_START_FILE}",
+            self._left_alone(directory, self._log_starts)
+            | {partition: starts[partition] for partition in map(partition_of, logs) if partition in starts},
+        )
+        untouched = [partition for partition in directory.partitions if partition in self._found]
+        if all(self._clean[partition] for partition in untouched) and not any(
+            log.directory in problems for log in logs
+        ):
+            write_clean_shutdown(self._fs, path)
+
+
+def partition_of(log: Log) -> TopicPartition:
+    """Return the name of the partition that the log is of."""
+    return TopicPartition(log.topic, log.partition)
