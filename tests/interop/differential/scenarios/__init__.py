@@ -1,0 +1,24 @@
+"""What is asked, one module per family of APIs."""
+
+from collections.abc import Mapping
+
+from tests.interop.differential.play import Scenario
+from tests.interop.differential.scenarios.configs import configs
+from tests.interop.differential.scenarios.fetch import fetch
+from tests.interop.differential.scenarios.framing import framing
+from tests.interop.differential.scenarios.metadata import metadata
+from tests.interop.differential.scenarios.offsets import offsets
+from tests.interop.differential.scenarios.partitions import partitions
+from tests.interop.differential.scenarios.produce import produce
+from tests.interop.differential.scenarios.topics import topics
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "metadata": metadata,
+    "topics": topics,
+    "produce": produce,
+    "offsets": offsets,
+    "fetch": fetch,
+    "configs": configs,
+    "partitions": partitions,
+    "framing": framing,
+}
