@@ -1,9 +1,9 @@
 """Metadata (0-13): brokers, topics, partition leaders, for every client's first request and many after it.
 
-A topic that is not there is created where the broker and the client allow it. Kafka answers
-UNKNOWN_TOPIC_OR_PARTITION then, and the client asks again; here the topic is there at once, and so is the answer.
-Version notes: v0 asks for all topics with an empty list, v1+ with null; v4 can forbid creation; v10 has topic ids,
-v12 can ask by id; v13 has a top-level error.
+A topic that is not there is created where the broker and the client allow it. Kafka answers UNKNOWN_TOPIC_OR_PARTITION
+then, and the client asks again; here the topic is there at once, and so is the answer, from the version on in which a
+client says what it wants (v4). Version notes: v0 asks for all topics with an empty list, v1+ with null; v10 has topic
+ids, v12 can ask by id; v13 has a top-level error.
 """
 
 from collections.abc import Iterable
@@ -28,6 +28,7 @@ from protocol.messages.metadata import (
 from protocol.uuids import ZERO_UUID
 
 _FIRST_VERSION_BY_ID = 12
+_FIRST_VERSION_WITH_CREATION = 4
 
 
 class MetadataHandler:
@@ -50,8 +51,13 @@ class MetadataHandler:
             topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
             self._forget_deleted(image)
         else:
-            errors = self._create_missing(wanted) if self._auto_create and request.allow_auto_topic_creation else {}
-            topics = self._look_up(wanted, errors, operations)
+            image = self._controller.image
+            errors: dict[str, ErrorCode] = {}
+            if self._auto_create and request.allow_auto_topic_creation:
+                errors = self._create_missing(wanted)
+                if context.api_version >= _FIRST_VERSION_WITH_CREATION:
+                    image = self._controller.image
+            topics = self._look_up(image, wanted, errors, operations)
         host, port = self._node.advertised_for(context)
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
@@ -62,9 +68,12 @@ class MetadataHandler:
         )
 
     def _look_up(
-        self, wanted: Iterable[MetadataRequestTopic], errors: dict[str, ErrorCode], operations: int
+        self,
+        image: MetadataImage,
+        wanted: Iterable[MetadataRequestTopic],
+        errors: dict[str, ErrorCode],
+        operations: int,
     ) -> list[MetadataResponseTopic]:
-        image = self._controller.image
         topics = []
         for topic_id, name in {(topic.topic_id, topic.name): None for topic in wanted}:
             if topic_id != ZERO_UUID:

@@ -5,21 +5,23 @@ Must not know: wire versions, files. There is one writer, on one thread: what wa
 proposed before anybody else can change it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
-from broker.metadata.image import MetadataImage, TopicImage
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.configs import Alteration, plan_alteration
+from broker.metadata.image import ConfigResource, MetadataImage, TopicImage
 from broker.metadata.records import MetadataRecord
 from broker.metadata.source import MetadataSource
-from broker.metadata.topic_names import names_by_metric
 from broker.metadata.topics import (
     NewPartitions,
     NewTopic,
     PlacementRules,
     PlannedTopic,
+    TopicPlanner,
     check_total,
     plan_deletion,
     plan_partitions,
-    plan_topic,
 )
 from protocol.errors import KafkaError
 
@@ -27,9 +29,10 @@ from protocol.errors import KafkaError
 class Controller:
     """Creates, deletes and extends topics; changes configs."""
 
-    def __init__(self, source: MetadataSource, rules: PlacementRules) -> None:
+    def __init__(self, source: MetadataSource, rules: PlacementRules, configs: BrokerConfigs) -> None:
         self._source = source
         self._rules = rules
+        self._configs = configs
 
     @property
     def image(self) -> MetadataImage:
@@ -45,12 +48,11 @@ class Controller:
         """
         check_total(topics, self._rules)
         image = self._source.image
-        taken = names_by_metric(image.topics_by_name)
-        results = [_attempt(image, topic, self._rules, taken) for topic in topics]
+        planner = TopicPlanner(image, self._rules, self._configs.layers.effective)
+        results = [_attempt(planner, topic) for topic in topics]
         if not validate_only:
-            self._propose(
-                image, (r for planned in results if isinstance(planned, PlannedTopic) for r in planned.records)
-            )
+            planned = (result for result in results if isinstance(result, PlannedTopic))
+            self._propose(image, (record for topic in planned for record in topic.records))
         return results
 
     def delete_topics(self, topics: Iterable[TopicImage]) -> None:
@@ -65,11 +67,32 @@ class Controller:
         Names must not repeat. Raises KafkaError if the change cannot be stored.
         """
         image = self._source.image
+        return self._plan_all(
+            image, [partial(plan_partitions, image, wish, self._rules) for wish in wishes], validate_only
+        )
+
+    def alter_configs(
+        self, wishes: Sequence[tuple[ConfigResource, Alteration]], *, validate_only: bool = False
+    ) -> list[KafkaError | None]:
+        """Change configs where it can be done, all in one change; return the error of each, in order.
+
+        Resources must not repeat. Raises KafkaError if the change cannot be stored.
+        """
+        image, layers, node_id = self._source.image, self._configs.layers, self._configs.node_id
+        return self._plan_all(
+            image,
+            [partial(plan_alteration, image, resource, alteration, node_id, layers) for resource, alteration in wishes],
+            validate_only,
+        )
+
+    def _plan_all(
+        self, image: MetadataImage, plans: Iterable[Callable[[], list[MetadataRecord]]], validate_only: bool
+    ) -> list[KafkaError | None]:
         records: list[MetadataRecord] = []
         results: list[KafkaError | None] = []
-        for wish in wishes:
+        for plan in plans:
             try:
-                records += plan_partitions(image, wish, self._rules)
+                records += plan()
                 results.append(None)
             except KafkaError as error:
                 results.append(error)
@@ -83,10 +106,8 @@ class Controller:
             self._source.propose(batch, image)
 
 
-def _attempt(
-    image: MetadataImage, topic: NewTopic, rules: PlacementRules, taken: Mapping[str, str]
-) -> PlannedTopic | KafkaError:
+def _attempt(planner: TopicPlanner, topic: NewTopic) -> PlannedTopic | KafkaError:
     try:
-        return plan_topic(image, topic, rules, taken)
+        return planner.plan(topic)
     except KafkaError as error:
         return error

@@ -13,7 +13,7 @@ from broker.metadata.features import partition_record_version
 from broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
 from broker.metadata.placement import place
 from broker.metadata.records import MetadataRecord, make_record
-from broker.metadata.topic_names import check_name, find_collision
+from broker.metadata.topic_names import check_name, find_collision, names_by_metric
 from config.errors import ConfigError
 from config.topic import validate_overrides
 from protocol.errors import ErrorCode, KafkaError
@@ -86,31 +86,50 @@ def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
 
 
-def plan_topic(image: MetadataImage, topic: NewTopic, rules: PlacementRules, taken: Mapping[str, str]) -> PlannedTopic:
-    """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it.
+class TopicPlanner:
+    """Plans the topics of one request on one image."""
 
-    `taken` has the image's names by metric (`names_by_metric`).
-    """
-    _check_new_name(image, topic.name, taken)
-    configs = _check_configs(topic.configs or {})
-    replicas = _assigned(topic, rules) if topic.assignments else _placed(topic, rules)
-    topic_id = random_uuid()
-    records = [make_record(TopicRecord(name=topic.name, topic_id=topic_id))]
-    records += [
-        make_record(
-            ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic.name, name=name, value=configs[name])
+    def __init__(self, image: MetadataImage, rules: PlacementRules, broker: Mapping[str, str]) -> None:
+        """`broker` has the values of the broker's configuration that topics fall back to."""
+        self._image = image
+        self._rules = rules
+        self._broker = broker
+        self._taken = names_by_metric(image.topics_by_name)
+
+    def plan(self, topic: NewTopic) -> PlannedTopic:
+        """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it."""
+        self._check_name(topic.name)
+        configs = _check_configs(topic.configs or {}, self._broker)
+        replicas = _assigned(topic, self._rules) if topic.assignments else _placed(topic, self._rules)
+        topic_id = random_uuid()
+        records = [make_record(TopicRecord(name=topic.name, topic_id=topic_id))]
+        records += [
+            make_record(
+                ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic.name, name=name, value=value)
+            )
+            for name, value in configs.items()
+        ]
+        records += _partition_records(self._image, topic_id, 0, replicas, self._rules)
+        return PlannedTopic(
+            name=topic.name,
+            topic_id=topic_id,
+            num_partitions=len(replicas),
+            replication_factor=len(replicas[0]),
+            configs=configs,
+            records=tuple(records),
         )
-        for name in configs
-    ]
-    records += _partition_records(image, topic_id, 0, replicas, rules)
-    return PlannedTopic(
-        name=topic.name,
-        topic_id=topic_id,
-        num_partitions=len(replicas),
-        replication_factor=len(replicas[0]),
-        configs=configs,
-        records=tuple(records),
-    )
+
+    def _check_name(self, name: str) -> None:
+        if name == METADATA_TOPIC:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
+        problem = check_name(name)
+        if problem:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+        if self._image.topic(name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = find_collision(name, self._taken)
+        if other:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 
 def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementRules) -> list[MetadataRecord]:
@@ -150,26 +169,13 @@ def plan_deletion(topic: TopicImage) -> MetadataRecord:
     return make_record(RemoveTopicRecord(topic_id=topic.topic_id))
 
 
-def _check_new_name(image: MetadataImage, name: str, taken: Mapping[str, str]) -> None:
-    if name == METADATA_TOPIC:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
-    problem = check_name(name)
-    if problem:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    if image.topic(name):
-        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    other = find_collision(name, taken)
-    if other:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
-
-
-def _check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+def _check_configs(configs: Mapping[str, str | None], broker: Mapping[str, str]) -> dict[str, str]:
     given = {name: value for name, value in configs.items() if value is not None}
     if len(given) < len(configs):
         names = ",".join(name for name in configs if name not in given)
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {names}")
     try:
-        validate_overrides(given)
+        validate_overrides(given, broker)
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
     return given
@@ -252,6 +258,8 @@ def _partition_records(
                 replicas=list(assigned),
                 isr=list(assigned),
                 leader=assigned[0],
+                leader_epoch=0,
+                partition_epoch=0,
                 directories=[rules.directories.get(broker, UNASSIGNED_DIRECTORY) for broker in assigned],
             ),
             version,

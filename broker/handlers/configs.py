@@ -1,0 +1,165 @@
+"""The configs of topics, brokers, groups and subscriptions to clients' metrics: changing, listing, describing them.
+
+AlterConfigs (0-2) replaces all that was set on a resource, IncrementalAlterConfigs (0-1) changes single keys, and
+DescribeConfigs (1-4) says what is in force. Each resource has a result of its own; what can be changed is changed at
+once. Whether values fit is decided in `config.alter`, whether a resource may be meant in `broker.metadata.configs`.
+Version notes: DescribeConfigs v3 has types and documentation; ListConfigResources (0-1) v0 is about clients' metrics
+only (KIP-1142).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from broker.handlers.describe_configs import ConfigDescriber
+from broker.metadata.configs import Alteration
+from broker.metadata.controller import Controller
+from broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from broker.runtime.context import RequestContext
+from config.alter import Change, Surroundings, Target, alter, replace
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages import alter_configs, incremental_alter_configs
+from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from protocol.messages.list_config_resources import (
+    ConfigResource as ListedResource,
+)
+from protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+_LISTED = (
+    ResourceType.GROUP,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.BROKER,
+    ResourceType.TOPIC,
+    ResourceType.CLIENT_METRICS,
+)
+
+
+class ConfigHandlers:
+    """Answers the requests about configs."""
+
+    def __init__(self, controller: Controller, describer: ConfigDescriber, node_id: int) -> None:
+        self._controller = controller
+        self._describer = describer
+        self._node_id = node_id
+
+    def describe_configs(self, _context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        """Answer DescribeConfigs."""
+        image = self._controller.image
+        return DescribeConfigsResponse(
+            results=[
+                self._describer.describe(image, one, request.include_synonyms, request.include_documentation)
+                for one in request.resources
+            ]
+        )
+
+    def alter_configs(self, _context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+        """Answer AlterConfigs."""
+        wishes = [
+            (
+                ConfigResource(one.resource_type, one.resource_name),
+                _replacement([(config.name, config.value) for config in one.configs]),
+            )
+            for one in request.resources
+        ]
+        return AlterConfigsResponse(
+            responses=[
+                alter_configs.AlterConfigsResourceResponse(
+                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                )
+                for resource, code, message in self._alter(wishes, request.validate_only)
+            ]
+        )
+
+    def incremental_alter_configs(
+        self, _context: RequestContext, request: IncrementalAlterConfigsRequest
+    ) -> IncrementalAlterConfigsResponse:
+        """Answer IncrementalAlterConfigs."""
+        wishes = [
+            (
+                ConfigResource(one.resource_type, one.resource_name),
+                _increment([Change(config.name, config.config_operation, config.value) for config in one.configs]),
+            )
+            for one in request.resources
+        ]
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                incremental_alter_configs.AlterConfigsResourceResponse(
+                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                )
+                for resource, code, message in self._alter(wishes, request.validate_only)
+            ]
+        )
+
+    def list_config_resources(
+        self, context: RequestContext, request: ListConfigResourcesRequest
+    ) -> ListConfigResourcesResponse:
+        """Answer ListConfigResources."""
+        types: Sequence[int] = request.resource_types or _LISTED
+        if context.api_version == 0:
+            types = (ResourceType.CLIENT_METRICS,)
+        if any(one not in _LISTED for one in types):
+            return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        image = self._controller.image
+        return ListConfigResourcesResponse(
+            config_resources=[
+                ListedResource(resource_name=name, resource_type=one)
+                for one in dict.fromkeys(types)
+                for name in self._names(image, one)
+            ]
+        )
+
+    def _names(self, image: MetadataImage, resource_type: int) -> list[str]:
+        if resource_type == ResourceType.TOPIC:
+            return sorted(image.topics_by_name, key=_java_hash)
+        if resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+            return [str(self._node_id)]
+        return [resource.name for resource in image.configs if resource.type == resource_type]
+
+    def _alter(
+        self, wishes: Sequence[tuple[ConfigResource, Alteration]], validate_only: bool
+    ) -> list[tuple[ConfigResource, ErrorCode, str | None]]:
+        """Change what can be changed; return code and message for each resource, in order."""
+        counts = Counter(resource for resource, _ in wishes)
+        unique = [(resource, alteration) for resource, alteration in wishes if counts[resource] == 1]
+        results: Sequence[KafkaError | None]
+        try:
+            results = self._controller.alter_configs(unique, validate_only=validate_only)
+        except KafkaError as error:
+            results = [error] * len(unique)
+        twice = KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        verdicts = dict(zip((resource for resource, _ in unique), results, strict=True))
+        answers = []
+        for resource, _ in wishes:
+            refusal = verdicts.get(resource, twice)
+            code, message = (refusal.code, refusal.message or None) if refusal else (ErrorCode.NONE, None)
+            answers.append((resource, code, message))
+        return answers
+
+
+def _java_hash(text: str) -> int:
+    """Return what Java's String.hashCode does: Kafka lists topics in its order, which is no worse than another."""
+    value = 0
+    for byte in text.encode("ascii", "replace"):
+        value = value * 31 + byte & 0xFFFFFFFF
+    return value - (value >> 31 << 32)
+
+
+def _replacement(entries: Sequence[tuple[str, str | None]]) -> Alteration:
+    def alteration(target: Target, current: Mapping[str, str], surroundings: Surroundings) -> dict[str, str]:
+        return replace(target, current, entries, surroundings)
+
+    return alteration
+
+
+def _increment(changes: Sequence[Change]) -> Alteration:
+    def alteration(target: Target, current: Mapping[str, str], surroundings: Surroundings) -> dict[str, str]:
+        return alter(target, current, changes, surroundings)
+
+    return alteration

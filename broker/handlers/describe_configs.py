@@ -1,0 +1,132 @@
+"""What is in force for a resource, as DescribeConfigs and CreateTopics answer it.
+
+Owns: which resources can be described, and the shape of the answer. The values, their sources and synonyms are
+`config.effective`'s business. Sentences follow Kafka (`ConfigHelper`).
+"""
+
+from collections.abc import Collection, Iterable
+
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.image import MetadataImage, ResourceType
+from broker.metadata.topic_names import check_name
+from broker.metadata.topics import PlannedTopic
+from config.effective import (
+    ConfigEntry,
+    describe_broker,
+    describe_client_metrics,
+    describe_created_topic,
+    describe_default_broker,
+    describe_group,
+    describe_topic,
+)
+from config.layers import ConfigSource
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_topics import CreatableTopicConfigs
+from protocol.messages.describe_configs import (
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+ROOT_LOGGER = "root"
+_NO_TYPE = 0
+
+
+class ConfigDescriber:
+    """Describes resources as they are with an image."""
+
+    def __init__(self, configs: BrokerConfigs, log_level: str) -> None:
+        """`log_level` is shown as the level of the only logger."""
+        self._configs = configs
+        self._log_level = log_level.upper()
+
+    def describe(
+        self, image: MetadataImage, wanted: DescribeConfigsResource, with_synonyms: bool, documented: bool
+    ) -> DescribeConfigsResult:
+        """Return the result for one resource of a request."""
+        result = DescribeConfigsResult(
+            error_message="", resource_type=wanted.resource_type, resource_name=wanted.resource_name
+        )
+        try:
+            entries = self._entries(image, wanted, wanted.configuration_keys or None, documented)
+        except KafkaError as error:
+            result.error_code, result.error_message = error.code, error.message
+        else:
+            result.configs = [_shape(entry, with_synonyms) for entry in entries]
+        return result
+
+    def describe_created(self, topic: PlannedTopic) -> list[CreatableTopicConfigs]:
+        """Return the configs of a new topic for the answer of CreateTopics, by name."""
+        entries = describe_created_topic(self._configs.layers, topic.configs)
+        return [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in sorted(entries)
+        ]
+
+    def _entries(
+        self, image: MetadataImage, wanted: DescribeConfigsResource, keys: Collection[str] | None, documented: bool
+    ) -> Iterable[ConfigEntry]:
+        name, kind = wanted.resource_name, wanted.resource_type
+        layers = self._configs.layers
+        overrides = image.config(kind, name)
+        match kind:
+            case ResourceType.TOPIC:
+                problem = check_name(name)
+                if problem:
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+                if image.topic(name) is None:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                return describe_topic(layers, overrides, keys, documented)
+            case ResourceType.BROKER:
+                if not name:
+                    return describe_default_broker(layers, keys, documented)
+                self._check_broker(name, "or empty string, ")
+                return describe_broker(layers, keys, documented)
+            case ResourceType.BROKER_LOGGER:
+                if not name:
+                    raise _refusal("Broker id must not be empty")
+                self._check_broker(name, "")
+                return [self._root_logger()] if keys is None or ROOT_LOGGER in keys else []
+            case ResourceType.CLIENT_METRICS:
+                if not name:
+                    raise _refusal("Client metrics subscription name must not be empty")
+                return describe_client_metrics(overrides, keys, documented)
+            case ResourceType.GROUP:
+                if not name:
+                    raise _refusal("Group name must not be empty")
+                return describe_group(layers, overrides, keys, documented)
+        raise _refusal(f"Unsupported resource type {kind}")
+
+    def _check_broker(self, name: str, alternative: str) -> None:
+        if not name.removeprefix("-").isdecimal():
+            raise _refusal(f"Broker id must be an integer, but it is: {name}")
+        if name != str(self._configs.node_id):
+            raise _refusal(f"Unexpected broker id, expected {self._configs.node_id} {alternative}but received {name}")
+
+    def _root_logger(self) -> ConfigEntry:
+        return ConfigEntry(ROOT_LOGGER, self._log_level, ConfigSource.BROKER_LOGGER, False, False, (), _NO_TYPE, "")
+
+
+def _shape(entry: ConfigEntry, with_synonyms: bool) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if with_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],
+        config_type=entry.type,
+        documentation=entry.documentation,
+    )
+
+
+def _refusal(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,31 @@
+"""The configuration of this broker, layer by layer: what was given at start, and what the metadata says since.
+
+Owns: putting the two together. The dynamic layers are configs of broker resources in the image: `""` for all brokers,
+the node's id for this one (KIP-226).
+"""
+
+from collections.abc import Mapping
+
+from broker.metadata.image import MetadataImage, ResourceType
+from broker.metadata.source import MetadataSource
+from config.layers import BrokerLayers
+
+
+class BrokerConfigs:
+    """The layers of the broker's configuration, at any moment those of the newest image."""
+
+    def __init__(self, source: MetadataSource, node_id: int, static: Mapping[str, str]) -> None:
+        """`static` has the texts of the file and the command line."""
+        self._source = source
+        self._static = static
+        self.node_id = node_id
+
+    @property
+    def layers(self) -> BrokerLayers:
+        """The layers of now."""
+        return layers_of(self._source.image, self.node_id, self._static)
+
+
+def layers_of(image: MetadataImage, node_id: int, static: Mapping[str, str]) -> BrokerLayers:
+    """Return the layers of a broker's configuration as they are with an image."""
+    return BrokerLayers(static, image.config(ResourceType.BROKER, ""), image.config(ResourceType.BROKER, str(node_id)))

@@ -1,0 +1,84 @@
+"""Changing configs: of topics, brokers, groups and subscriptions to clients' metrics.
+
+Owns: which resource a request may mean, and the records that lead from the values before to those after. What the
+values may be is `config.alter`'s business. Pure. Must not know: requests of any version, files. Codes and sentences
+follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
+"""
+
+from collections.abc import Callable, Mapping
+
+from broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
+from broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from broker.metadata.records import MetadataRecord, make_record
+from broker.metadata.topic_names import check_name
+from config.alter import Surroundings, Target
+from config.errors import ConfigError, ConfigRequestError, UnknownOperationError
+from config.layers import BrokerLayers
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.metadata_records import ConfigRecord
+
+Alteration = Callable[[Target, Mapping[str, str], Surroundings], dict[str, str]]
+"""Returns the values after a change of the current ones; raises ConfigError."""
+
+
+def plan_alteration(
+    image: MetadataImage, resource: ConfigResource, alteration: Alteration, node_id: int, layers: BrokerLayers
+) -> list[MetadataRecord]:
+    """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done."""
+    target = find_target(resource, node_id)
+    current = image.config(resource.type, resource.name)
+    surroundings = Surroundings(layers, image.feature(ELIGIBLE_LEADER_REPLICAS) > 0)
+    try:
+        after = alteration(target, current, surroundings)
+    except UnknownOperationError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+    except ConfigRequestError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    if target is Target.TOPIC and image.topic(resource.name) is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
+    names = dict.fromkeys((*current, *after))
+    return [_record(resource, name, after.get(name)) for name in names if current.get(name) != after.get(name)]
+
+
+def find_target(resource: ConfigResource, node_id: int) -> Target:
+    """Return what a resource is; raise KafkaError if it is nothing that this node can change."""
+    match resource.type:
+        case ResourceType.TOPIC:
+            if not resource.name:
+                raise _refusal("Default topic resources are not allowed.")
+            problem = check_name(resource.name)
+            if problem:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+            return Target.TOPIC
+        case ResourceType.BROKER:
+            if not resource.name:
+                return Target.ALL_BROKERS
+            check_node(resource.name, node_id)
+            return Target.BROKER
+        case ResourceType.CLIENT_METRICS:
+            if not resource.name:
+                raise _refusal("Subscription name can't be empty")
+            return Target.CLIENT_METRICS
+        case ResourceType.GROUP:
+            if not resource.name:
+                raise _refusal("Default group resources are not allowed.")
+            return Target.GROUP
+    raise _refusal(f"Unknown resource type {resource.type}")
+
+
+def check_node(name: str, node_id: int) -> None:
+    """Raise KafkaError unless the name of a broker resource is this node's id."""
+    if not name.removeprefix("-").isdecimal():
+        raise _refusal(f"Node id must be an integer, but it is: {name}")
+    if name != str(node_id):
+        raise _refusal(f"Unexpected broker id, expected {node_id}, but received {name}")
+
+
+def _record(resource: ConfigResource, name: str, value: str | None) -> MetadataRecord:
+    return make_record(ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value))
+
+
+def _refusal(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
