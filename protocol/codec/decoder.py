@@ -196,9 +196,7 @@ class _DecoderBuilder:
             self.array(slot, target, depth)
         elif isinstance(slot.kind, Layout):
             if slot.nullable:
-                self.fixed("b", "n")
-                self.flush()
-                self.source.line(f"if n < 0: {target} = None")
+                self.presence(slot, target)
                 with self.source.block("else:"):
                     self.struct(slot.kind, depth + 1, target)
                     self.flush()
@@ -206,6 +204,18 @@ class _DecoderBuilder:
                 self.struct(slot.kind, depth + 1, target)
         else:
             self.primitive(slot.kind, slot, target)
+
+    def presence(self, slot: Slot, target: str) -> None:
+        """Read what says whether a struct follows: a byte, negative for null; in a tag a varint, zero for null."""
+        if slot.field.tag is None:
+            self.fixed("b", "n")
+            self.flush()
+            self.source.line(f"if n < 0: {target} = None")
+        else:
+            self.fixed("B", "n")
+            self.flush()
+            self.source.line("if n > 127: n, pos = read_uvarint(data, pos, n)")
+            self.source.line(f"if not n: {target} = None")
 
     def primitive(self, kind: Primitive, slot: Slot, target: str) -> None:
         """Read a value of a primitive type."""

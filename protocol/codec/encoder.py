@@ -127,7 +127,7 @@ class _EncoderBuilder:
         if slot.is_array:
             self.array(slot, target, depth)
         elif isinstance(slot.kind, Layout):
-            self.nested(slot.kind, slot.nullable, target, depth + 1)
+            self.nested(slot, slot.kind, target, depth + 1)
         elif slot.kind is UUID128:
             self.fixed("16s", f"{target}.bytes")
         elif slot.kind.code:
@@ -135,15 +135,16 @@ class _EncoderBuilder:
         else:
             self.sized(slot.kind, slot.nullable, target)
 
-    def nested(self, layout: Layout, nullable: bool, target: str, depth: int) -> None:
-        """Write a struct inside a struct; where it can be null a byte says so."""
+    def nested(self, slot: Slot, layout: Layout, target: str, depth: int) -> None:
+        """Write a struct inside a struct; where it can be null a byte says so (in a tag another one)."""
         self.flush()
         self.source.line(f"o{depth} = {target}")
-        if not nullable:
+        if not slot.nullable:
             self.struct(layout, depth)
             self.flush()
             return
-        self.source.line(rf"if o{depth} is None: {self.out} += b'\xff'")
+        absent = b"\xff" if slot.field.tag is None else b"\0"
+        self.source.line(f"if o{depth} is None: {self.out} += {absent!r}")
         with self.source.block("else:"):
             self.source.line(rf"{self.out} += b'\x01'")
             self.struct(layout, depth)

@@ -28,9 +28,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast, overload
 from uuid import UUID
 
-T = TypeVar("T")
+from protocol.uuids import ZERO_UUID
 
-ZERO_UUID = UUID(int=0)
+T = TypeVar("T")
 
 MIN_INT32 = -(2**31)
 MAX_INT32 = 2**31 - 1
@@ -219,10 +219,22 @@ def array(
 @overload
 def struct(type_: type[T], versions: str = ..., *, tag: int | None = ...) -> T: ...
 @overload
-def struct(type_: type[T], versions: str = ..., *, nullable: str, tag: int | None = ...) -> T | None: ...
-def struct(type_: type[T], versions: str = "0+", *, nullable: str | None = None, tag: int | None = None) -> T | None:
-    """A struct within the message: null by default where it can be null, else one with its own defaults."""
-    return cast("T", Field(type_, versions, nullable, type_ if nullable is None else None, tag))
+def struct(
+    type_: type[T], versions: str = ..., *, nullable: str, default: type[T] | None = ..., tag: int | None = ...
+) -> T | None: ...
+def struct(
+    type_: type[T],
+    versions: str = "0+",
+    *,
+    nullable: str | None = None,
+    default: type[T] | None = None,
+    tag: int | None = None,
+) -> T | None:
+    """A struct within the message: null by default where it can be null, else one with its own defaults.
+
+    `default` is the class again for a struct that can be null but is not so by default.
+    """
+    return cast("T", Field(type_, versions, nullable, type_ if nullable is None else default, tag))
 
 
 PRIMITIVES: dict[Callable[..., object], Primitive] = {

@@ -12,7 +12,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from protocol.codec.errors import DecodeError
-from protocol.codec.fields import ZERO_UUID
+from protocol.uuids import ZERO_UUID
 
 Buffer = bytes | memoryview
 

@@ -32,7 +32,7 @@ EXAMPLES_FACTOR = int(os.environ.get("ODRADEK_EXAMPLES", "1"))
 
 
 def examples(count: int) -> settings:
-    """So many examples of a property in a quick run; few, as each property runs for hundreds of message versions."""
+    """So many examples of a property in a quick run: few, as it runs for every message, or every version of each."""
     return settings(max_examples=count * EXAMPLES_FACTOR, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from protocol.codec import DecodeError, Message, decode, encode
 from protocol.headers import decode_request_header
 from tests.property.protocol_messages import examples, messages
-from tests.unit.protocol.declared import MESSAGE_VERSIONS, version_id
+from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, version_id, versions_of
 
 every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, ids=version_id)
+every_message = pytest.mark.parametrize("cls", declared_messages().values(), ids=version_id)
 
 HUGE = [
     bytes.fromhex("7fffffff"),
@@ -41,20 +42,22 @@ def decodes_or_refuses(cls: type[Message], frame: bytes | memoryview, version: i
     assert 0 <= end <= len(frame)
 
 
-@every_version
-@given(frame=st.binary(max_size=200))
-@examples(8)
-def test_arbitrary_bytes_are_decoded_or_refused(cls: type[Message], version: int, frame: bytes) -> None:
+@every_message
+@given(data=st.data(), frame=st.binary(max_size=200))
+@examples(20)
+def test_arbitrary_bytes_are_decoded_or_refused(cls: type[Message], data: st.DataObject, frame: bytes) -> None:
     """Bytes without any sense never raise anything but DecodeError."""
+    version = data.draw(st.sampled_from(versions_of(cls)))
     decodes_or_refuses(cls, frame, version)
     decodes_or_refuses(cls, memoryview(frame), version)
 
 
-@every_version
+@every_message
 @given(data=st.data())
-@examples(4)
-def test_mutated_messages_are_decoded_or_refused(cls: type[Message], version: int, data: st.DataObject) -> None:
+@examples(20)
+def test_mutated_messages_are_decoded_or_refused(cls: type[Message], data: st.DataObject) -> None:
     """A valid message with some bytes replaced, by others or by a huge count, never raises anything but DecodeError."""
+    version = data.draw(st.sampled_from(versions_of(cls)))
     frame = encode(data.draw(messages(cls, version)), version)
     where = data.draw(st.integers(0, len(frame)))
     what = data.draw(st.binary(max_size=4) | st.sampled_from(HUGE))

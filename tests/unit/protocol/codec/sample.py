@@ -72,6 +72,7 @@ class Sample(Message, versions="0-4", flexible="2+"):
     option: Node | None = struct(Node, "2+", nullable="2+")
     tag_text: str | None = string("2+", nullable="2+", default=None, tag=0)
     tag_list: list[int] = array(int32, "2+", tag=1)
+    tag_option: Pair | None = struct(Pair, "2+", nullable="2+", default=Pair, tag=2)
     tag_node: Node = struct(Node, "2+", tag=200)
     old: int = int32("0-1", default=7)
 

@@ -4,8 +4,9 @@ import tracemalloc
 
 import pytest
 
-from protocol.codec import DecodeError, Message, decode, encode
-from protocol.codec.runtime import MAX_ELEMENTS, uvarint
+from protocol.codec import DecodeError, Message, decode, encode, runtime
+from protocol.codec.compiler import layout
+from protocol.codec.decoder import compile_decoder
 from tests.unit.protocol.codec.sample import Batches, Hollow, Hollows, Names, Node, Pair, Sample
 
 FULL = Sample(
@@ -23,6 +24,7 @@ FULL = Sample(
     option=Node(name="o"),
     tag_text="tag",
     tag_list=[7],
+    tag_option=None,
     tag_node=Node(name="t", pair=Pair(left=5)),
 )
 
@@ -142,22 +144,29 @@ def test_elements_without_bytes_are_bounded_too() -> None:
     assert peak < 100_000
 
 
+@pytest.fixture
+def limit_of_100(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoders compiled now let 100 elements pass."""
+    monkeypatch.setattr(runtime, "MAX_ELEMENTS", 100)
+
+
+@pytest.mark.usefixtures("limit_of_100")
 def test_elements_of_one_message_are_limited() -> None:
     """A large frame made of the smallest elements is refused before it becomes gigabytes of objects."""
-    frame = uvarint(MAX_ELEMENTS + 1) + b"\1" * MAX_ELEMENTS + b"\0"
-    assert len(decode(Names, frame, 1)[0].names) == MAX_ELEMENTS
-    frame = uvarint(MAX_ELEMENTS + 2) + b"\1" * (MAX_ELEMENTS + 1) + b"\0"
-    with pytest.raises(DecodeError, match="with names the message has more than 1000000 elements"):
-        decode(Names, frame, 1)
+    decoder = compile_decoder(layout(Names, 1), "limited Names")
+    assert decoder(encode(Names(names=[""] * 100), 1), 0)[0] == Names(names=[""] * 100)
+    with pytest.raises(DecodeError, match="with names the message has more than 100 elements"):
+        decoder(encode(Names(names=[""] * 101), 1), 0)
 
 
+@pytest.mark.usefixtures("limit_of_100")
 def test_elements_of_all_lists_count_together() -> None:
     """Many lists that are each within the limit are refused too: here lists of structs that take no bytes."""
-    frame = (MAX_ELEMENTS // 10).to_bytes(4, "big") + bytes(MAX_ELEMENTS // 5)
-    assert len(decode(Hollow, frame, 0)[0].empties) == MAX_ELEMENTS // 10
-    lists = (11).to_bytes(4, "big") + frame[:4] * 11
-    with pytest.raises(DecodeError, match="with empties the message has more than 1000000 elements"):
-        decode(Hollows, lists + bytes(MAX_ELEMENTS), 0)
+    decoder = compile_decoder(layout(Hollows, 0), "limited Hollows")
+    list_of_50 = (50).to_bytes(4, "big")
+    decoder((1).to_bytes(4, "big") + list_of_50 + bytes(50), 0)
+    with pytest.raises(DecodeError, match="with empties the message has more than 100 elements"):
+        decoder((2).to_bytes(4, "big") + list_of_50 * 2 + bytes(50), 0)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +203,7 @@ def test_unknown_tags_are_passed_over() -> None:
     frame = encode(Sample(tag_list=[9]), 2)
     known = bytes.fromhex("01 05 02 00000009")
     assert frame.endswith(b"\x01" + known)
-    extended = frame[: -len(known) - 1] + b"\x03" + known + bytes.fromhex("02 01 ff 8102 03 aabbcc")
+    extended = frame[: -len(known) - 1] + b"\x03" + known + bytes.fromhex("03 01 ff 8102 03 aabbcc")
     message, end = decode(Sample, extended, 2)
     assert (message.tag_list, end) == ([9], len(extended))
 

@@ -50,6 +50,13 @@ def test_nullable_structs_have_a_byte_before_them() -> None:
     assert present[-5:] == bytes.fromhex("01 026e 00 00")
 
 
+def test_nullable_structs_in_tags_have_a_varint_before_them() -> None:
+    """0 says null, 1 says that the struct follows: Kafka has another form here than outside of tags."""
+    assert encode(Sample(tag_option=None), 2)[-4:] == bytes.fromhex("01 02 01 00")
+    present = encode(Sample(tag_option=Pair(left=1, right=2)), 2)
+    assert present[-13:] == bytes.fromhex("01 02 0a 01 00000001 00000002 00")
+
+
 def test_tagged_fields_are_written_in_order_where_they_differ() -> None:
     """A tagged field at its default takes no byte; others are tag, size and value, by rising tag."""
     assert encode(Sample(), 2)[-1] == 0

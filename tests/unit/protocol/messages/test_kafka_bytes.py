@@ -1,8 +1,10 @@
 """Messages are, byte for byte, what Apache Kafka 4.3 writes.
 
-`kafka_bytes.tsv` was written by Kafka's own message classes. Every field that a version knows was given a value that
-tells it from the others: fields were numbered in the order of Kafka's message definitions, lists have two elements,
-nothing is null, and the value follows from the number (`value_of`).
+`kafka_bytes.tsv` was written by Kafka's own message classes, each message twice in every version:
+
+- "filled": every field that the version knows has a value that tells it from the others. Fields are numbered in the
+  order of Kafka's message definitions, lists have two elements, and the value follows from the number (`value_of`).
+- "null": what can be null is null, all else has its default, and lists of structs have one element.
 """
 
 import csv
@@ -21,15 +23,16 @@ from protocol.codec.message import Struct
 from tests.unit.protocol.declared import declared_messages, version_id
 
 
-def _rows() -> list[tuple[type[Message], int, bytes]]:
+def _rows(values: str) -> list[tuple[type[Message], int, bytes]]:
     with Path(__file__).with_name("kafka_bytes.tsv").open(newline="") as file:
         return [
             (declared_messages()[row["message"]], int(row["version"]), bytes.fromhex(row["bytes"]))
             for row in csv.DictReader(file, delimiter="\t")
+            if row["values"] == values
         ]
 
 
-ROWS = _rows()
+FILLED, NULL = _rows("filled"), _rows("null")
 
 
 def value_of(kind: Primitive, number: int) -> object:
@@ -67,18 +70,41 @@ def _filled_element(kind: Primitive | Layout, numbers: Iterator[int]) -> object:
     return filled(kind, numbers) if isinstance(kind, Layout) else value_of(kind, next(numbers))
 
 
+def nulled(struct: Layout) -> Struct:
+    """A struct with null wherever it may be."""
+    values: dict[str, object] = {}
+    for slot in (*struct.slots, *struct.tagged):
+        if slot.nullable:
+            values[slot.name] = None
+        elif isinstance(slot.kind, Layout):
+            values[slot.name] = [nulled(slot.kind)] if slot.is_array else nulled(slot.kind)
+    return struct.type(**values)
+
+
 def _row_id(value: object) -> str:
     return f"{len(value)} bytes" if isinstance(value, bytes) else version_id(value)
 
 
-@pytest.mark.parametrize(("cls", "version", "expected"), ROWS, ids=_row_id)
-def test_bytes_are_those_of_kafka(cls: type[Message], version: int, expected: bytes) -> None:
+def compare(message: Struct, version: int, expected: bytes) -> None:
     """Encoding gives Kafka's bytes, and decoding Kafka's bytes gives the message."""
-    message = filled(layout(cls, version), count(1))
-    assert encode(message, version).hex() == expected.hex()  # type: ignore[arg-type]  # the struct of a message's layout
-    assert decode(cls, expected, version) == (message, len(expected))
+    assert isinstance(message, Message)
+    assert encode(message, version).hex() == expected.hex()
+    assert decode(type(message), expected, version) == (message, len(expected))
+
+
+@pytest.mark.parametrize(("cls", "version", "expected"), FILLED, ids=_row_id)
+def test_filled_messages_have_the_bytes_of_kafka(cls: type[Message], version: int, expected: bytes) -> None:
+    """Every field is where Kafka puts it, in Kafka's form."""
+    compare(filled(layout(cls, version), count(1)), version, expected)
+
+
+@pytest.mark.parametrize(("cls", "version", "expected"), NULL, ids=_row_id)
+def test_nulls_have_the_bytes_of_kafka(cls: type[Message], version: int, expected: bytes) -> None:
+    """Every null has Kafka's form, tagged or not, and every other field Kafka's default."""
+    compare(nulled(layout(cls, version)), version, expected)
 
 
 def test_every_declared_message_is_in_the_table() -> None:
     """Only versions that Kafka 4 removed are not compared."""
-    assert {cls for cls, _, _ in ROWS} == set(declared_messages().values())
+    assert {cls for cls, _, _ in FILLED} == set(declared_messages().values())
+    assert {(cls, version) for cls, version, _ in FILLED} == {(cls, version) for cls, version, _ in NULL}
