@@ -1,8 +1,8 @@
 """Changes of dynamic configuration: what AlterConfigs and IncrementalAlterConfigs make of the values stored so far.
 
 Pure: current values and a request in, new values out, or an error; nothing is stored here. A ConfigError answers
-INVALID_CONFIG, a ConfigRequestError INVALID_REQUEST, an UnknownOperationError UNKNOWN_SERVER_ERROR; which situation gives
-which was read off Apache Kafka 4.3 (ConfigAdminManager, ConfigurationControlManager) and stands as a table in
+INVALID_CONFIG, a ConfigRequestError INVALID_REQUEST, an UnknownOperationError UNKNOWN_SERVER_ERROR; which situation
+gives which was read off Apache Kafka 4.3 (ConfigAdminManager, ConfigurationControlManager) and stands as a table in
 tests/unit/config/test_alter.py.
 """
 

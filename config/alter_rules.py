@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from config.definitions import Scope, broker_definitions, client_metrics_definitions, group_definitions
 from config.errors import ConfigError, ConfigRequestError
 from config.layers import BrokerLayers, broker_definition
+from config.listeners import FIXED_AT_START
 from config.reading import Reader, check_rules
 from config.topic import TopicConfig, topic_defaults
-
-FIXED_AT_START = frozenset({"listeners", "listener.security.protocol.map"})
-"""Dynamic in Kafka, but odradek opens its listeners once: they change with the file and a restart."""
 
 _PER_LISTENER_ONLY = frozenset(
     {

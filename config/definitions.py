@@ -5,6 +5,10 @@ The tables stand in config/tables/*.txt, one entry per key:
     name | TYPE | default | valid values | scope or synonyms | flags
         One or more lines of text: what the key does, for the reader who has to decide on a value.
 
+Flags: `served` (odradek acts on it), `kept` (accepted without a word, but without effect: for Apache Kafka's sake, or
+because what it governs comes in a later version), `internal` (listed only when set), `non-empty` (a list that needs an
+element). A key with neither of the first two is known, and setting it is answered with a warning.
+
 A line that starts with `# ` opens a section. A default is written as in a properties file; `null` is no value at all,
 and `required` means that Kafka itself does not start without it. Everything else (typed settings, validation, answers
 to DescribeConfigs, the example file, the reference page) comes from here. Parsing all three takes a few milliseconds;
@@ -19,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from typing import NamedTuple
 
 from config import rules
 from config.errors import ConfigError
@@ -41,8 +46,7 @@ class Service(Enum):
     NOT_SERVED = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Synonym:
+class Synonym(NamedTuple):
     """A broker key that a topic key falls back to; its value times `scale` has the topic key's unit."""
 
     name: str
@@ -87,8 +91,8 @@ class Definition:
             value = parse(self.type, text)
         except ValueError as error:
             raise ConfigError(str(error), key=self.name, value=shown, origin=origin) from None
-        if isinstance(value, tuple):
-            value = tuple(dict.fromkeys(value))  # Kafka drops what stands twice (KIP-1161)
+        if isinstance(value, tuple) and self.valid not in rules.PLAIN_LISTS:
+            value = tuple(dict.fromkeys(value))  # what stands twice counts once (KIP-1161)
         problem = rules.check(self.valid, self.type, value)
         if problem is None and value == () and not self.may_be_empty:
             problem = "expected at least one element"

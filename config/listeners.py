@@ -9,9 +9,7 @@ address that it connected to, which it can reach by definition. And the listener
 recognised but not opened: the one node is its own controller.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from config.errors import ConfigError
@@ -21,11 +19,13 @@ SERVED_PROTOCOLS = ("PLAINTEXT",)
 DEFAULT_PROTOCOL_MAP = {name: name for name in PROTOCOLS}
 NO_LIMIT = 2**31 - 1
 
-_HOST = r"[0-9a-zA-Z%._:-]*"
-_ENDPOINT = re.compile(rf"(?P<name>[^/]*)://(?:\[(?P<six>{_HOST})\]|(?P<host>{_HOST})):(?P<port>\d+)\Z", re.ASCII)
+_HOST_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%._:-")
 _WILDCARDS = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 _MAX_PORT = 65535
 _MAPPED_PREFIX = "::ffff:"
+
+FIXED_AT_START = frozenset({"listeners", "listener.security.protocol.map"})
+"""Dynamic in Kafka, but odradek opens its listeners once: they change with the file and a restart."""
 
 
 class Text(NamedTuple):
@@ -40,8 +40,7 @@ class Text(NamedTuple):
         return ConfigError(reason, key=self.key, value=self.value, origin=self.origin)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """NAME://host:port as written; host "" is every interface, port 0 any free port."""
 
     name: str
@@ -52,8 +51,7 @@ class Endpoint:
         return f"{self.name}://{host_text(self.host)}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(NamedTuple):
     """One socket to open: host "" is every interface (IPv4 and IPv6), port 0 picks a free one."""
 
     name: str
@@ -81,15 +79,17 @@ def parse_endpoints(given: Text, elements: Sequence[str]) -> tuple[Endpoint, ...
     """Return the endpoints of a list; names in upper case. ConfigError for what cannot be read or stands twice."""
     endpoints = []
     for element in elements:
-        found = _ENDPOINT.match(element)
-        if not found:
+        name, _, address = element.partition("://")
+        host, _, port = address.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        if "/" in name or not _HOST_CHARACTERS.issuperset(host) or not (port.isascii() and port.isdigit()):
             raise given.error(f"cannot read {element!r}: expected NAME://host:port, an IPv6 host in [brackets]")
-        name, port = found["name"].upper(), found["port"]
         if not name:
             raise given.error(f"{element!r} has no name before ://")
         if len(port) > 5 or int(port) > _MAX_PORT:
             raise given.error(f"the port of {element!r} is beyond {_MAX_PORT}")
-        endpoints.append(Endpoint(name, found["six"] if found["six"] is not None else found["host"], int(port)))
+        endpoints.append(Endpoint(name.upper(), host, int(port)))
     names = [endpoint.name for endpoint in endpoints]
     for name in names:
         if names.count(name) > 1:

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from config.definitions import Service, broker_definitions
 from config.errors import ConfigError, ConfigWarning
+from config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
 from config.settings import BrokerSettings, build_settings
 
 OVERRIDE = "--override"
 EMBEDDED = "embedded default"
 EMBEDDED_DEFAULTS: Mapping[str, str] = {
-    "node.id": "1",
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "log.dirs": "./odradek-data",
 }
@@ -26,8 +26,8 @@ def load_settings(
     """Return the settings of a file, if one is given, with `key=value` overrides on top.
 
     Without a file the broker listens on 127.0.0.1:9092 and keeps its data in ./odradek-data; with one, what the file
-    does not say has Kafka's default, so that Apache Kafka understands the same file in the same way. `base` lies below
-    the file.
+    does not say has Kafka's default, so that Apache Kafka understands the same file in the same way. Only node.id (1)
+    and process.roles (broker,controller), which Kafka insists on, may be missing. `base` lies below the file.
 
     Raises ConfigError with file, line, key, value and what was expected.
     """
@@ -36,6 +36,9 @@ def load_settings(
     warnings: list[ConfigWarning] = []
     if path is not None:
         _add_file(path, values, origins, warnings)
+    if "broker.id" not in values:
+        _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
+    _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
@@ -44,6 +47,11 @@ def load_settings(
     settings = build_settings(values, origins)
     warnings += _key_warnings(values, origins, {listener.name.lower() for listener in settings.listeners})
     return replace(settings, warnings=tuple(warnings))
+
+
+def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str, str]) -> None:
+    if key not in values:
+        values[key], origins[key] = value, EMBEDDED
 
 
 def _add_file(path: str, values: dict[str, str], origins: dict[str, str], warnings: list[ConfigWarning]) -> None:

@@ -11,6 +11,7 @@ from config.listeners import Text
 from config.reading import Reader
 
 DEFAULT_NODE_ID = 1
+DEFAULT_ROLES = ("broker", "controller")
 
 
 def read_node_id(read: Reader) -> int:
@@ -25,7 +26,7 @@ def read_node_id(read: Reader) -> int:
 
 def read_controllers(read: Reader, node_id: int) -> frozenset[str]:
     """Return the names of the controller's listeners, in upper case; ConfigError when the file needs other nodes."""
-    roles = read.elements("process.roles") if read.given("process.roles") else ("broker", "controller")
+    roles = read.elements("process.roles") if read.given("process.roles") else DEFAULT_ROLES
     if "broker" not in roles:
         raise read.error("process.roles", "odradek is a broker with its controller inside; expected broker in it")
     voters, servers = read.given("controller.quorum.voters"), read.given("controller.quorum.bootstrap.servers")

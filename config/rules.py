@@ -11,8 +11,9 @@ The notation is that of Kafka's reference and of the tables of this package:
     non-null string             anything but null
     non-empty list              a list of any length (Kafka's own, misleading, name for the two quorum lists)
 
-An empty notation accepts everything. No element of a list is empty; whether a list may be is a flag of the definition,
-because Kafka's notation does not say it.
+An empty notation accepts everything. Elements of a list are not empty and count once (KIP-1161), except in the lists of
+throttled replicas and of the quorum; whether a list may be empty is a flag of the definition, because Kafka's notation
+does not say it.
 """
 
 import re
@@ -23,28 +24,21 @@ from config.values import ConfigType, Value
 
 Rule = Callable[[Value], str | None]  # what was expected, or None when the value is fine
 
-_RANGE = re.compile(r"\[(?P<low>-?\d+),\.\.\.(?:,(?P<high>-?[\d.]+))?\](?: or (?P<other>-?\d+))?\Z")
-_WORDS = re.compile(r"(?P<any_case>\(case insensitive\) )?\[(?P<words>[\w, ]+)\]\Z")
-_THROTTLED = re.compile(r"\d+:\d+\Z")
-_DURATION = re.compile(r"by_duration:P(?!\Z)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?\Z", re.IGNORECASE)
+# Compiled on first use: hardly a start needs them.
+_THROTTLED = r"(\d+:\d+)?\Z"
+_DURATION = r"(?i)by_duration:P(?!\Z)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?\Z"
+_ANY_CASE = "(case insensitive) "
 
 THROTTLED_REPLICAS = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+PLAIN_LISTS = (THROTTLED_REPLICAS, "non-empty list")
 OFFSET_RESET = "[latest, earliest, by_duration:PnDTnHnMn.nS]"
 
 
 def check(valid: str, kind: ConfigType, value: Value) -> str | None:
     """Return what was expected when `valid` does not accept the value, else None."""
-    if kind is ConfigType.LIST and isinstance(value, tuple):
-        problem = _check_list(value)
-        if problem:
-            return problem
-    return _rule(valid)(value)
-
-
-def _check_list(value: tuple[str, ...]) -> str | None:
-    if any(not element for element in value):
+    if kind is ConfigType.LIST and valid not in PLAIN_LISTS and isinstance(value, tuple) and "" in value:
         return "expected a list without empty elements"
-    return None
+    return _rule(valid)(value)
 
 
 def _accept(_: Value) -> str | None:
@@ -61,13 +55,11 @@ def _rule(valid: str) -> Rule:
         return _check_throttled
     if valid == OFFSET_RESET:
         return _check_offset_reset
-    found = _RANGE.match(valid)
-    if found:
-        return _range_rule(found["low"], found["high"], found["other"])
-    words = _WORDS.match(valid)
-    if not words:
-        raise AssertionError(f"a notation that nobody defined: {valid}")
-    return _words_rule(tuple(words["words"].split(", ")), bool(words["any_case"]))
+    bounds, _, other = valid.partition(" or ")
+    low, dots, high = bounds.strip("[]").partition(",...")
+    if dots:
+        return _range_rule(low, high.lstrip(",") or None, other or None)
+    return _words_rule(tuple(valid.removeprefix(_ANY_CASE).strip("[]").split(", ")), valid.startswith(_ANY_CASE))
 
 
 def _range_rule(low: str, high: str | None, other: str | None) -> Rule:
@@ -98,12 +90,12 @@ def _words_rule(words: tuple[str, ...], any_case: bool) -> Rule:
 
 
 def _check_throttled(value: Value) -> str | None:
-    if not isinstance(value, tuple) or value in ((), ("*",)) or all(_THROTTLED.match(one) for one in value):
+    if not isinstance(value, tuple) or value[:1] == ("*",) or all(re.match(_THROTTLED, one) for one in value):
         return None
     return "expected partition:broker pairs such as 0:1,1:2, or *"
 
 
 def _check_offset_reset(value: Value) -> str | None:
-    if not isinstance(value, str) or value in ("latest", "earliest") or _DURATION.match(value):
+    if not isinstance(value, str) or value in ("latest", "earliest") or re.match(_DURATION, value):
         return None
     return "expected latest, earliest or by_duration:P… (an ISO-8601 duration, not negative)"

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 
 from config import listeners as addresses
 from config import node
-from config.alter_rules import FIXED_AT_START
 from config.definitions import Scope, broker_definitions
 from config.errors import ConfigError, ConfigWarning
-from config.layers import BrokerLayers
-from config.listeners import Endpoint, Listener, Text
+from config.listeners import FIXED_AT_START, Endpoint, Listener, Text
 from config.reading import Reader, check_rules
 from config.topic import TopicConfig, topic_defaults
 
@@ -107,6 +105,10 @@ class BrokerSettings:
     @property
     def effective(self) -> Mapping[str, str]:
         """The texts in force, dynamic values on top of those of the file and the command line; no defaults."""
+        if not self.dynamic:
+            return self.values
+        from config.layers import BrokerLayers
+
         return BrokerLayers(self.values, self.dynamic).effective
 
     def advertised_for(

@@ -4,16 +4,15 @@ Owns no names and no ranges. What text each type accepts was read off Apache Kaf
 `convertToString`); the expected table stands in tests/unit/config/test_values.py.
 """
 
-import re
 from enum import Enum
 
 Value = bool | int | float | str | tuple[str, ...] | None
 
 _JAVA_BLANKS = "".join(map(chr, range(0x21)))  # what Java's String.trim() removes
-_INTEGER = re.compile(r"[+-]?\d+\Z")
-_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)\Z")
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_JAVA_SPACES = " \t\n\v\f\r"  # what \s means in Java's regular expressions
 _MAX_DIGITS = 30  # more than any 64-bit number needs; int() of a huge text is quadratic
+_DOUBLE_CHARACTERS = frozenset("0123456789.eE+-")
+_DOUBLE_WORDS = ("NaN", "Infinity")
 
 
 class ConfigType(Enum):
@@ -54,17 +53,36 @@ def parse(kind: ConfigType, text: str) -> Value:
             raise ValueError("expected true or false")
         return lowered == "true"
     if kind is ConfigType.DOUBLE:
-        if not _DOUBLE.match(text):
-            raise ValueError("expected a number such as 0.5")
-        return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
+        return _parse_double(text)
     if kind is ConfigType.LIST:
-        return tuple(_COMMA.split(text)) if text else ()
+        return _split_list(text) if text else ()
     return text
+
+
+def _split_list(text: str) -> tuple[str, ...]:
+    """Return the elements between commas, without the blanks around the commas."""
+    parts = text.split(",")
+    last = len(parts) - 1
+    for index, part in enumerate(parts):
+        if index > 0:
+            part = part.lstrip(_JAVA_SPACES)
+        parts[index] = part.rstrip(_JAVA_SPACES) if index < last else part
+    return tuple(parts)
+
+
+def _parse_double(text: str) -> float:
+    digits = text[:-1] if text.endswith(("f", "F", "d", "D")) else text
+    if digits.lstrip("+-") in _DOUBLE_WORDS or _DOUBLE_CHARACTERS.issuperset(digits):
+        try:
+            return float(digits)
+        except ValueError:
+            pass
+    raise ValueError("expected a number such as 0.5")
 
 
 def _parse_integer(kind: ConfigType, text: str) -> int:
     bits = _BITS[kind]
-    if not _INTEGER.match(text):
+    if not (text[1:] if text[:1] in ("+", "-") else text).isdecimal():
         raise ValueError("expected a whole number, digits only")
     number = int(text) if len(text) <= _MAX_DIGITS else 1 << 64
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
