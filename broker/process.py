@@ -1,7 +1,7 @@
 """The broker as a process: settings, logging, event loop, signals, exit code.
 
-SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers). Exit code 0 after an
-orderly stop, 1 where it could not start, with one sentence on standard error that says what to do.
+SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers).
+Exit code 0 after an orderly stop, 1 where it could not start, with one sentence on standard error that says what to do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from broker.app import Broker
@@ -25,7 +26,8 @@ log = get_logger("broker")
 EXIT_OK, EXIT_CANNOT_START, EXIT_SECOND_SIGNAL = 0, 1, 130
 
 GC_THRESHOLDS = (50_000, 20, 100)
-"""Requests leave no cycles behind, so the collector has little to find; it must not look after every 700 allocations."""
+"""Requests leave no cycles behind, so the collector has little to find; it must not look after every 700
+allocations."""
 
 
 def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
@@ -38,7 +40,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
-        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings)))
+        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings, log_level)))
     except (KafkaError, OSError) as refused:
         return _cannot_start(str(refused))
 
@@ -67,11 +69,12 @@ async def _serve_until_stopped(broker: Broker) -> int:
 
 def _run(main: Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, int]]) -> int:
     """Run a coroutine on uvloop, or on asyncio's own loop where uvloop has no build."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        new_event_loop = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    with suppress(ImportError):
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(main(runner.get_loop()))
 
 

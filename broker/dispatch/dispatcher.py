@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, Protocol
 
-from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
 from protocol.codec import DecodeError, Message
@@ -84,19 +84,19 @@ class Dispatcher:
         """Work on one frame.
 
         Raises:
-            CloseConnection: the frame is not a request that is served here.
+            CloseConnectionError: the frame is not a request that is served here.
         """
         try:
             key, version, correlation_id, client_id_size = _HEADER.unpack_from(frame)
         except error:
-            raise CloseConnection(f"a request of {len(frame)} bytes is too short for a header") from None
+            raise CloseConnectionError(f"a request of {len(frame)} bytes is too short for a header") from None
         route = self._routes.get(key)
         if route is None:
-            raise CloseConnection(f"unknown api key {key}")
+            raise CloseConnectionError(f"unknown api key {key}")
         if version < route.first or version > route.last:
             if key == ApiKey.API_VERSIONS:
                 return self._unsupported_api_versions(correlation_id)
-            raise CloseConnection(
+            raise CloseConnectionError(
                 f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
             )
         flexible = version >= route.first_flexible
@@ -115,7 +115,7 @@ class Dispatcher:
         try:
             request, _ = decode(route.api.request, frame, version, pos)
         except DecodeError as bad:
-            raise CloseConnection(f"{route.api.name} version {version} does not parse: {bad}") from None
+            raise CloseConnectionError(f"{route.api.name} version {version} does not parse: {bad}") from None
         if route.direct is not None:
             return route.direct(context, request, head)
         return self._call(route, context, request, head)
@@ -136,7 +136,7 @@ class Dispatcher:
         try:
             _, pos = decode_request_header(frame)
         except DecodeError as bad:
-            raise CloseConnection(f"the request header does not parse: {bad}") from None
+            raise CloseConnectionError(f"the request header does not parse: {bad}") from None
         return pos
 
     def _unsupported_api_versions(self, correlation_id: int) -> bytes:
@@ -168,7 +168,7 @@ class Dispatcher:
             except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
                 try:
                     return head + self._error_body(route.api, version, context, failed)
-                except CloseConnection as close:
+                except CloseConnectionError as close:
                     return close
 
         task = self._loop.create_task(finish())
@@ -191,7 +191,7 @@ class Dispatcher:
             )
         response = api.response()
         if not hasattr(response, "error_code"):
-            raise CloseConnection(f"{api.name} version {version} failed: {failed}") from failed
+            raise CloseConnectionError(f"{api.name} version {version} failed: {failed}") from failed
         response.error_code = int(code)
         if hasattr(response, "error_message"):
             response.error_message = message

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable
 
 from broker.partitions.table import PartitionTable
 from broker.runtime.context import RequestContext
@@ -16,29 +15,16 @@ from protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-
-
-class LogDirState(NamedTuple):
-    """A log directory: its path, the sizes of its file system in bytes, and why it is offline, if it is."""
-
-    path: str
-    total_bytes: int
-    usable_bytes: int
-    offline_reason: str | None
-
-
-class LogDirs(Protocol):
-    """The part of the log manager that the handler needs."""
-
-    def log_dir_states(self) -> Sequence[LogDirState]: ...
+from storage.log_dirs import LogDirectory
+from storage.manager import LogManager
 
 
 class LogDirHandlers:
     """See the module."""
 
-    def __init__(self, partitions: PartitionTable, log_dirs: LogDirs) -> None:
+    def __init__(self, partitions: PartitionTable, logs: LogManager) -> None:
         self._partitions = partitions
-        self._log_dirs = log_dirs
+        self._logs = logs
 
     def describe_log_dirs(self, _context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
         """Sizes by log directory, of all partitions or of those that are asked for."""
@@ -46,15 +32,18 @@ class LogDirHandlers:
         if request.topics is not None:
             wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
         return DescribeLogDirsResponse(
-            results=[self._describe(state, wanted) for state in self._log_dirs.log_dir_states()]
+            results=[self._describe(directory, wanted) for directory in self._logs.directories]
         )
 
-    def _describe(self, state: LogDirState, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
-        if state.offline_reason is not None:
-            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=state.path)
+    def _describe(self, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
+        path = directory.path
+        try:
+            space = self._logs.disk_space(directory)
+        except OSError:
+            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
         topics: defaultdict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
         for partition in self._partitions:
-            if not partition.log.directory.startswith(state.path + "/"):
+            if not partition.log.directory.startswith(path + "/"):
                 continue
             if wanted is None or (partition.topic, partition.index) in wanted:
                 topics[partition.topic].append(
@@ -65,10 +54,10 @@ class LogDirHandlers:
                     )
                 )
         return DescribeLogDirsResult(
-            log_dir=state.path,
+            log_dir=path,
             topics=_as_topics(topics.items()),
-            total_bytes=state.total_bytes,
-            usable_bytes=state.usable_bytes,
+            total_bytes=space.total,
+            usable_bytes=space.usable,
         )
 
 

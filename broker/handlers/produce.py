@@ -14,7 +14,7 @@ from asyncio import AbstractEventLoop
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.partitions.waiting import WaitingProduce
-from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
@@ -180,6 +180,6 @@ def _close_on_error(topics: Topics) -> None:
     for ref, results in topics:
         for result in results:
             if result.error_code:
-                raise CloseConnection(
+                raise CloseConnectionError(
                     f"a produce with acks=0 to {ref}-{result.partition} failed: {ErrorCode(result.error_code).name}"
                 )

@@ -19,7 +19,7 @@ from struct import Struct
 
 from broker.network.receiving import FrameError, FrameReader, ReceiveMemory
 from broker.network.sending import FileEndedError, Outgoing
-from broker.runtime.answers import Answer, CloseConnection, FileRegion, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
 
@@ -40,7 +40,7 @@ _SIZE = Struct(">i")
 FrameHandler = Callable[[RequestContext, memoryview], "Answer | Pending"]
 """Works on one frame. The view is valid during the call only.
 
-Raises CloseConnection where the request has no answer but the end of the connection.
+Raises CloseConnectionError where the request has no answer but the end of the connection.
 """
 
 
@@ -50,6 +50,7 @@ class Connection:
     __slots__ = (
         "_closed",
         "_fd",
+        "_finishing",
         "_frames",
         "_handle",
         "_loop",
@@ -90,6 +91,7 @@ class Connection:
         self._writing = False
         self._warming = False
         self._turn_scheduled = False
+        self._finishing = False
         self._closed = False
         self.last_active = loop.time()
 
@@ -124,6 +126,12 @@ class Connection:
         self._frames.close()
         self._on_close(self)
 
+    def finish(self) -> None:
+        """Close as soon as no request is in work and every answer is sent: the broker stops."""
+        self._finishing = True
+        if not self.is_busy:
+            self.close()
+
     # events
 
     def _on_readable(self) -> None:
@@ -155,7 +163,7 @@ class Connection:
         self._pending = None
         if self._closed:
             return
-        if isinstance(answer, CloseConnection):
+        if isinstance(answer, CloseConnectionError):
             self.close(str(answer))
             return
         self.last_active = self._loop.time()
@@ -174,10 +182,10 @@ class Connection:
         bytes."""
         more = False
         self._flush()
-        if not self.is_busy and not self._closed:
+        if not self.is_busy and not self._closed and not self._finishing:
             try:
                 more = self._answer_frames()
-            except (FrameError, CloseConnection) as refused:
+            except (FrameError, CloseConnectionError) as refused:
                 self._flush()  # the answers to the requests before it
                 self.close(str(refused))
                 return
@@ -186,6 +194,9 @@ class Connection:
             return
         kept = self._frames.keep_rest()
         if self.is_busy:
+            return
+        if self._finishing:
+            self.close()
             return
         if more:
             if not self._turn_scheduled:
@@ -218,7 +229,7 @@ class Connection:
             elif isinstance(answer, list):
                 self._queue(answer)
                 over = True  # record data goes out before the next request is looked at
-            elif isinstance(answer, CloseConnection):
+            elif isinstance(answer, CloseConnectionError):
                 raise answer
             else:
                 self._pending = answer

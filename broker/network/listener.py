@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
-from asyncio import AbstractEventLoop, TimerHandle
+from asyncio import AbstractEventLoop, Event, TimerHandle
 from collections import Counter
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -62,6 +62,8 @@ class Network:
         self._per_ip: Counter[str] = Counter()
         self._refused_logged: set[str] = set()
         self._idle_timer: TimerHandle | None = None
+        self._stopping = False
+        self.all_closed = Event()
         memory = ReceiveMemory(limits.receive_memory_bytes, loop.call_soon)
         self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget)
 
@@ -110,17 +112,23 @@ class Network:
             sock.close()
         self._listeners.clear()
 
+    def stop_reading(self) -> None:
+        """Close the connections that ask for nothing; the others finish the request that is in work.
+
+        `all_closed` is set when the last one is gone.
+        """
+        self._stopping = True
+        for connection in list(self._connections):
+            connection.finish()
+        if not self._connections:
+            self.all_closed.set()
+
     def close_connections(self) -> None:
         """Close every connection at once."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         for connection in list(self._connections):
             connection.close()
-
-    @property
-    def busy_count(self) -> int:
-        """Connections with a request in work or an answer not wholly sent."""
-        return sum(connection.is_busy for connection in self._connections)
 
     def _accept(self, listening: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_PER_TURN):
@@ -187,6 +195,8 @@ class Network:
         if self._per_ip[host] <= 0:
             del self._per_ip[host]
         self._refused_logged.clear()
+        if self._stopping and not self._connections:
+            self.all_closed.set()
 
     def _check_idle_later(self) -> None:
         limit = self._limits.connections_max_idle_ms / 1000

@@ -6,6 +6,7 @@ fsync.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import AbstractEventLoop, Future
 from concurrent.futures import Executor
 
@@ -38,6 +39,11 @@ class BackgroundFlusher:
         future = self._loop.run_in_executor(self._threads, plan.run)
         self._running[partition] = future
         future.add_done_callback(lambda done: self._done(partition, plan, done))
+
+    async def stop(self) -> None:
+        """Wait for the flushes that run."""
+        while self._running:
+            await asyncio.wait(list(self._running.values()))
 
     def _done(self, partition: Partition, plan: FlushPlan, future: Future[None]) -> None:
         del self._running[partition]

@@ -128,6 +128,11 @@ class PartitionTable:
         """What the next high watermark checkpoint holds."""
         return {TopicPartition(p.topic, p.index): p.high_watermark for p in self}
 
+    def answer_waiting_fetches(self) -> None:
+        """Answer all long polls with what there is: the broker stops."""
+        for fetch in {fetch for partition in self for fetch in partition.waiting_fetches}:
+            fetch.expire()
+
     # following the metadata
 
     def apply(self, old: MetadataImage, new: MetadataImage) -> None:

@@ -40,7 +40,7 @@ class WaitingFetch:
         self._attempt = attempt
         self._callback: Callable[[Answer], None] | None = None
         self._scheduled = False
-        self._timer: TimerHandle = loop.call_later(max_wait_s, self._expire)
+        self._timer: TimerHandle = loop.call_later(max_wait_s, self.expire)
         for partition in watched:
             partition.waiting_fetches.add(self)
 
@@ -66,7 +66,8 @@ class WaitingFetch:
             if answer is not None:
                 self._finish(answer)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """Answer now, with what there is: the deadline has come, or the broker stops."""
         if self._callback is not None:
             self._finish(self._attempt(True))
 

@@ -26,11 +26,11 @@ Piece = bytes | memoryview | FileRegion
 """What an answer consists of: bytes, or regions of files that the kernel sends without passing them through Python."""
 
 
-class CloseConnection(Exception):
+class CloseConnectionError(Exception):
     """The request has no answer but the end of its connection, for the reason given."""
 
 
-Answer = bytes | list[Piece] | CloseConnection | None
+Answer = bytes | list[Piece] | CloseConnectionError | None
 """A whole response without its size prefix; None where the request has no response (Produce with acks=0)."""
 
 

@@ -1,0 +1,250 @@
+"""The composition root: builds every part of the broker, starts them in order and stops them in reverse.
+
+Start: lock the log directories, load the metadata, open the logs, bind the listeners, serve. Nothing is accepted before
+everything that was acknowledged once can be read again. Stop: accept nothing new, let requests in work finish, flush,
+write the checkpoints, and last of all the marker of a clean shutdown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from uuid import UUID
+
+from broker.background import BackgroundJobs
+from broker.dispatch.dispatcher import Dispatcher
+from broker.handlers.node import ThisNode
+from broker.live_settings import LiveSettings
+from broker.metadata.image import MetadataImage
+from broker.metadata.log import MetadataLog
+from broker.metadata.opening import MetadataOptions, open_metadata_log
+from broker.network.listener import BoundListener, Network, NetworkLimits
+from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions.table import PartitionTable
+from broker.routes import Services, build_handlers, direct_routes, message_routes
+from broker.runtime.clock import SystemClock
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+from broker.runtime.tasks import PeriodicJobs
+from config.settings import BrokerSettings
+from config.topic import TopicConfig
+from protocol.uuids import random_uuid
+from storage.clean_shutdown import was_clean_shutdown
+from storage.files import PosixFiles
+from storage.log_dirs import LogDirectory, open_log_directories
+from storage.manager import LoadReport, LogManager, LogManagerSettings
+from storage.names import TopicPartition
+
+log = get_logger("broker")
+
+THREADS = 4
+"""For what waits for the disk: fsync, cold reads, deletions, checkpoints. Two cores' worth of work and two that
+wait."""
+
+RECEIVE_MEMORY_BYTES = 256 * 1024 * 1024
+"""Bytes of requests that are still arriving, all connections together, unless queued.max.request.bytes says
+otherwise."""
+
+DRAIN_S = 5.0
+"""How long requests in work may take to finish when the broker stops."""
+
+
+class Broker:
+    """One broker process."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, log_level: str) -> None:
+        self._loop = loop
+        self._static = settings
+        self._log_level = log_level
+        self._clock = SystemClock()
+        self._started_at = self._clock.monotonic()
+        self._threads = ThreadPoolExecutor(THREADS, "odradek")
+        self._fs = PosixFiles()
+        self._bound: dict[str, BoundListener] = {}
+
+    async def start(self) -> None:
+        """Be ready to serve when this returns.
+
+        Raises:
+            KafkaError, OSError: it cannot start; the message says why and what to do.
+        """
+        settings = self._static
+        directories = open_log_directories(
+            self._fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
+        )
+        self._metadata = self._open_metadata(directories)
+        self._settings = LiveSettings(settings, self._metadata.image)
+        self._logs = LogManager(
+            self._fs,
+            directories,
+            self._clock.now_ms,
+            LogManagerSettings(
+                producer_expiration_ms=settings.producer_id_expiration_ms,
+                directory_delete_delay_ms=settings.topic_defaults.file_delete_delay_ms,
+                recovery_threads=max(settings.num_recovery_threads_per_data_dir, os.cpu_count() or 1),
+            ),
+        )
+        report = self._logs.load_all(self._wanted)
+        _log_findings(report)
+        self._flusher = BackgroundFlusher(self._loop, self._threads)
+        self._partitions = PartitionTable(
+            settings.node_id, self._logs, self._flusher, self._topic_config, self._logs.high_watermarks
+        )
+        self._partitions.apply(MetadataImage(), self._metadata.image)
+        self._follow_metadata()
+        self._network = self._build_network(directories)
+        self._bind()
+        self._jobs = PeriodicJobs(self._loop, self._threads)
+        BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._jobs)
+        self._network.start()
+        self._log_ready(directories, report)
+
+    async def stop(self) -> None:
+        """Stop in order; returns when everything is on the disk."""
+        started = self._clock.monotonic()
+        self._network.stop_accepting()
+        self._network.stop_reading()
+        self._partitions.answer_waiting_fetches()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
+        self._network.close_connections()
+        await self._dispatcher.stop()
+        await self._jobs.stop()
+        await self._flusher.stop()
+        self._metadata.close()
+        checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
+        if checkpoint is not None:
+            checkpoint()
+        for problem in self._logs.close():
+            log.error("not closed in order; the next start will recover", reason=problem)
+        self._threads.shutdown()
+        log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
+
+    # building
+
+    def _open_metadata(self, directories: list[LogDirectory]) -> MetadataLog:
+        settings = self._static
+        path = os.path.abspath(settings.metadata_log_dir)
+        directory = next((found for found in directories if os.path.abspath(found.path) == path), directories[0])
+        return open_metadata_log(
+            self._fs,
+            directory.path,
+            MetadataOptions(
+                node_id=settings.node_id,
+                topic_config=settings.topic_defaults.with_overrides(
+                    {
+                        "segment.bytes": str(max(settings.metadata_log_segment_bytes, 1024 * 1024)),
+                        "segment.ms": str(settings.metadata_log_segment_ms),
+                        "cleanup.policy": "delete",
+                        "compression.type": "producer",
+                    }
+                ),
+                min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
+                clean=was_clean_shutdown(self._fs, directory.path),
+            ),
+            self._clock,
+        )
+
+    def _wanted(self, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
+        image = self._metadata.image
+        topic = image.topic(tp.topic)
+        if topic is None or tp.partition >= len(topic.partitions):
+            return None
+        return topic.topic_id, self._topic_config(image.topic_config(tp.topic))
+
+    def _topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
+        defaults = self._settings.current.topic_defaults
+        return defaults.with_overrides(overrides) if overrides else defaults
+
+    def _follow_metadata(self) -> None:
+        self._metadata.watch(self._settings.on_metadata)
+        self._metadata.watch(lambda old, new, _delta: self._partitions.apply(old, new))
+        self._settings.watch(lambda _: self._partitions.reconfigure_all(self._metadata.image))
+
+    def _build_network(self, directories: list[LogDirectory]) -> Network:
+        settings = self._static
+        meta = directories[0].meta
+        assert meta is not None
+        assert meta.cluster_id is not None
+        services = Services(
+            loop=self._loop,
+            clock=self._clock,
+            settings=settings,
+            metadata=self._metadata,
+            partitions=self._partitions,
+            logs=self._logs,
+            node=ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for),
+            directory_ids=tuple(
+                found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
+            ),
+            log_level=self._log_level,
+            served=lambda: self._dispatcher.served,
+        )
+        handlers = build_handlers(services)
+        self._dispatcher = Dispatcher(self._loop, direct_routes(handlers), message_routes(handlers))
+        return Network(self._loop, _network_limits(settings), self._dispatcher.handle, self._threads)
+
+    def _bind(self) -> None:
+        for listener in self._static.listeners:
+            try:
+                self._bound[listener.name] = self._network.bind(listener.name, listener.host, listener.port)
+            except OSError as failed:
+                raise OSError(
+                    f"listener {listener} cannot be opened: {failed.strerror or failed}; stop what uses the port, or"
+                    " choose another in listeners (port 0 takes any free one)"
+                ) from failed
+
+    def _advertised_for(self, context: RequestContext) -> tuple[str, int]:
+        bound = self._bound[context.listener]
+        return self._settings.current.advertised_for(
+            context.listener, context.local_host, context.local_port, bound.port
+        )
+
+    def _log_ready(self, directories: list[LogDirectory], report: LoadReport) -> None:
+        settings = self._static
+        bound = [self._bound[listener.name] for listener in settings.listeners]
+        log.info(
+            "ready",
+            listeners=",".join(f"{one.name}://{one.host or '*'}:{one.port}" for one in bound),
+            advertised=",".join(
+                settings.advertised_text(listener, one.port)
+                for listener, one in zip(settings.listeners, bound, strict=True)
+            ),
+            data=",".join(os.path.abspath(directory.path) for directory in directories),
+            node_id=settings.node_id,
+            partitions=report.loaded,
+            took_ms=round((self._clock.monotonic() - self._started_at) * 1000),
+        )
+
+
+def _network_limits(settings: BrokerSettings) -> NetworkLimits:
+    def explicit(key: str, value: int) -> int:
+        # Kafka's default of 100 KiB switches the kernel's own sizing off, which is better on every network there is now
+        return value if settings.origin(key) is not None else -1
+
+    return NetworkLimits(
+        socket_request_max_bytes=settings.socket_request_max_bytes,
+        connections_max_idle_ms=settings.connections_max_idle_ms,
+        max_connections=settings.max_connections,
+        max_connections_per_ip=settings.max_connections_per_ip,
+        receive_memory_bytes=(
+            settings.queued_max_request_bytes if settings.queued_max_request_bytes > 0 else RECEIVE_MEMORY_BYTES
+        ),
+        socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
+        socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
+        backlog=settings.socket_listen_backlog_size,
+    )
+
+
+def _log_findings(report: LoadReport) -> None:
+    for finding in report.findings:
+        log.warning("found at start", finding=finding)
+    for path in report.strays.values():
+        log.warning("left alone: it belongs to no topic of this cluster", directory=path)
+    for partition, reason in report.offline.items():
+        log.error("partition is offline", partition=str(partition), reason=reason)
+    if report.recovered:
+        log.info("checked logs after an unclean stop", logs=report.recovered)

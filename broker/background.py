@@ -1,0 +1,71 @@
+"""The broker's background jobs: flushes, checkpoints, expired producers, files whose time has come.
+
+Each job collects on the loop what is to be written and returns the waiting part, which runs on a thread. Intervals are
+Kafka's configs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions.table import PartitionTable
+from broker.runtime.clock import Clock
+from broker.runtime.tasks import PeriodicJobs
+from config.settings import BrokerSettings
+from storage.manager import LogManager
+
+DELETIONS_INTERVAL_MS = 5000
+"""How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""
+
+
+class BackgroundJobs:
+    """See the module."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        logs: LogManager,
+        partitions: PartitionTable,
+        flusher: BackgroundFlusher,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._logs = logs
+        self._partitions = partitions
+        self._flusher = flusher
+        self._clock = clock
+
+    def schedule(self, jobs: PeriodicJobs) -> None:
+        """Start them all."""
+        settings = self._settings
+        for interval_ms, name, job in (
+            (settings.replica_high_watermark_checkpoint_interval_ms, "high watermarks", self._high_watermarks),
+            (settings.log_flush_offset_checkpoint_interval_ms, "flush and recovery points", self._flush),
+            (settings.log_flush_start_offset_checkpoint_interval_ms, "log starts", self._log_starts),
+            (settings.producer_id_expiration_check_interval_ms, "producer expiration", self._expire_producers),
+            (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
+        ):
+            jobs.every(interval_ms / 1000, name, job)
+
+    def _high_watermarks(self) -> Callable[[], None] | None:
+        return self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
+
+    def _flush(self) -> Callable[[], None] | None:
+        """Bring what was appended since the last time to the disk, so that a crash leaves little to check at the next
+        start."""
+        for partition in self._partitions:
+            if partition.log.recovery_point < partition.log.log_end_offset:
+                self._flusher.request(partition)
+        return self._logs.checkpoint_recovery_points()
+
+    def _log_starts(self) -> Callable[[], None] | None:
+        return self._logs.checkpoint_log_starts()
+
+    def _expire_producers(self) -> None:
+        now_ms = self._clock.now_ms()
+        for partition in self._partitions:
+            partition.log.expire_producers(now_ms)
+
+    def _delete_files(self) -> Callable[[], None] | None:
+        return self._logs.due_deletions(self._clock.now_ms())
