@@ -1,6 +1,7 @@
 """Messages are, byte for byte, what Apache Kafka 4.3 writes.
 
-`kafka_bytes.tsv` was written by Kafka's own message classes, each message twice in every version:
+`kafka_bytes.tsv` was written by Kafka's own message classes (`KafkaBytes.java` made it), each message twice in every
+version, those too that are not declared here yet:
 
 - "filled": every field that the version knows has a value that tells it from the others. Fields are numbered in the
   order of Kafka's message definitions, lists have two elements, and the value follows from the number (`value_of`).
@@ -28,7 +29,7 @@ def _rows(values: str) -> list[tuple[type[Message], int, bytes]]:
         return [
             (declared_messages()[row["message"]], int(row["version"]), bytes.fromhex(row["bytes"]))
             for row in csv.DictReader(file, delimiter="\t")
-            if row["values"] == values
+            if row["values"] == values and row["message"] in declared_messages()
         ]
 
 
