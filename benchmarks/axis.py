@@ -41,13 +41,17 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One thing that is measured. `floor` gives some of the measures; `ours_only`: no other broker has it."""
+    """One thing that is measured. `floor` gives some of the measures.
+
+    `bulk` axes fill gigabytes of page cache; `ours_only` axes are about what no other broker has.
+    """
 
     name: str
     title: str
     measures: tuple[Measure, ...]
     run: Callable[[Stage], Values]
     floor: Callable[[Bench], Values] | None = None
+    bulk: bool = False
     ours_only: bool = False
 
 

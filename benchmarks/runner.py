@@ -19,6 +19,7 @@ from benchmarks.wire import WireError
 
 _BUSY_SHARE = 0.15
 """From this share of the machine on, what others use is noted beside the figures."""
+_WARM_BYTES = 3 * 2**30
 _FAILURES = (BrokerError, WireError, LoadError, KafkaException, BrokenExecutor, OSError)
 
 
@@ -85,7 +86,7 @@ def run(plan: Plan, bench: Bench) -> Report:
 def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
     before = machine.read_cpu()
     try:
-        values = _repeated(plan.repeat, lambda: axis.run(stage))
+        values = _repeated(plan.repeat, lambda: _once(axis, stage))
     except _FAILURES as error:
         report.failed = True
         report.notes.append(f"{axis.name} failed with {stage.target.name}: {error}")
@@ -105,11 +106,22 @@ def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
 def _floor(axis: Axis, bench: Bench, report: Report) -> Values:
     assert axis.floor is not None  # the caller looked
     try:
+        _warm(axis)
         return axis.floor(bench)
     except _FAILURES as error:
         report.failed = True
         report.notes.append(f"the floor of {axis.name} failed: {error}")
         return {}
+
+
+def _once(axis: Axis, stage: Stage) -> Values:
+    _warm(axis)
+    return axis.run(stage)
+
+
+def _warm(axis: Axis) -> None:
+    if axis.bulk:
+        machine.warm_memory(_WARM_BYTES)
 
 
 def _repeated(times: int, take: Callable[[], Values]) -> Values:

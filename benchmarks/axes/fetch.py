@@ -66,6 +66,6 @@ def _floor(bench: Bench) -> Values:
 
 
 AXES = (
-    Axis("fetch", "fetch 1 KiB, 1 MB batches, librdkafka consumer", MEASURES, _librdkafka, _floor),
-    Axis("fetch-raw", "fetch the same, 1 MiB a request, one raw connection", MEASURES, _raw, _floor),
+    Axis("fetch", "fetch 1 KiB, 1 MB batches, librdkafka consumer", MEASURES, _librdkafka, _floor, bulk=True),
+    Axis("fetch-raw", "fetch the same, 1 MiB a request, one raw connection", MEASURES, _raw, _floor, bulk=True),
 )

@@ -120,6 +120,7 @@ AXES = (
         (*_LOOKUP, Measure("cpu", "broker µs CPU each")),
         _wire,
         _floor,
+        bulk=True,
     ),
 )
 ENGINE = (
@@ -129,6 +130,7 @@ ENGINE = (
         _LOOKUP,
         _engine_lookup,
         _floor,
+        bulk=True,
         ours_only=True,
     ),
     Axis(
@@ -137,6 +139,7 @@ ENGINE = (
         _APPEND,
         functools.partial(_engine_append, 1, 100, 20_000_000),
         functools.partial(_engine_append_floor, 1, 100, 20_000_000),
+        bulk=True,
         ours_only=True,
     ),
     Axis(
@@ -145,6 +148,7 @@ ENGINE = (
         _APPEND,
         functools.partial(_engine_append, 960, 1024, GIGABYTE),
         functools.partial(_engine_append_floor, 960, 1024, GIGABYTE),
+        bulk=True,
         ours_only=True,
     ),
 )

@@ -79,7 +79,7 @@ def _axis(
     run = functools.partial(_librdkafka, value_size, gigabytes, settings, partitions)
     # Compressed bytes have no floor of their own: how many there are is the client's affair.
     floor = None if "compression.type" in settings else functools.partial(_floor, value_size)
-    return Axis(name, title, MEASURES, run, floor)
+    return Axis(name, title, MEASURES, run, floor, bulk=True)
 
 
 AXES = (
@@ -96,6 +96,7 @@ AXES = (
         MEASURES,
         _raw,
         functools.partial(_floor, 1024),
+        bulk=True,
     ),
     _axis("produce-1k", "produce 1 KiB, librdkafka defaults", 1024, 1.0, {}),
     _axis("produce-100", "produce 100 B, librdkafka defaults", 100, 0.4, {}),

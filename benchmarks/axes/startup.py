@@ -151,6 +151,7 @@ WITH_DATA = (
         (Measure("ready", "ms to ready after a clean stop"), Measure("stop", "ms clean stop")),
         _hundred,
         _empty_floor,
+        bulk=True,
     ),
     Axis(
         "start-1000",
@@ -162,5 +163,6 @@ WITH_DATA = (
         ),
         _thousand,
         _empty_floor,
+        bulk=True,
     ),
 )
