@@ -34,11 +34,12 @@ from protocol.messages.list_config_resources import (
 
 _LISTED = (
     ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
     ResourceType.BROKER_LOGGER,
     ResourceType.BROKER,
     ResourceType.TOPIC,
-    ResourceType.CLIENT_METRICS,
 )
+"""Kafka's order, whatever the order of a request."""
 
 
 class ConfigHandlers:
@@ -110,7 +111,8 @@ class ConfigHandlers:
         return ListConfigResourcesResponse(
             config_resources=[
                 ListedResource(resource_name=name, resource_type=one)
-                for one in dict.fromkeys(types)
+                for one in _LISTED
+                if one in types
                 for name in self._names(image, one)
             ]
         )

@@ -5,6 +5,7 @@ tells what is missing. Version notes: v1 has the kind of key and a message, v4 a
 share groups.
 """
 
+import re
 from typing import Final
 
 from broker.runtime.context import RequestContext
@@ -13,6 +14,7 @@ from protocol.messages.find_coordinator import Coordinator, FindCoordinatorReque
 
 _GROUP, _TRANSACTION, _SHARE = range(3)
 _WHAT: Final = {_GROUP: "consumer groups", _TRANSACTION: "transactions", _SHARE: "share groups"}
+_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
 _FIRST_BATCHED_VERSION = 4
 _FIRST_SHARE_VERSION = 6
 _NO_NODE = -1
@@ -24,21 +26,24 @@ class CoordinatorHandler:
     def find_coordinator(self, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         """Answer a request."""
         version = context.api_version
-        code, message = _verdict(request.key_type, version)
         if version < _FIRST_BATCHED_VERSION:
+            code, message = _verdict(request.key, request.key_type, version)
             return FindCoordinatorResponse(
                 error_code=code, error_message=message, node_id=_NO_NODE, host="", port=_NO_NODE
             )
-        return FindCoordinatorResponse(
-            coordinators=[
+        response = FindCoordinatorResponse()
+        for key in request.coordinator_keys:
+            code, message = _verdict(key, request.key_type, version)
+            response.coordinators.append(
                 Coordinator(key=key, node_id=_NO_NODE, host="", port=_NO_NODE, error_code=code, error_message=message)
-                for key in request.coordinator_keys
-            ]
-        )
+            )
+        return response
 
 
-def _verdict(key_type: int, version: int) -> tuple[ErrorCode, str]:
+def _verdict(key: str, key_type: int, version: int) -> tuple[ErrorCode, str]:
     what = _WHAT.get(key_type)
     if what is None or (key_type == _SHARE and version < _FIRST_SHARE_VERSION):
         return ErrorCode.INVALID_REQUEST, f"Key type {key_type} is not one that version {version} knows."
+    if key_type == _SHARE and not _SHARE_KEY.fullmatch(key):
+        return ErrorCode.INVALID_REQUEST, "The key of a share coordinator is <group>:<topic id>:<partition>."
     return ErrorCode.COORDINATOR_NOT_AVAILABLE, f"This version of odradek does not serve {what} yet."

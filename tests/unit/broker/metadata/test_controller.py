@@ -1,0 +1,140 @@
+"""The controller: several wishes of one request in one change, each with its own result."""
+
+import pytest
+
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.configs import Alteration
+from broker.metadata.controller import Controller
+from broker.metadata.image import ConfigResource, ResourceType
+from broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
+from config.alter import Change, alter
+from protocol.errors import ErrorCode, KafkaError
+from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource, create
+
+
+def new_controller(source: MemorySource, **static: str) -> Controller:
+    """Return a controller on a source."""
+    return Controller(source, ONE_BROKER, BrokerConfigs(source, NODE, static))
+
+
+def changing(key: str, value: str | None, operation: int = 0) -> Alteration:
+    """Return the alteration of one key."""
+    return lambda target, current, surroundings: alter(target, current, [Change(key, operation, value)], surroundings)
+
+
+def test_topics_of_one_request_are_one_change() -> None:
+    """A hundred topics of ten partitions are proposed once; bad ones among them only lose themselves."""
+    source = MemorySource()
+    wishes = [NewTopic(f"t{i}", 10, 1) for i in range(100)]
+    results = new_controller(source).create_topics([*wishes, NewTopic("a b"), NewTopic("z", 1, 5)])
+    assert len(source.batches) == 1
+    assert len(source.image.topics_by_name) == 100
+    assert all(isinstance(result, PlannedTopic) for result in results[:100])
+    assert [r.code for r in results[100:] if isinstance(r, KafkaError)] == [
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+    ]
+
+
+def test_validate_only_plans_and_changes_nothing() -> None:
+    """For topics, partitions and configs alike."""
+    source = MemorySource()
+    controller = new_controller(source)
+    create(controller, "t")
+    image = source.image
+    (planned,) = controller.create_topics([NewTopic("u")], validate_only=True)
+    assert isinstance(planned, PlannedTopic)
+    assert controller.create_partitions([NewPartitions("t", 5)], validate_only=True) == [None]
+    wish = (ConfigResource(ResourceType.TOPIC, "t"), changing("retention.ms", "5"))
+    assert controller.alter_configs([wish], validate_only=True) == [None]
+    assert source.image is image
+
+
+def test_request_in_which_nothing_can_be_done_proposes_nothing() -> None:
+    """No empty batch reaches the log."""
+    source = MemorySource()
+    new_controller(source).create_topics([NewTopic("a b")])
+    assert source.batches == []
+
+
+def test_request_that_cannot_be_stored_fails_as_a_whole() -> None:
+    """The disk's error goes to the handler."""
+    source = MemorySource()
+    source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
+    with pytest.raises(KafkaError, match="disk full"):
+        new_controller(source).create_topics([NewTopic("t")])
+
+
+def test_deleted_topics_go_in_one_change() -> None:
+    """With their configs."""
+    source = MemorySource()
+    controller = new_controller(source)
+    create(controller, "a", retention_ms="5")
+    create(controller, "b")
+    controller.delete_topics(list(source.image.topics_by_name.values()))
+    assert (len(source.batches), dict(source.image.topics_by_name), dict(source.image.configs)) == (3, {}, {})
+
+
+def test_configs_of_several_resources_are_changed_at_once() -> None:
+    """Topic, this broker, all brokers, a group; records only for what differs."""
+    source = MemorySource()
+    controller = new_controller(source)
+    create(controller, "t", retention_ms="5")
+    wishes = [
+        (ConfigResource(2, "t"), changing("retention.ms", "5")),
+        (ConfigResource(4, "1"), changing("log.cleaner.threads", "2")),
+        (ConfigResource(4, ""), changing("log.retention.ms", "99")),
+        (ConfigResource(32, "g"), changing("consumer.session.timeout.ms", "50000")),
+        (ConfigResource(16, "m"), changing("interval.ms", "5000")),
+    ]
+    assert controller.alter_configs(wishes) == [None] * 5
+    assert len(source.batches[-1]) == 4
+    assert source.image.config(4, "1") == {"log.cleaner.threads": "2"}
+    assert source.deltas[-1].changed_configs == {resource for resource, _ in wishes[1:]}
+
+
+@pytest.mark.parametrize(
+    ("resource", "alteration", "code"),
+    [
+        (ConfigResource(2, "t"), changing("nope", "1"), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(2, "t"), changing("retention.ms", "x"), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(2, "t"), changing("retention.ms", None), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(2, "t"), changing("retention.ms", "1", 9), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (ConfigResource(2, "t"), changing("retention.ms", "1", 2), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(2, "none"), changing("retention.ms", "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (ConfigResource(2, ""), changing("retention.ms", "1"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(2, "a b"), changing("retention.ms", "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (ConfigResource(4, "1"), changing("log.dirs", "/x"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(4, "33"), changing("log.cleaner.threads", "2"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(4, "x"), changing("log.cleaner.threads", "2"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(4, "1"), changing("min.insync.replicas", "2"), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(32, ""), changing("consumer.session.timeout.ms", "50000"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(32, "g"), changing("consumer.session.timeout.ms", "1"), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(16, ""), changing("interval.ms", "5000"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(16, "m"), changing("interval.ms", "5"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(8, "1"), changing("root", "DEBUG"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(99, "x"), changing("a", "b"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_alteration_is_refused_with_kafkas_code(
+    resource: ConfigResource, alteration: Alteration, code: ErrorCode
+) -> None:
+    """And nothing is stored."""
+    source = MemorySource()
+    controller = new_controller(source)
+    create(controller, "t")
+    (error,) = controller.alter_configs([(resource, alteration)])
+    assert error is not None
+    assert error.code is code
+    assert len(source.batches) == 1
+
+
+def test_dynamic_broker_configs_are_layers_over_the_static_ones() -> None:
+    """What the image says of all brokers and of this one, read anew each time."""
+    source = MemorySource()
+    configs = BrokerConfigs(source, NODE, {"log.retention.ms": "1", "log.flush.interval.messages": "7"})
+    controller = Controller(source, ONE_BROKER, configs)
+    controller.alter_configs([(ConfigResource(4, ""), changing("log.retention.ms", "2"))])
+    assert configs.layers.effective["log.retention.ms"] == "2"
+    controller.alter_configs([(ConfigResource(4, "1"), changing("log.retention.ms", "3"))])
+    assert configs.layers.effective == {"log.retention.ms": "3", "log.flush.interval.messages": "7"}
