@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory
 from tests.integration.clients import Confluent
 from tests.support.broker import BrokerProcess
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="the sentences are the project's own")
 
@@ -19,10 +20,12 @@ TIMEOUT_S = 20
 
 
 def _fingerprint(directory: Path) -> dict[str, tuple[int, str]]:
-    """Every file with its mode and content; the lock file's content aside, which the last owner may have left."""
+    """Every file with its mode and content, but for the lock, which must be taken before anything can be looked at."""
     out: dict[str, tuple[int, str]] = {}
     for path in sorted(directory.rglob("*")):
-        content = path.read_bytes() if path.is_file() and path.name != ".lock" else b""
+        if path.name == ".lock":
+            continue
+        content = path.read_bytes() if path.is_file() else b""
         out[str(path.relative_to(directory))] = (path.stat().st_mode, hashlib.sha256(content).hexdigest())
     return out
 
@@ -114,9 +117,14 @@ def test_a_directory_with_other_things_in_it(new_broker: BrokerFactory) -> None:
 
 
 def test_a_partition_that_the_metadata_does_not_know(used: BrokerProcess, topic: str) -> None:
-    """A partition directory whose topic the metadata does not have is not served, nor deleted."""
-    shutil.copytree(used.data / f"{topic}-0", used.data / "stranger-0")
-    _assert_refuses(used, "stranger-0")
+    """A partition directory whose topic the metadata does not have is named, not served, and left as it is."""
+    stray = used.data / "stranger-0"
+    shutil.copytree(used.data / f"{topic}-0", stray)
+    before = _fingerprint(stray)
+    used.start()
+    eventually(lambda: "stranger-0" in used.log, "a line names the stray partition")
+    used.stop()
+    assert _fingerprint(stray) == before
 
 
 def test_meta_properties_that_cannot_be_read(used: BrokerProcess) -> None:
