@@ -6,7 +6,7 @@ takes longer (30 ms) than all the rest of the start of storage. Follows Kafka's 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from protocol.uuids import ZERO_UUID, from_text, to_text
@@ -21,8 +21,7 @@ _NODE_ID_KEYS = {0: "broker.id", 1: "node.id"}
 _NOT_PLAIN = frozenset("\\ \t\f\r!:=#")
 
 
-@dataclass(frozen=True, slots=True)
-class MetaProperties:
+class MetaProperties(NamedTuple):
     """What a log directory says about itself; cluster and node may be missing in version 0 (of ZooKeeper's times)."""
 
     cluster_id: str | None
@@ -110,7 +109,7 @@ def settle_directories(
 
 
 def _complete(meta: MetaProperties, cluster_id: str, node_id: int, draw_id: Callable[[], UUID]) -> MetaProperties:
-    return replace(meta, cluster_id=cluster_id, node_id=node_id, directory_id=meta.directory_id or draw_id())
+    return meta._replace(cluster_id=cluster_id, node_id=node_id, directory_id=meta.directory_id or draw_id())
 
 
 def _check_directory_ids(found: Mapping[str, MetaProperties | None]) -> None:

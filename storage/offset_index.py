@@ -41,7 +41,9 @@ class OffsetIndex(IndexFile):
     @property
     def is_full(self) -> bool:
         """Whether the segment must be rolled before an entry is added."""
-        return self.count >= self.max_bytes // _SIZE
+        if self._data is None:
+            self._read()
+        return self._count >= self.max_bytes // _SIZE
 
     @property
     def last_entry(self) -> tuple[int, int]:

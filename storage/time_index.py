@@ -43,7 +43,9 @@ class TimeIndex(IndexFile):
     @property
     def is_full(self) -> bool:
         """Whether the segment must be rolled before an entry is added; one slot is spared for the entry at the roll."""
-        return self.count >= self.max_bytes // _SIZE - 1
+        if self._data is None:
+            self._read()
+        return self._count >= self.max_bytes // _SIZE - 1
 
     @property
     def last_entry(self) -> tuple[int, int]:
