@@ -95,6 +95,7 @@ class Dispatcher:
             raise CloseConnectionError(f"unknown api key {key}")
         if version < route.first or version > route.last:
             if key == ApiKey.API_VERSIONS:
+                self._careful_header(frame)
                 return self._unsupported_api_versions(correlation_id)
             raise CloseConnectionError(
                 f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
@@ -133,6 +134,7 @@ class Dispatcher:
         self._routes[key] = _Route(api, versions.first, versions.last, flexible, direct, handler)
 
     def _careful_header(self, frame: memoryview) -> int:
+        """Where the request begins behind a header with anything unusual in it."""
         try:
             _, pos = decode_request_header(frame)
         except DecodeError as bad:

@@ -33,6 +33,7 @@ from protocol.messages.fetch import FetchPartition, FetchRequest
 from protocol.records.batch import Codec
 
 READ_COMMITTED = 1
+_UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 FIRST_ZSTD = 10
 
 
@@ -146,7 +147,7 @@ class FetchHandler:
                     result = self._read(job, topic, partition, found.size)
                 except KafkaError as refused:
                     found.has_error = True
-                    result = FetchResult(partition.partition, refused.code)
+                    result = FetchResult(partition.partition, refused.code, aborted=_aborted_of(refused))
                 if result.records is not None:
                     found.size += result.records.length
                 results.append(result)
@@ -195,6 +196,11 @@ class FetchHandler:
                 topics = told
         session_id = session.session_id if session is not None else NO_SESSION
         return _answer(encode_fetch_response(job.head, job.version, topics, session_id))
+
+
+def _aborted_of(refused: KafkaError) -> list[tuple[int, int]] | None:
+    """Kafka's list of aborted transactions is empty where the partition is unknown, null where its log refused."""
+    return [] if refused.code in _UNKNOWN else None
 
 
 def _wanted(request: FetchRequest, version: int) -> Wanted:

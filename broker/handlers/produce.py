@@ -18,12 +18,11 @@ from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
-from protocol.codec import RecordData
 from protocol.errors import ErrorCode, KafkaError
 from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from protocol.hot.wire import TopicRef
-from protocol.messages.produce import ProduceRequest
-from storage.log_values import AppendInfo
+from protocol.messages.produce import PartitionProduceData, ProduceRequest
+from protocol.records.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT
 from storage.validation import check_produce_records
 
 log = get_logger("produce")
@@ -32,6 +31,15 @@ ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 FIRST_SERVED = 3
 """Versions 0 to 2 carry the record formats of before Kafka 0.11; they are advertised all the same, since librdkafka
 before 2.8 stops compressing otherwise (KAFKA-18659)."""
+_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write to internal topics, as in Kafka."""
 
@@ -49,10 +57,9 @@ class ProduceHandler:
     def __call__(self, context: RequestContext, request: ProduceRequest, head: bytes) -> Answer | Pending:
         version = context.api_version
         acks = request.acks
-        if version < FIRST_SERVED:
-            return _refuse_all(head, version, request, ErrorCode.UNSUPPORTED_VERSION)
-        if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
-            return _refuse_all(head, version, request, ErrorCode.INVALID_REQUIRED_ACKS)
+        refusal = _refusal(version, request)
+        if refusal is not None:
+            return _refuse_all(head, version, request, refusal)
         now_ms = self._clock.now_ms()
         topics: Topics = []
         waits: list[_Wait] = []
@@ -65,9 +72,15 @@ class ProduceHandler:
                     results.append(PartitionResult(data.index, _unknown_topic(version)))
                     continue
                 try:
-                    partition, info = self._append(context, topic, data.index, data.records, now_ms)
+                    partition, records = _admit(context, topic, data)
                 except KafkaError as refused:
                     results.append(_refused(data.index, refused, context, topic))
+                    continue
+                try:
+                    info = partition.append(records, now_ms)
+                except KafkaError as refused:
+                    start = -1 if refused.code in _WITHOUT_LOG_START else partition.log.log_start_offset
+                    results.append(_refused(data.index, refused, context, topic, start))
                     continue
                 results.append(
                     PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
@@ -81,18 +94,6 @@ class ProduceHandler:
         if waits:
             return self._park(version, head, topics, waits, request.timeout_ms)
         return encode_produce_response(head, version, topics)
-
-    def _append(
-        self, context: RequestContext, topic: TopicPartitions, index: int, records: RecordData | None, now_ms: int
-    ) -> tuple[Partition, AppendInfo]:
-        partition = topic.get(index)
-        if partition is None:
-            raise topic.missing(index)
-        check_produce_records(records, context.api_version)
-        if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
-        assert isinstance(records, memoryview)  # checked above; what is decoded from a frame is a view of it
-        return partition, partition.append(records, now_ms)
 
     def _park(self, version: int, head: bytes, topics: Topics, waits: list[_Wait], timeout_ms: int) -> Pending:
         def answer() -> Answer:
@@ -140,6 +141,34 @@ class _Wait:
         self._results[self._place] = PartitionResult(self._results[self._place].partition, code)
 
 
+def _admit(context: RequestContext, topic: TopicPartitions, data: PartitionProduceData) -> tuple[Partition, memoryview]:
+    """The partition and the records to append to it; raises KafkaError for what no log need be asked about."""
+    partition = topic.get(data.index)
+    if partition is None:
+        raise topic.missing(data.index)
+    records = data.records
+    check_produce_records(records, context.api_version)
+    if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
+    assert isinstance(records, memoryview)  # not null, and what is decoded from a frame is a view of it
+    return partition, records
+
+
+def _refusal(version: int, request: ProduceRequest) -> ErrorCode | None:
+    """Why the request as a whole is refused, None if it is not."""
+    if version < FIRST_SERVED:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if request.transactional_id is None:
+        for wanted in request.topic_data:
+            for data in wanted.partition_data:
+                records = data.records
+                if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if request.acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    return None
+
+
 def _unknown_topic(version: int) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -155,7 +184,9 @@ def _refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorC
     return encode_produce_response(head, version, topics)
 
 
-def _refused(index: int, refused: KafkaError, context: RequestContext, topic: TopicPartitions) -> PartitionResult:
+def _refused(
+    index: int, refused: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
+) -> PartitionResult:
     if refused.code is ErrorCode.KAFKA_STORAGE_ERROR:
         log.error("append failed", topic=topic.name, partition=index, reason=refused.message)
     else:
@@ -170,6 +201,7 @@ def _refused(index: int, refused: KafkaError, context: RequestContext, topic: To
     return PartitionResult(
         index,
         refused.code,
+        log_start_offset=log_start_offset,
         record_errors=tuple(getattr(refused, "record_errors", ())),
         error_message=refused.message or None,
     )

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from broker.dispatch.dispatcher import Dispatcher, MessageHandler
-from broker.runtime.answers import Answer, CloseConnection, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -90,14 +90,14 @@ def test_tagged_fields_in_the_header_are_skipped(context: RequestContext) -> Non
 def test_what_is_no_request_of_ours_ends_the_connection(context: RequestContext, bad: memoryview, reason: str) -> None:
     """Kafka closes, and so do we, with the reason for the log."""
     handle = dispatcher({ApiKey.METADATA: lambda _context, _request: MetadataResponse()}).handle
-    with pytest.raises(CloseConnection, match=reason):
+    with pytest.raises(CloseConnectionError, match=reason):
         handle(context, bad)
 
 
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0(context: RequestContext) -> None:
     """A newer client learns which version of ApiVersions to ask with."""
     handle = dispatcher({ApiKey.API_VERSIONS: lambda _context, _request: MetadataResponse()}).handle
-    answer = handle(context, frame(ApiKey.API_VERSIONS, 99))
+    answer = handle(context, frame(ApiKey.API_VERSIONS, 99, tags=b"\0"))
     versions = API[ApiKey.API_VERSIONS].served
     assert answer == pack(">ihihhh", 77, 35, 1, 18, versions.first, versions.last)
 
@@ -141,7 +141,7 @@ async def test_coroutines_answer_when_they_are_done(context: RequestContext) -> 
         pending = handle(context, frame(ApiKey.DESCRIBE_CLUSTER, 0, encode(DescribeClusterRequest(), 0), tags=b"\0"))
         assert not isinstance(pending, (bytes, list))
         assert pending is not None
-        assert not isinstance(pending, CloseConnection)
+        assert not isinstance(pending, CloseConnectionError)
         return pending
 
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
