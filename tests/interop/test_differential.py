@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.differential.compare import differences
+from tests.interop.differential.compare import differences, summary
 from tests.interop.differential.intended import INTENDED, outdated, unintended
 from tests.interop.differential.play import play
 from tests.interop.differential.scenarios import SCENARIOS
@@ -37,7 +37,11 @@ def test_answers_equal_those_of_apache_kafka(pair: Pair, name: str) -> None:
     kafka, odradek = (play(SCENARIOS[name], broker.port) for broker in pair)
     found = differences(kafka, odradek)
     unequal = unintended(name, found)
-    assert not unequal, f"{len(unequal)} of {len(kafka)} answers:\n" + "\n".join(map(str, unequal))
+    if unequal:
+        pytest.fail(
+            f"{len({each.answer for each in unequal})} of {len(kafka)} answers differ:\n{summary(unequal)}",
+            pytrace=False,
+        )
     assert not outdated(name, found), "these differences by intent are none any more"
 
 

@@ -28,7 +28,7 @@ RECORDS = [
     Sent(b"k%d" % number, _NOISE.randbytes(2_000), (("h", b"x"),), 1_700_000_000_000 + number)
     for number in range(1_500)
 ]
-MORE = [Sent(b"more", b"%d" % number, (), 1_800_000_000_000 + number) for number in range(20)]
+MORE = [Sent(b"more", b"%d" % number, (), 1_700_000_100_000 + number) for number in range(20)]
 MEGABYTES_50 = 50 << 20
 
 
@@ -170,8 +170,7 @@ def test_odradek_serves_what_apache_kafka_wrote(tmp_path: Path, topic: str, how:
         _hand_over(kafka, how, tmp_path / "odradek")
         odradek.start()
         served = _served(odradek, topic)
-        if how == "killed":  # the start of the log was in a checkpoint that Apache Kafka writes once a minute
-            assert served.starts == [0, 0, 0]
+        if how == "killed" and served.starts == [0, 0, 0]:  # Apache Kafka had not written the start of the log yet
             served = served._replace(starts=before.starts, first_bytes=before.first_bytes)
         assert served == before
         for partition, start in enumerate(_offsets(odradek, topic, -2)):

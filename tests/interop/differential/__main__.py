@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.interop.differential.compare import differences
+from tests.interop.differential.compare import differences, summary
 from tests.interop.differential.intended import unintended
 from tests.interop.differential.play import play
 from tests.interop.differential.scenarios import SCENARIOS
@@ -17,8 +17,8 @@ def main(arguments: list[str]) -> int:
         unequal = unintended(name, differences(kafka, ours))
         answers = {each.answer for each in unequal}
         sys.stdout.write(f"{name}: {len(kafka)} answers, {len(answers)} differ\n")
-        for each in unequal:
-            sys.stdout.write(f"    {each}\n")
+        if unequal:
+            sys.stdout.write(summary(unequal) + "\n")
         found += len(answers)
     return min(found, 100)
 

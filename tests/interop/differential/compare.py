@@ -1,6 +1,6 @@
 """Finds where the answers of two brokers differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.interop.differential.normalise import Comparable
@@ -18,9 +18,6 @@ class Difference(NamedTuple):
     kafka: Comparable
     ours: Comparable
 
-    def __str__(self) -> str:
-        return f"{self.answer} {self.path}: Apache Kafka {_short(self.kafka)}, odradek {_short(self.ours)}"
-
 
 def differences(kafka: Mapping[str, Comparable], ours: Mapping[str, Comparable]) -> list[Difference]:
     """Return every field that differs, in the order in which the requests were sent."""
@@ -31,6 +28,16 @@ def differences(kafka: Mapping[str, Comparable], ours: Mapping[str, Comparable])
         for label in labels
         for path, left, right in _walk("", kafka.get(label, NOT_ASKED), ours.get(label, NOT_ASKED))
     ]
+
+
+def summary(found: Sequence[Difference]) -> str:
+    """Return differences for people to read: the same one at several versions is one line."""
+    groups: dict[str, list[str]] = {}
+    for each in found:
+        label, _, version = each.answer.rpartition(" ")
+        same = f"{label} {each.path}: Apache Kafka {_short(each.kafka)}, odradek {_short(each.ours)}"
+        groups.setdefault(same, []).append(version)
+    return "\n".join(f"{line} ({' '.join(versions)})" for line, versions in groups.items())
 
 
 def _walk(path: str, kafka: Comparable, ours: Comparable) -> Iterator[tuple[str, Comparable, Comparable]]:
