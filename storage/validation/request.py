@@ -6,7 +6,7 @@ Follows Kafka's produce path, the checks of a request before any log is asked (P
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, Codec, entry_size
 from protocol.records.checksum import Buffer
-from protocol.records.errors import InvalidRecord, UnsupportedCompression
+from protocol.records.errors import DecompressionError, InvalidRecord, UnsupportedCompression
 
 _FIRST_VERSION_OF_MAGIC_2 = 3
 _FIRST_VERSION_OF_ZSTD = 7
@@ -30,14 +30,14 @@ def check_produce_records(data: Buffer | None, version: int) -> None:
         raise InvalidRecord(
             f"Produce requests with version {version} are only allowed to contain record batches with magic version 2"
         )
-    if (
-        version < _FIRST_VERSION_OF_ZSTD
-        and size > ATTRIBUTES_AT + 1
-        and data[ATTRIBUTES_AT + 1] & CODEC_MASK == Codec.ZSTD
-    ):
-        raise UnsupportedCompression(
-            f"Produce requests with version {version} are not allowed to use ZStandard compression"
-        )
+    if version < _FIRST_VERSION_OF_ZSTD and size > ATTRIBUTES_AT + 1:
+        codec = data[ATTRIBUTES_AT + 1] & CODEC_MASK
+        if codec == Codec.ZSTD:
+            raise UnsupportedCompression(
+                f"Produce requests with version {version} are not allowed to use ZStandard compression"
+            )
+        if codec > Codec.ZSTD:
+            raise DecompressionError(f"Unknown compression type id: {codec}")
     if len(data) != size and entry_size(data, size):
         raise InvalidRecord(
             f"Produce requests with version {version} are only allowed to contain "
