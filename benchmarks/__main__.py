@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         targets = [target.brief(each) for each in targets]
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
         bench = Bench(_QUICK_SCALE if options.quick else 1.0, Path(directory))
-        report = run(Plan(chosen, targets, options.repeat, not options.no_floors), bench)
+        report = run(Plan(chosen, targets, options.repeat, not options.no_floors, options.patience), bench)
     print(table.text(report))
     if options.markdown:
         Path(options.markdown).write_text(table.markdown(report) + "\n")
@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-floors", action="store_true", help="leave the floors out")
     parser.add_argument("--peers", action="store_true", help="Apache Kafka from Maven, then odradek; ratios")
     parser.add_argument("--kafka", action="store_true", help="Apache Kafka alone")
+    parser.add_argument(
+        "--patience", type=float, default=0, metavar="SECONDS", help="wait so long for a quiet machine before each axis"
+    )
     parser.add_argument("--markdown", metavar="FILE", help="write the table as markdown as well")
     parser.add_argument("--directory", metavar="DIR", help="where scratch data goes, several GB")
     parser.add_argument("--under", default="", metavar="COMMAND", help="start odradek under this command: a profiler")

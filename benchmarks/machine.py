@@ -71,6 +71,18 @@ def read_cpu() -> CpuReading:
     return CpuReading(time.monotonic(), (user + nice + system + irq + softirq + steal) / _TICKS, own)
 
 
+def await_quiet(limit_seconds: float, share: float = 0.1) -> bool:
+    """Wait until others have used less than `share` of the machine for a second; False if that did not come in time."""
+    deadline = time.monotonic() + limit_seconds
+    while True:
+        before = read_cpu()
+        time.sleep(1)
+        if before.others_share(read_cpu()) < share:
+            return True
+        if time.monotonic() > deadline:
+            return False
+
+
 def warm_memory(size: int) -> None:
     """Touch so much free memory, at most half of it, and give it back.
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
-
-from confluent_kafka import KafkaException
 
 from benchmarks import machine
 from benchmarks.axis import Axis, Bench, Measure, Stage, Values
-from benchmarks.clients.librdkafka import LoadError
+from benchmarks.isolation import LoadError
 from benchmarks.statistics import median
 from benchmarks.target import BrokerError, Target
 from benchmarks.wire import WireError
 
 _BUSY_SHARE = 0.15
 """From this share of the machine on, what others use is noted beside the figures."""
-_WARM_BYTES = 3 * 2**30
-_FAILURES = (BrokerError, WireError, LoadError, KafkaException, BrokenExecutor, OSError)
+_WARM_BYTES = 2 * 2**30
+_FAILURES = (BrokerError, WireError, LoadError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +44,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: axes against targets in turn, each axis `repeat` times (medians), with floors or without."""
+    """What to run: axes against targets in turn, each axis `repeat` times (medians), with floors or without.
+
+    Before each it waits up to `patience_seconds` for others to leave the machine alone.
+    """
 
     axes: Sequence[Axis]
     targets: Sequence[Target]
     repeat: int = 1
     floors: bool = True
+    patience_seconds: float = 0
 
 
 def run(plan: Plan, bench: Bench) -> Report:
@@ -86,7 +87,7 @@ def run(plan: Plan, bench: Bench) -> Report:
 def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
     before = machine.read_cpu()
     try:
-        values = _repeated(plan.repeat, lambda: _once(axis, stage))
+        values = _repeated(plan.repeat, lambda: _once(plan, axis, stage))
     except _FAILURES as error:
         report.failed = True
         report.notes.append(f"{axis.name} failed with {stage.target.name}: {error}")
@@ -114,7 +115,9 @@ def _floor(axis: Axis, bench: Bench, report: Report) -> Values:
         return {}
 
 
-def _once(axis: Axis, stage: Stage) -> Values:
+def _once(plan: Plan, axis: Axis, stage: Stage) -> Values:
+    if plan.patience_seconds:
+        machine.await_quiet(plan.patience_seconds)
     _warm(axis)
     return axis.run(stage)
 

@@ -23,6 +23,7 @@ from storage.log import Log
 from storage.names import TopicPartition
 
 _SAMPLES = 50_000
+_AS_SENT = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ def append(directory: str, batch_records: int, value_size: int, total_bytes: int
     clock, now_ms = time.perf_counter_ns, _now_ms()
     cpu = time.process_time()
     while log.size < total_bytes:
+        batch[:8] = _AS_SENT  # the log has given it its offset, in place
         view = memoryview(batch)
         began = clock()
         log.append(view, 0, now_ms)
@@ -75,6 +77,7 @@ def look_up(directory: str, batch_bytes: int, total_bytes: int) -> Percentiles:
     batch = _batch(max(1, batch_bytes // 1034), 1024)
     now_ms = _now_ms()
     while log.size < total_bytes:
+        batch[:8] = _AS_SENT
         log.append(memoryview(batch), 0, now_ms)
     assert len(log.segments) == 1, "one segment was asked for"  # the sizes are ours
     end = log.log_end_offset

@@ -33,7 +33,7 @@ class ClientLoad:
         return {"bootstrap.servers": f"{host}:{port}", **self.settings}
 
 
-class LoadError(Exception):
+class DeliveryError(Exception):
     """librdkafka reported an error, or records were left undelivered."""
 
 
@@ -69,7 +69,7 @@ def _send(producer: Producer, topic: str, values: list[bytes], count: int) -> No
             except BufferError:
                 poll(0.001)
     if producer.flush(60):
-        raise LoadError(f"{len(producer)} records to {topic} were not acknowledged within a minute")
+        raise DeliveryError(f"{len(producer)} records to {topic} were not acknowledged within a minute")
 
 
 def consume(load: ClientLoad) -> Transfer:
@@ -85,8 +85,8 @@ def consume(load: ClientLoad) -> Transfer:
             left -= len(messages)
             received += sum(map(len, messages))
             if time.monotonic() > deadline:
-                raise LoadError(f"{left} of {load.records} records of {load.topic} did not come within a minute")
+                raise DeliveryError(f"{left} of {load.records} records of {load.topic} did not come within a minute")
     consumer.close()
     if received < (load.records - left) * load.value_size:
-        raise LoadError(f"reading {load.topic}: {received} bytes, an error among the messages")
+        raise DeliveryError(f"reading {load.topic}: {received} bytes, an error among the messages")
     return Transfer(received, meter.elapsed, meter.broker_cpu, meter.client_cpu)
