@@ -193,6 +193,7 @@ class _Load:
             self.segments.append(segment)
         if not self.segments:
             self._begin_at(self.log_start_offset)
+            self.clean = True  # there is nothing to check
 
     def _begin_at(self, base_offset: int) -> None:
         """Let the log consist of one new, empty segment."""
@@ -241,6 +242,7 @@ class _Load:
             self.log_end_offset = recovered.next_offset
             if recovered.removed_bytes:
                 self._note_cut(segment, recovered)
+            if recovered.removed_bytes or self._has_lost_end(recovered, self.segments[number + 1 :]):
                 self._drop_segments(self.segments[number + 1 :])
                 break
             if number + 1 < len(self.segments):
@@ -250,6 +252,18 @@ class _Load:
                 self.snapshots.take(self.producers)
         self.unsynced.leader_epochs = True
         self.unsynced.directories.add(self.directory)
+
+    def _has_lost_end(self, recovered: RecoveredSegment, later: list[Segment]) -> bool:
+        """Return whether records between a segment and the next one never reached the disk, while later ones did.
+
+        Compaction leaves such gaps, too, so in a compacted topic they mean nothing; and so does one that begins below the
+        recovery point, where everything is on disk.
+        """
+        return (
+            bool(later)
+            and later[0].base_offset > recovered.next_offset >= self.opening.recovery_point
+            and not self.opening.config.compacted
+        )
 
     def _note_cut(self, segment: Segment, recovered: RecoveredSegment) -> None:
         """Say what was cut off, and that it should not have been possible if it had been on the disk already."""

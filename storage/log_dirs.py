@@ -61,7 +61,7 @@ def open_log_directories(
     try:
         for path in (*given, *extra):
             with _explained("use", path):
-                fs.mkdir(path)
+                _make(fs, path)
                 lock = lock_directory(fs, path)
             directory = LogDirectory(path, lock, for_partitions=path in given)
             directories.append(directory)
@@ -81,6 +81,16 @@ def open_log_directories(
             directory.lock.release()
         raise
     return directories
+
+
+def _make(fs: FileSystem, path: str) -> None:
+    """Make the directory and those above it that are missing, so that a crash does not take them away again."""
+    if not fs.exists(path):
+        parent = path.rpartition("/")[0] if "/" in path else "."
+        if parent:
+            _make(fs, parent)
+        fs.mkdir(path)
+        fs.sync_dir(parent or "/")
 
 
 def _distinct(paths: Iterable[str]) -> list[str]:

@@ -210,6 +210,7 @@ class LogManager:
                     report.findings.append(f"taken as empty: {error}")
                     found = {}
                 offsets.update(found)
+                self._outdated.update(partition for partition in found if partition not in self._found)
 
     # --- partitions come and go
 
@@ -240,6 +241,19 @@ class LogManager:
         log = self._logs[partition] = Log(self._fs, outcome, config, self.deletions)
         self._found.pop(partition, None)
         return log
+
+    def truncate_to(self, partition: TopicPartition, offset: int) -> None:
+        """Remove the records of an open log from `offset` on, for others to take their place. Raises StorageError.
+
+        The recovery point is written down before that can happen: a crash must not let what comes then pass unchecked.
+        """
+        if self._logs[partition].truncate_to(offset, self._now_ms()):
+            self._write_now(self.checkpoint_recovery_points())
+
+    def truncate_fully(self, partition: TopicPartition, offset: int) -> None:
+        """Remove all records of an open log, and let it start anew at `offset`. Raises StorageError."""
+        self._logs[partition].truncate_fully(offset, self._now_ms())
+        self._write_now(self.checkpoint_recovery_points(), self.checkpoint_log_starts())
 
     def delete(self, partition: TopicPartition) -> None:
         """Take a partition out of service, and let its files be removed later; nothing happens if there is none.
@@ -275,13 +289,16 @@ class LogManager:
             self._recovery_points.pop(partition, None)
             self._log_starts.pop(partition, None)
             self.high_watermarks.pop(partition, None)
+        self._write_now(self.checkpoint_recovery_points(), self.checkpoint_log_starts())
+        self._outdated.clear()
+
+    def _write_now(self, *writes: Callable[[], None] | None) -> None:
         try:
-            for write in (self.checkpoint_recovery_points(), self.checkpoint_log_starts()):
+            for write in writes:
                 if write is not None:
                     write()
         except OSError as error:
             raise StorageError(f"Cannot write the checkpoints of a log directory: {error}") from error
-        self._outdated.clear()
 
     # --- background work
 

@@ -339,14 +339,19 @@ class Segment:
 
     # --- the end of data, and of files
 
-    def truncate_to(self, offset: int) -> None:
-        """Remove the batches from `offset` on, and one that has it in its middle too; the segment becomes active."""
+    def truncate_to(self, offset: int) -> BatchExtent | None:
+        """Remove the batches from `offset` on, and one that has it in its middle too; the segment becomes active.
+
+        Returns the first batch that was removed, None if there was none.
+        """
         first_removed = self.find(offset)
+        if first_removed is not None:
+            offset = min(offset, first_removed.base_offset)
         self.activate()
         for index in self._indexes:
             index.truncate_to(offset)
         if first_removed is None:
-            return
+            return None
         self.file.truncate(first_removed.position)
         self.size = first_removed.position
         self.synced_size = min(self.synced_size, self.size)
@@ -354,6 +359,7 @@ class Segment:
         self._unindexed_bytes = 0
         self._max_timestamp = self._first_timestamp = _NOT_READ
         self._ready = False
+        return first_removed
 
     def close(self) -> None:
         """Complete the index files and give all descriptors and mappings back; responses being sent keep theirs."""

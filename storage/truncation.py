@@ -32,7 +32,9 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
         _remove(log, segment)
     active = log.segments.active
     before = active.size
-    active.truncate_to(offset)
+    removed = active.truncate_to(offset)
+    if removed is not None:
+        offset = min(offset, removed.base_offset)  # all of a batch goes, also what it has before the offset
     log.size -= before - active.size
     log.unsynced.segments = [segment for segment in log.unsynced.segments if segment is not active]
     log.log_end_offset = offset
