@@ -86,8 +86,6 @@ def _walk(body: Buffer, position: int, count: int) -> tuple[int, int]:
             else:
                 length, after = read_varint(body, position)
                 position = after + length
-                if length < 0:
-                    break
         odd |= byte
     if odd & 1 or position <= last:
         raise InvalidRecord("Invalid record size: a record of negative length")  # odd numbers stand for negative ones

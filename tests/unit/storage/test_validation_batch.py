@@ -218,6 +218,25 @@ def test_a_length_that_lies_is_noticed_anywhere(count: int, make: type) -> None:
                 validate(batch(spoilt))
 
 
+@pytest.mark.parametrize("negative", [b"\x81\x80\x00", b"\x83\x80\x80\x00", b"\xff\xff\xff\xff\x0f"])
+def test_a_negative_length_in_many_bytes_is_noticed(negative: bytes) -> None:
+    """A length below zero is refused even where the walk would go on behind it."""
+    parts = varied(41)
+    parts[30] = negative
+    with pytest.raises(InvalidRecord):
+        validate(batch(parts))
+
+
+@pytest.mark.parametrize("place", [3, 15, 16, 40])
+def test_wrong_offsets_in_large_batches_are_counted_anew_where_they_are_seen(place: int) -> None:
+    """One wrong offset among the first records, or the last one's, and all are given the offsets they should have."""
+    parts = varied(41)
+    parts[place] = HandmadeRecord(place + 7).encode()
+    stored = validate(batch(parts))
+    offsets = [r.offset for r in iter_records(stored.data)]
+    assert (offsets == list(range(41))) == (place != 16)
+
+
 @pytest.mark.parametrize("place", [0, 7, 15, 40])
 @pytest.mark.parametrize(
     "malformed",
