@@ -54,7 +54,7 @@ def _registered(record: RegisterBrokerRecord) -> BrokerImage:
         epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id,
         endpoints=tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
-        features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
+        features=tuple(sorted((f.name, f.min_supported_version, f.max_supported_version) for f in record.features)),
         rack=record.rack,
         fenced=record.fenced,
         in_controlled_shutdown=record.in_controlled_shutdown,

@@ -14,6 +14,7 @@ from broker.metadata.source import Watcher
 from broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
 from protocol.errors import KafkaError
 from protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from tests.support.memory_files import MemoryFiles
 
 DATA = Path(__file__).parent / "data"
 NODE = 1
@@ -88,3 +89,17 @@ def create(controller: Controller, name: str, partitions: int = 1, **configs: st
     (result,) = controller.create_topics([NewTopic(name, partitions, 1, configs=named)])
     assert isinstance(result, PlannedTopic), result
     return result
+
+
+DIRECTORY = "/data/__cluster_metadata-0"
+SNAPSHOT = "00000000000000000037-0000000001.checkpoint"
+
+
+def kafka_directory(*, snapshot: bool = True) -> MemoryFiles:
+    """Return a log directory as Apache Kafka 4.3 left it after a clean stop; topics ka-plain, ka-compact, ka-grown."""
+    files = MemoryFiles()
+    files.mkdir(DIRECTORY)
+    files.write_bytes(f"{DIRECTORY}/{0:020d}.log", (DATA / "kafka-4.3.log").read_bytes())
+    if snapshot:
+        files.write_bytes(f"{DIRECTORY}/{SNAPSHOT}", (DATA / SNAPSHOT).read_bytes())
+    return files
