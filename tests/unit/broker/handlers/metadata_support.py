@@ -1,0 +1,57 @@
+"""What the tests of the metadata and admin handlers share: handlers on a source of metadata without files."""
+
+from dataclasses import dataclass
+
+from broker.handlers.cluster import ClusterHandler
+from broker.handlers.configs import ConfigHandlers
+from broker.handlers.describe_configs import ConfigDescriber
+from broker.handlers.metadata import MetadataHandler
+from broker.handlers.node import ThisNode
+from broker.handlers.topics import TopicHandlers
+from broker.metadata.broker_configs import BrokerConfigs
+from broker.metadata.controller import Controller
+from broker.runtime.context import RequestContext
+from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+
+
+@dataclass
+class Admin:
+    """All handlers on one source."""
+
+    source: MemorySource
+    controller: Controller
+    metadata: MetadataHandler
+    cluster: ClusterHandler
+    topics: TopicHandlers
+    configs: ConfigHandlers
+
+
+def new_admin(*, auto_create: bool = True, deletion: bool = True, page_limit: int = 2000) -> Admin:
+    """Return handlers on empty metadata."""
+    source = MemorySource()
+    configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
+    controller = Controller(source, ONE_BROKER, configs)
+    node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
+    describer = ConfigDescriber(configs, "info")
+    return Admin(
+        source=source,
+        controller=controller,
+        metadata=MetadataHandler(node, controller, auto_create),
+        cluster=ClusterHandler(node, source, page_limit),
+        topics=TopicHandlers(controller, deletion, describer.describe_created),
+        configs=ConfigHandlers(controller, describer, NODE),
+    )
+
+
+def at(version: int) -> RequestContext:
+    """Return the context of a request of that version."""
+    return RequestContext(
+        peer="192.0.2.9:4711",
+        client_host="192.0.2.9",
+        listener="PLAINTEXT",
+        local_host="192.0.2.1",
+        local_port=9092,
+        api_version=version,
+    )

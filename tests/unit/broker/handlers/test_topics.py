@@ -1,0 +1,219 @@
+"""CreateTopics, DeleteTopics and CreatePartitions: results per topic, in every version's form."""
+
+from uuid import UUID
+
+import pytest
+
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+)
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
+from tests.unit.broker.metadata.support import create
+
+ZERO = UUID(int=0)
+Deleted = list[tuple[str | None, UUID, ErrorCode]]
+
+
+def create_topics(admin: Admin, *topics: CreatableTopic, validate_only: bool = False) -> list[CreatableTopicResult]:
+    """Create topics with the newest version."""
+    return admin.topics.create_topics(
+        at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
+    ).topics
+
+
+def delete_states(admin: Admin, *states: DeleteTopicState) -> Deleted:
+    """Delete with version 6."""
+    response = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=list(states)))
+    return [(r.name, r.topic_id, ErrorCode(r.error_code)) for r in response.responses]
+
+
+def grow(admin: Admin, *topics: CreatePartitionsTopic) -> list[tuple[str, ErrorCode, str | None]]:
+    """Add partitions."""
+    response = admin.topics.create_partitions(at(3), CreatePartitionsRequest(topics=list(topics)))
+    return [(r.name, ErrorCode(r.error_code), r.error_message) for r in response.results]
+
+
+def test_created_topic_is_answered_with_id_counts_and_configs() -> None:
+    """Configs by name, with where each value comes from."""
+    admin = new_admin()
+    configs = [CreatableTopicConfig(name="cleanup.policy", value="compact")]
+    (result,) = create_topics(admin, CreatableTopic(name="t", num_partitions=2, replication_factor=1, configs=configs))
+    topic = admin.source.image.topics_by_name["t"]
+    assert (result.error_code, result.error_message, result.topic_id) == (0, None, topic.topic_id)
+    assert (result.num_partitions, result.replication_factor) == (2, 1)
+    assert result.configs is not None
+    names = [config.name for config in result.configs]
+    assert names == sorted(names)
+    sources = {config.name: (config.value, config.config_source) for config in result.configs}
+    assert sources["cleanup.policy"] == ("compact", 1)
+    assert sources["segment.bytes"] == ("1073741824", 5)
+
+
+def test_topic_with_manual_assignment_is_created() -> None:
+    """Counts must be -1 then."""
+    admin = new_admin()
+    assignments = [CreatableReplicaAssignment(partition_index=index, broker_ids=[1]) for index in (1, 0)]
+    (result,) = create_topics(
+        admin, CreatableTopic(name="t", num_partitions=-1, replication_factor=-1, assignments=assignments)
+    )
+    assert (result.error_code, result.num_partitions) == (0, 2)
+
+
+def test_refused_topic_is_answered_without_id_and_counts() -> None:
+    """And does not keep others from being created."""
+    admin = new_admin()
+    bad, good = create_topics(
+        admin,
+        CreatableTopic(name="a b", num_partitions=1, replication_factor=1),
+        CreatableTopic(name="t", num_partitions=1, replication_factor=1),
+    )
+    assert (bad.error_code, bad.topic_id, bad.num_partitions) == (ErrorCode.INVALID_TOPIC_EXCEPTION, ZERO, -1)
+    assert (bad.replication_factor, bad.configs) == (-1, [])
+    assert "a b" in (bad.error_message or "")
+    assert good.error_code == 0
+
+
+def test_name_that_stands_twice_is_refused_once() -> None:
+    """Nothing is created for it."""
+    admin = new_admin()
+    twice = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    (result,) = create_topics(admin, twice, twice)
+    assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    assert admin.source.batches == []
+
+
+def test_validate_only_answers_as_if_it_were_done() -> None:
+    """Nothing is stored."""
+    admin = new_admin()
+    (result,) = create_topics(
+        admin, CreatableTopic(name="t", num_partitions=3, replication_factor=1), validate_only=True
+    )
+    assert (result.error_code, result.num_partitions) == (0, 3)
+    assert admin.source.batches == []
+
+
+@pytest.mark.parametrize("code", [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.POLICY_VIOLATION])
+def test_request_that_fails_as_a_whole_is_an_error_of_every_topic(code: ErrorCode) -> None:
+    """CreateTopics has no error of its own."""
+    admin = new_admin()
+    admin.source.fail_with = KafkaError(code)
+    count = 20_000 if code is ErrorCode.POLICY_VIOLATION else 1
+    topics = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name in ("a", "b")]
+    assert [result.error_code for result in create_topics(admin, *topics)] == [code, code]
+
+
+@pytest.mark.parametrize("version", [1, 3, 5])
+def test_topics_are_deleted_by_name(version: int) -> None:
+    """Unknown ones have an error of their own."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    response = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t", "none"]))
+    assert sorted((r.name or "", ErrorCode(r.error_code)) for r in response.responses) == [
+        ("none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", ErrorCode.NONE),
+    ]
+    assert not admin.source.image.topics_by_name
+
+
+def test_topics_are_deleted_by_name_and_by_id_in_one_change() -> None:
+    """Both are answered with both."""
+    admin = new_admin()
+    a, b = (create(admin.controller, name).topic_id for name in ("a", "b"))
+    batches = len(admin.source.batches)
+    assert delete_states(admin, DeleteTopicState(name="a"), DeleteTopicState(topic_id=b)) == [
+        ("b", b, ErrorCode.NONE),
+        ("a", a, ErrorCode.NONE),
+    ]
+    assert len(admin.source.batches) == batches + 1
+
+
+def test_entries_that_name_no_topic_clearly_are_refused() -> None:
+    """Both of name and id, neither, one twice, an unknown one, or one topic in both ways."""
+    admin = new_admin()
+    t, u = (create(admin.controller, name).topic_id for name in ("t", "u"))
+    other = UUID(int=3)
+    answers = delete_states(
+        admin,
+        DeleteTopicState(name="x", topic_id=other),
+        DeleteTopicState(),
+        DeleteTopicState(name="t"),
+        DeleteTopicState(name="t"),
+        DeleteTopicState(topic_id=other),
+        DeleteTopicState(name="u"),
+        DeleteTopicState(topic_id=u),
+        DeleteTopicState(topic_id=UUID(int=9)),
+        DeleteTopicState(topic_id=UUID(int=9)),
+        DeleteTopicState(name="none"),
+    )
+    assert answers == [
+        ("x", other, ErrorCode.INVALID_REQUEST),
+        (None, ZERO, ErrorCode.INVALID_REQUEST),
+        (None, other, ErrorCode.UNKNOWN_TOPIC_ID),
+        (None, UUID(int=9), ErrorCode.INVALID_REQUEST),
+        ("t", ZERO, ErrorCode.INVALID_REQUEST),
+        ("u", u, ErrorCode.INVALID_REQUEST),
+        ("none", ZERO, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    assert {topic.topic_id for topic in admin.source.image.topics_by_name.values()} == {t, u}
+
+
+@pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
+def test_deletion_can_be_disabled(version: int, code: ErrorCode) -> None:
+    """delete.topic.enable=false; the code for it came with version 3."""
+    admin = new_admin(deletion=False)
+    create(admin.controller, "t")
+    (result,) = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t"])).responses
+    assert result.error_code == code
+    assert "t" in admin.source.image.topics_by_name
+
+
+def test_deletion_that_cannot_be_stored_is_an_error_of_the_topic() -> None:
+    """It is still there."""
+    admin = new_admin()
+    topic_id = create(admin.controller, "t").topic_id
+    admin.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert delete_states(admin, DeleteTopicState(name="t")) == [("t", topic_id, ErrorCode.KAFKA_STORAGE_ERROR)]
+
+
+def test_partitions_are_added_where_they_can_be() -> None:
+    """A topic that stands twice is refused once; no message without an error."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    create(admin.controller, "u")
+    assignment = [CreatePartitionsAssignment(broker_ids=[1])]
+    answers = grow(
+        admin,
+        CreatePartitionsTopic(name="t", count=3, assignments=None),
+        CreatePartitionsTopic(name="u", count=2, assignments=assignment),
+        CreatePartitionsTopic(name="none", count=2, assignments=None),
+        CreatePartitionsTopic(name="w", count=2, assignments=None),
+        CreatePartitionsTopic(name="w", count=3, assignments=None),
+    )
+    assert answers == [
+        ("w", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
+        ("t", ErrorCode.NONE, None),
+        ("u", ErrorCode.NONE, None),
+        ("none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+    ]
+    assert {name: len(t.partitions) for name, t in admin.source.image.topics_by_name.items()} == {"t": 3, "u": 2}
+
+
+def test_partitions_that_cannot_be_stored_are_an_error_of_every_topic() -> None:
+    """With the disk's sentence."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    admin.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
+    assert grow(admin, CreatePartitionsTopic(name="t", count=3, assignments=None)) == [
+        ("t", ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
+    ]
