@@ -91,9 +91,10 @@ class Broker:
         _log_findings(report)
         self._flusher = BackgroundFlusher(self._loop, self._threads)
         self._partitions = PartitionTable(
-            settings.node_id, self._logs, self._flusher, self._topic_config, self._logs.high_watermarks
+            settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon
         )
         self._partitions.apply(MetadataImage(), self._metadata.image)
+        self._partitions.open_all()
         self._follow_metadata()
         self._network = self._build_network(directories)
         self._bind()

@@ -162,7 +162,7 @@ class FetchHandler:
         if partition is None:
             raise topic.missing(wanted.partition)
         partition.check_leader_epoch(wanted.current_leader_epoch)
-        if job.version < FIRST_ZSTD and topic.compression_type == Codec.ZSTD.name.lower():
+        if job.version < FIRST_ZSTD and topic.config.compression_type == Codec.ZSTD.name.lower():
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         committed_only = job.request.isolation_level == READ_COMMITTED
         high_watermark = partition.high_watermark

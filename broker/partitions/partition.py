@@ -49,17 +49,18 @@ class Partition:
         "waiting_fetches",
     )
 
-    def __init__(self, log: Log, leader_id: int, leader_epoch: int, high_watermark: int, flusher: Flusher) -> None:
+    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher) -> None:
         self.topic: str = log.topic
         self.index: int = log.partition
         self.log = log
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
-        self.high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
+        self.high_watermark = log.log_start_offset
         self.waiting_fetches: set[WaitingFetch] = set()
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
+        self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
 
     # appending
 

@@ -6,6 +6,7 @@ changes into logs: made, given new configs, retired. Must not know requests.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 from uuid import UUID
@@ -21,6 +22,9 @@ from storage.names import TopicPartition
 
 log = get_logger("partitions")
 
+OPENED_PER_TURN = 4
+"""Logs opened before others get their turn; each makes a directory and a handful of files where it is new."""
+
 
 class Logs(Protocol):
     """The part of the log manager that the table needs."""
@@ -33,47 +37,68 @@ class Logs(Protocol):
 class TopicPartitions:
     """One topic: what every request on it needs, and its partitions by index."""
 
-    __slots__ = ("_partitions", "compression_type", "count", "is_internal", "name", "topic_id")
+    __slots__ = ("_offline", "_open", "_opened", "_unopened", "config", "count", "is_internal", "name", "topic_id")
 
-    def __init__(self, topic: TopicImage, config: TopicConfig) -> None:
+    def __init__(self, topic: TopicImage, config: TopicConfig, open_partition: Opener) -> None:
         self.name = topic.name
-        self.topic_id = topic.topic_id
         self.is_internal = topic.is_internal
-        self.compression_type = config.compression_type
+        self.topic_id = topic.topic_id
+        self.config = config
         self.count = len(topic.partitions)
-        self._partitions: dict[int, Partition] = {}
+        self._open = open_partition
+        self._opened: dict[int, Partition] = {}
+        self._unopened: dict[int, PartitionImage] = {}
+        self._offline: dict[int, str] = {}
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter(self._partitions.values())
+        """The partitions whose logs are open."""
+        return iter(self._opened.values())
 
     def get(self, index: int) -> Partition | None:
-        """The partition, None where this broker does not lead it; `missing` tells why."""
-        return self._partitions.get(index)
+        """The partition, None where this broker does not serve it; `missing` tells why."""
+        partition = self._opened.get(index)
+        if partition is None and index in self._unopened:
+            partition = self.open(index)
+        return partition
 
     def missing(self, index: int) -> KafkaError:
         """The error for a partition that `get` does not know."""
+        if index in self._offline:
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._offline[index])
         if 0 <= index < self.count:
             return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name}-{index} is led by another broker")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
-    def add(self, partition: Partition) -> None:
-        """Take a partition into service."""
-        self._partitions[partition.index] = partition
+    def adopt(self, partition: Partition) -> None:
+        """Take over a partition whose log is open."""
+        self._opened[partition.index] = partition
+
+    def expect(self, index: int, image: PartitionImage) -> None:
+        """Open the partition's log when it is first needed, or when there is time."""
+        self._unopened[index] = image
+
+    def open(self, index: int) -> Partition | None:
+        """Open a partition's log now, if that was not done yet; None where it fails: the partition is offline then."""
+        image = self._unopened.pop(index, None)
+        if image is None:
+            return self._opened.get(index)
+        try:
+            partition = self._opened[index] = self._open(self, index, image)
+        except (StorageError, OSError) as failed:
+            log.error("partition is offline", topic=self.name, partition=index, reason=str(failed))
+            self._offline[index] = str(failed)
+            return None
+        return partition
+
+    def give_up(self) -> list[int]:
+        """The topic is deleted: nothing is opened any more. Returns the partitions that may have files."""
+        indexes = [*self._opened, *self._unopened, *self._offline]
+        self._opened, self._unopened = {}, {}
+        return indexes
 
 
-class OfflinePartitions(TopicPartitions):
-    """A topic some of whose logs cannot be opened: its other partitions are served as usual."""
-
-    __slots__ = ("offline",)
-
-    def __init__(self, topic: TopicImage, config: TopicConfig) -> None:
-        super().__init__(topic, config)
-        self.offline: dict[int, str] = {}
-
-    def missing(self, index: int) -> KafkaError:
-        """KAFKA_STORAGE_ERROR for those, with the reason."""
-        reason = self.offline.get(index)
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason) if reason else super().missing(index)
+Opener = Callable[[TopicPartitions, int, PartitionImage], Partition]
+"""Opens the log of a partition. Raises StorageError or OSError."""
 
 
 class PartitionTable:
@@ -85,19 +110,22 @@ class PartitionTable:
         logs: Logs,
         flusher: Flusher,
         topic_config: Callable[[Mapping[str, str]], TopicConfig],
-        high_watermarks: Mapping[TopicPartition, int],
+        schedule: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`topic_config` completes a topic's own configs with the broker's; `high_watermarks` are those of the last
-        checkpoint."""
+        """`topic_config` completes a topic's own configs with the broker's; `schedule` calls back when there is
+        time."""
         self._node_id = node_id
         self._logs = logs
         self._flusher = flusher
         self._topic_config = topic_config
-        self._checkpointed = high_watermarks
+        self._schedule = schedule
         self._by_name: dict[str, TopicPartitions] = {}
         self._by_id: dict[UUID, TopicPartitions] = {}
+        self._to_open: deque[tuple[TopicPartitions, int]] = deque()
+        self._is_opening = False
 
     def __iter__(self) -> Iterator[Partition]:
+        """The partitions whose logs are open."""
         for topic in self._by_name.values():
             yield from topic
 
@@ -154,41 +182,51 @@ class PartitionTable:
         for topic in image.topics_by_id.values():
             self._reconfigure(topic, image.topic_config(topic.name))
 
+    def open_all(self) -> None:
+        """Open everything now: at start, what is served must be there."""
+        while self._to_open:
+            topic, index = self._to_open.popleft()
+            topic.open(index)
+
     def _serve(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
         config = self._topic_config(overrides)
-        served = OfflinePartitions(topic, config)
+        served = TopicPartitions(topic, config, self._open_partition)
         known = self._by_id.get(topic.topic_id)
         for index, image in enumerate(topic.partitions):
             if image.leader != self._node_id:
                 continue
             partition = known.get(index) if known is not None else None
-            if partition is None:
-                partition = self._open(topic, index, image, config, served)
             if partition is not None:
                 partition.leader_epoch = image.leader_epoch
-                served.add(partition)
+                served.adopt(partition)
+            else:
+                served.expect(index, image)
+                self._to_open.append((served, index))
         self._by_name[served.name] = served
         self._by_id[topic.topic_id] = served
+        if self._to_open and not self._is_opening:
+            self._is_opening = True
+            self._schedule(self._open_some)
 
-    def _open(
-        self, topic: TopicImage, index: int, image: PartitionImage, config: TopicConfig, served: OfflinePartitions
-    ) -> Partition | None:
-        tp = TopicPartition(topic.name, index)
-        try:
-            opened = self._logs.get_or_create(tp, topic.topic_id, config)
-        except (StorageError, OSError) as failed:
-            log.error("partition is offline", topic=tp.topic, partition=index, reason=str(failed))
-            served.offline[index] = str(failed)
-            return None
-        high_watermark = self._checkpointed.get(tp, 0) if opened.config.flush_messages == 1 else opened.log_end_offset
-        return Partition(opened, image.leader, image.leader_epoch, high_watermark, self._flusher)
+    def _open_partition(self, topic: TopicPartitions, index: int, image: PartitionImage) -> Partition:
+        opened = self._logs.get_or_create(TopicPartition(topic.name, index), topic.topic_id, topic.config)
+        return Partition(opened, image.leader, image.leader_epoch, self._flusher)
+
+    def _open_some(self) -> None:
+        """Open a few logs: making a thousand partitions takes a second of the disk, which others must not wait for."""
+        for _ in range(min(OPENED_PER_TURN, len(self._to_open))):
+            topic, index = self._to_open.popleft()
+            topic.open(index)
+        self._is_opening = bool(self._to_open)
+        if self._is_opening:
+            self._schedule(self._open_some)
 
     def _reconfigure(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
         served = self._by_id.get(topic.topic_id)
         if served is None:
             return
         config = self._topic_config(overrides)
-        served.compression_type = config.compression_type
+        served.config = config
         for partition in served:
             partition.log.update_config(config)
             partition.reconfigured()
@@ -201,12 +239,13 @@ class PartitionTable:
             del self._by_name[served.name]
         for partition in served:
             partition.retired()
+        for index in served.give_up():
             try:
-                self._logs.delete(TopicPartition(partition.topic, partition.index))
+                self._logs.delete(TopicPartition(served.name, index))
             except (StorageError, OSError) as failed:
                 log.error(
                     "the files of a deleted partition could not be set aside; remove its directory by hand",
-                    topic=partition.topic,
-                    partition=partition.index,
+                    topic=served.name,
+                    partition=index,
                     reason=str(failed),
                 )
