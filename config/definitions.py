@@ -53,8 +53,11 @@ class Synonym(NamedTuple):
     scale: int = 1
 
     def convert(self, text: str) -> str:
-        """Return the broker key's text in the topic key's unit, as text."""
-        return text if self.scale == 1 else str(int(text) * self.scale)
+        """Return the broker key's text in the topic key's unit, as text; what is no number stays as it is."""
+        try:
+            return text if self.scale == 1 else str(int(text) * self.scale)
+        except ValueError:
+            return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,14 @@ def load_settings(
     warnings: list[ConfigWarning] = []
     if path is not None:
         _add_file(path, values, origins, warnings)
-    if "broker.id" not in values:
-        _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
-    _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"{override!r} is not of the form key=value", origin=OVERRIDE)
         values[key.strip()], origins[key.strip()] = value.strip(), OVERRIDE
+    if "broker.id" not in values:
+        _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
+    _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     settings = build_settings(values, origins)
     warnings += _key_warnings(values, origins, {listener.name.lower() for listener in settings.listeners})
     return replace(settings, warnings=tuple(warnings))

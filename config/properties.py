@@ -54,7 +54,8 @@ def parse_properties(data: bytes, name: str) -> list[Property]:
 
 
 def _lines_in(source: str) -> int:
-    return len(source.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n"))
+    text = source.replace("\r\n", "\n").replace("\r", "\n")
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _reader() -> ModuleType:

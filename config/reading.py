@@ -98,13 +98,16 @@ def check_rules(read: Reader) -> None:
     requests = read.integer("queued.max.request.bytes")
     if 0 < requests < read.integer("socket.request.max.bytes"):
         raise read.error("queued.max.request.bytes", "expected 0, -1 or at least socket.request.max.bytes")
-    if read.integer("max.connections.per.ip") == 0 and not read.connection_overrides():
+    overrides = read.connection_overrides()
+    if read.integer("max.connections.per.ip") == 0 and not overrides:
         raise read.error("max.connections.per.ip", "0 needs max.connections.per.ip.overrides, else nobody gets in")
     delay = read.integer("connection.failed.authentication.delay.ms")
     if delay >= read.integer("connections.max.idle.ms"):
         raise read.error("connection.failed.authentication.delay.ms", "expected less than connections.max.idle.ms")
     threads = read.integer("log.cleaner.threads")
-    if threads and read.integer("log.cleaner.dedupe.buffer.size") // threads <= MEBIBYTE:
+    if threads < 1:
+        raise read.error("log.cleaner.threads", "expected at least 1; log.cleaner.enable turns the cleaner off")
+    if read.integer("log.cleaner.dedupe.buffer.size") // threads <= MEBIBYTE:
         raise read.error("log.cleaner.dedupe.buffer.size", "expected more than 1048576 for each of log.cleaner.threads")
     wait = read.integer("replica.fetch.wait.max.ms")
     if wait > read.integer("replica.socket.timeout.ms") or wait > read.integer("replica.lag.time.max.ms"):

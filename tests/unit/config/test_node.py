@@ -1,0 +1,116 @@
+"""Which node this is: files that describe one node are served, others refused with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from config.errors import ConfigError
+from config.loading import load_settings
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ((), 1),
+        (("node.id=7",), 7),
+        (("broker.id=3",), 3),
+        (("broker.id=-1",), 1),
+        (("node.id=3", "broker.id=3"), 3),
+        (("node.id=3", "broker.id=-1"), 3),
+    ],
+)
+def test_node_id(overrides: tuple[str, ...], expected: int) -> None:
+    """node.id, or its older name, or 1."""
+    assert load_settings(None, overrides).node_id == expected
+
+
+def test_two_numbers_for_one_node_are_refused() -> None:
+    """node.id and broker.id must agree, as in Kafka."""
+    with pytest.raises(ConfigError, match=r"broker\.id=3: node\.id is 1"):
+        load_settings(None, ["node.id=1", "broker.id=3"])
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("controller.quorum.voters=1@localhost:9093",),
+        ("controller.quorum.voters=5@[::1]:9093", "node.id=5"),
+        ("controller.quorum.bootstrap.servers=localhost:9093",),
+        ("controller.quorum.voters=",),
+        ("process.roles=broker",),
+        ("process.roles=controller,broker",),
+    ],
+)
+def test_a_single_node_is_accepted_without_a_word(overrides: tuple[str, ...]) -> None:
+    """What Apache Kafka needs in the file of a single node is neither refused nor warned of."""
+    assert load_settings(None, overrides).warnings == ()
+
+
+VOTERS, SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key", "reason"),
+    [
+        (("process.roles=controller",), "process.roles", "expected broker in it"),
+        (("process.roles=broker,zookeeper",), "process.roles", "expected broker or controller"),
+        ((f"{VOTERS}=1@a:1,2@b:1",), VOTERS, "names 2 controllers"),
+        (
+            (f"{VOTERS}=2@a:1",),
+            VOTERS,
+            "the one voter is node 2, but this is node 1",
+        ),
+        ((f"{VOTERS}=a:1",), VOTERS, "expected id@host:port"),
+        ((f"{VOTERS}=1@a",), VOTERS, "expected id@host:port"),
+        ((f"{VOTERS}=x@a:1",), VOTERS, "expected id@host:port"),
+        (
+            (f"{SERVERS}=a:1,b:1",),
+            SERVERS,
+            "names 2 controllers",
+        ),
+        (("process.roles=broker", f"{VOTERS}=2@a:1"), VOTERS, "elsewhere"),
+        (
+            ("process.roles=broker", f"{SERVERS}=a:1"),
+            SERVERS,
+            "else",
+        ),
+    ],
+)
+def test_a_file_of_a_larger_cluster_is_refused(overrides: tuple[str, ...], key: str, reason: str) -> None:
+    """Starting on it would make a second cluster; the error names the key and says why."""
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, overrides)
+    assert caught.value.key == key
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("overrides", "log_dirs", "metadata"),
+    [
+        (("log.dirs=/a, /b",), ("/a", "/b"), "/a"),
+        (("log.dirs=/a,/a",), ("/a",), "/a"),
+        (("log.dirs=/a", "log.dir=/c"), ("/a",), "/a"),
+        (("log.dirs=/a/../b",), ("/b",), "/b"),
+        (("log.dirs=/a", "metadata.log.dir=/m"), ("/a",), "/m"),
+    ],
+)
+def test_data_directories(overrides: tuple[str, ...], log_dirs: tuple[str, ...], metadata: str) -> None:
+    """Absolute, each once; log.dirs before log.dir; the metadata log in the first unless said otherwise."""
+    settings = load_settings(None, overrides)
+    assert (settings.log_dirs, settings.metadata_log_dir) == (log_dirs, metadata)
+
+
+def test_log_dir_counts_where_log_dirs_is_missing(tmp_path: Path) -> None:
+    """With a file and neither key, the data lies where Kafka would put it."""
+    file = tmp_path / "server.properties"
+    file.write_text("log.dir=/one,/two\n")
+    assert load_settings(str(file)).log_dirs == ("/one", "/two")
+    file.write_text("")
+    assert load_settings(str(file)).log_dirs == ("/tmp/kafka-logs",)
+
+
+@pytest.mark.parametrize(("text", "reason"), [("", "at least one"), ("/a,,/b", "without empty"), ("/a\0b", "path")])
+def test_directories_that_cannot_be_are_refused(text: str, reason: str) -> None:
+    """No directory, an empty name, a name that no file system knows."""
+    with pytest.raises(ConfigError, match=reason):
+        load_settings(None, [f"log.dirs={text}"])
