@@ -67,7 +67,6 @@ def look_at_records(body: Buffer, position: int, first: int, count: int) -> Find
                 raise InvalidRecord("Invalid record size: a record of negative length")
             position = at + (raw >> 1)
             at += 2  # past the record's attributes, of which none is used
-
             raw = body[at - 1]
             if raw >= 0x80:
                 raw, at = read_raw(body, at - 1, _VARLONG)
@@ -98,7 +97,6 @@ def look_at_records(body: Buffer, position: int, first: int, count: int) -> Find
                 keys = False
             else:
                 at += raw >> 1
-
             raw = body[at]
             at += 1
             if raw >= 0x80:
@@ -109,7 +107,6 @@ def look_at_records(body: Buffer, position: int, first: int, count: int) -> Find
                     raw, at = read_raw(body, at - 1, _VARINT)
             if not raw & 1:
                 at += raw >> 1
-
             at = at + 1 if body[at] == 0 else _past_headers(body, at, position)
             if at != position:
                 raise InvalidRecord("Invalid record size: the fields of a record do not fill its length")
