@@ -78,14 +78,25 @@ class Network:
         Raises:
             OSError: the address is taken or not this machine's.
         """
-        family, _, _, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # all interfaces means IPv4 and IPv6, on one socket; a machine without IPv6 takes the next best
+        found.sort(key=lambda candidate: not host and candidate[0] != socket.AF_INET6)
+        for place, (family, _, _, _, address) in enumerate(found, 1):
+            try:
+                sock = self._open(family, address, dual=not host)
+                break
+            except OSError as failed:
+                if host or place == len(found) or failed.errno == errno.EADDRINUSE:
+                    raise
+        self._listeners[sock.fileno()] = (sock, name)
+        return BoundListener(name, host, sock.getsockname()[1])
+
+    def _open(self, family: int, address: tuple[object, ...], dual: bool) -> socket.socket:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not host else 1)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not dual)
             if self._limits.socket_receive_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.socket_receive_buffer_bytes)
             if self._limits.socket_send_buffer_bytes > 0:
@@ -95,8 +106,7 @@ class Network:
         except OSError:
             sock.close()
             raise
-        self._listeners[sock.fileno()] = (sock, name)
-        return BoundListener(name, host, sock.getsockname()[1])
+        return sock
 
     def start(self) -> None:
         """Listen and accept."""
