@@ -37,13 +37,17 @@ _START = Struct(">qii")
 class Replay:
     """Reads batches, in order, and gives every record to `effect` that takes effect; `quorum` has its own records.
 
-    Records of batches that end before the offset `start` are stepped over.
+    Records of batches that end before the offset `start` are stepped over. Batches of a log follow each other without a
+    gap, from `first` on; those of a snapshot (`first` None) have offsets of no meaning.
     """
 
-    def __init__(self, effect: Callable[[MetadataRecord], object], quorum: Quorum, start: int = 0) -> None:
+    def __init__(
+        self, effect: Callable[[MetadataRecord], object], quorum: Quorum, first: int | None = None, start: int = 0
+    ) -> None:
         self.quorum = quorum
-        self.offset = 0
+        self.offset = first or 0
         """First offset that has not been read."""
+        self._is_log = first is not None
         self.epoch = 0
         """Raft epoch of the last batch."""
         self.has_footer = False
@@ -66,6 +70,8 @@ class Replay:
                 break
             if size == _NO_OP_SIZE and data[at + HEADER_SIZE : at + size] == _NO_OP_RECORD:
                 base_offset, _, self.epoch = _START.unpack_from(data, at)
+                if self._is_log and base_offset != self.offset:
+                    raise self._gap(base_offset)
                 self.offset = base_offset + 1
             else:
                 header = read_header(data, at)
@@ -76,6 +82,8 @@ class Replay:
         return at
 
     def _read_batch(self, batch: memoryview, header: BatchHeader) -> None:
+        if self._is_log and header.base_offset != self.offset:
+            raise self._gap(header.base_offset)
         self.has_footer = False
         self.offset = header.next_offset
         self.epoch = header.partition_leader_epoch
@@ -89,6 +97,9 @@ class Replay:
                     self._read_record(record)
         except KafkaError as error:
             raise CorruptMetadataError(f"the metadata batch at offset {header.base_offset}: {error}") from error
+
+    def _gap(self, found: int) -> CorruptMetadataError:
+        return CorruptMetadataError(f"the metadata log has a batch at offset {found} where {self.offset} is expected")
 
     def _read_control(self, record: Record) -> None:
         kind = control_type(record.key)

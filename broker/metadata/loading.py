@@ -45,15 +45,13 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     snapshot = load_newest(fs, directory)
     start = snapshot.image.offset
     builder = ImageBuilder(snapshot.image)
-    replay = Replay(builder.apply, snapshot.quorum, start)
     bases = _segments_behind(fs, directory, start)
-    if bases:
-        if bases[0] > start:
-            raise CorruptMetadataError(
-                f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot"
-                " reaches that far"
-            )
-        replay.offset = bases[0]
+    if bases and bases[0] > start:
+        raise CorruptMetadataError(
+            f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot reaches"
+            " that far"
+        )
+    replay = Replay(builder.apply, snapshot.quorum, bases[0] if bases else start, start)
     for base in bases:
         if base != replay.offset:
             raise CorruptMetadataError(

@@ -148,6 +148,13 @@ def test_segments_follow_each_other() -> None:
         load(files)
 
 
+@pytest.mark.parametrize("second", [batch(3, NO_OP), batch(3, *values_of(*topic_records("t", A)))])
+def test_batches_follow_each_other(second: bytes) -> None:
+    """An offset is not covered by a checksum, so a wrong one shows only by its neighbours."""
+    with pytest.raises(CorruptMetadataError, match="at offset 3 where 1 is expected"):
+        load(log_of(batch(0, NO_OP), second))
+
+
 def test_transaction_spans_batches() -> None:
     """It takes effect at its end; one that was aborted or is still open has not happened."""
     first, second = (
