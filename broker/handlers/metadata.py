@@ -86,9 +86,11 @@ class MetadataHandler:
             if found:
                 topics.append(self._describe(found, operations))
             else:
+                # of an id that is unknown, Kafka cannot say what may be done with it
+                known = topic_operations(False) if missing is ErrorCode.UNKNOWN_TOPIC_ID else operations
                 topics.append(
                     MetadataResponseTopic(
-                        error_code=missing, name=name, topic_id=topic_id, topic_authorized_operations=operations
+                        error_code=missing, name=name, topic_id=topic_id, topic_authorized_operations=known
                     )
                 )
         return topics

@@ -60,6 +60,8 @@ class Partition:
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
+        if leader_epoch != log.leader_epochs.latest:
+            log.note_leader_epoch(leader_epoch, log.log_end_offset)  # an epoch begins here even if no record follows
         self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
 
     # appending
