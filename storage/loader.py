@@ -137,6 +137,8 @@ class _Load:
         self._settle_start()
         self._settle_leader_epochs()
         self._load_producers()
+        for segment in self.segments:
+            segment.release()  # nobody may ever ask for it
         return LoadedLog(
             partition=self.opening.partition,
             directory=self.directory,
@@ -256,8 +258,8 @@ class _Load:
     def _has_lost_end(self, recovered: RecoveredSegment, later: list[Segment]) -> bool:
         """Return whether records between a segment and the next one never reached the disk, while later ones did.
 
-        Compaction leaves such gaps, too, so in a compacted topic they mean nothing; and so does one that begins below the
-        recovery point, where everything is on disk.
+        Compaction leaves such gaps, too, so in a compacted topic they mean nothing; and so does one that begins below
+        the recovery point, where everything is on disk.
         """
         return (
             bool(later)

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 from config.topic import TopicConfig
 from protocol.records.batch import NO_PRODUCER_ID, read_header
-from storage import flush, follower, markers, roll, timestamps, truncation
+from storage import flush, follower, markers, timestamps, truncation
+from storage import roll as rolling
 from storage.deletion import PendingDeletions
 from storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
 from storage.files import FileSystem
@@ -34,17 +35,15 @@ from storage.leader_epochs import EpochEnd
 from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
 from storage.producer_entry import Verification
 from storage.producer_state import Origin
+from storage.reading import Reader
+from storage.roll import must_roll, roll_limits
 from storage.segment import Segment
 from storage.segments import Segments
 from storage.transaction_index import AbortedTransaction
 from storage.validation import assign_offsets, validate_client_batch, validation_rules
-from storage.walk import find_batch
 
 if TYPE_CHECKING:
     from storage.loader import LoadedLog
-
-_POSITIONS_KEPT = 64
-"""How many offsets have their place in the files remembered: those at which readers stopped, and will go on."""
 
 
 class Log:
@@ -53,7 +52,7 @@ class Log:
     __slots__ = (
         "_leader_epoch",
         "_limits",
-        "_positions",
+        "_reader",
         "_rules",
         "config",
         "deletions",
@@ -100,7 +99,7 @@ class Log:
         """Grows whenever data is cut off the end; what a flush under way has synced then says nothing any more."""
         self.unsynced = loaded.unsynced
         """Names and small files that are not on disk for sure."""
-        self._positions: dict[int, tuple[Segment, int]] = {}
+        self._reader = Reader(self.segments)
         self._leader_epoch = self.leader_epochs.latest
         self.segments.active.activate()
         self.update_config(config)
@@ -111,7 +110,7 @@ class Log:
     def update_config(self, config: TopicConfig) -> None:
         """Follow a change of the topic's configuration; how segments are indexed changes with the next one."""
         self.config = config
-        self._limits = roll.roll_limits(config)
+        self._limits = roll_limits(config)
         self._rules = validation_rules(config, f"{self.topic}-{self.partition}")
 
     # --- writing
@@ -146,7 +145,9 @@ class Log:
         first_offset = self.log_end_offset
         last_offset = first_offset + header.last_offset_delta
         assign_offsets(data, first_offset, leader_epoch)
-        segment = self.room_for(len(data), first_offset, last_offset, max_timestamp, now_ms)
+        segment = self.segments.active
+        if must_roll(segment, self._limits, len(data), last_offset, max_timestamp, now_ms):
+            segment = self.room_for(len(data), first_offset, last_offset, max_timestamp, now_ms)
         self.store(segment, data, last_offset, max_timestamp)
         if leader_epoch != self._leader_epoch:
             self.note_leader_epoch(leader_epoch, first_offset)
@@ -176,7 +177,7 @@ class Log:
         Raises RecordListTooLarge, StorageError.
         """
         segment = self.segments.active
-        if roll.must_roll(segment, self._limits, size, last_offset, max_timestamp, now_ms):
+        if must_roll(segment, self._limits, size, last_offset, max_timestamp, now_ms):
             if size > self._limits.segment_bytes:
                 raise RecordListTooLarge(
                     f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
@@ -216,7 +217,7 @@ class Log:
         StorageError, and the log goes on with the segment that it had.
         """
         try:
-            return roll.roll(self, self.log_end_offset if base_offset is None else base_offset, now_ms)
+            return rolling.roll(self, self.log_end_offset if base_offset is None else base_offset, now_ms)
         except OSError as error:
             raise self.failure("start a new segment in", error) from error
 
@@ -236,80 +237,20 @@ class Log:
                 f"Received request for offset {offset} for partition {self.topic}-{self.partition}, but we only have "
                 f"log segments from offset {self.log_start_offset} to {log_end}."
             )
-        if offset >= upto or offset == log_end:
-            if offset == log_end:
-                active = self.segments.active
-                self._remember(offset, active, active.size)
-            return LogSlice(None, 0, 0, offset, self.segments.holding(offset).base_offset)
         try:
-            return self._slice(offset, max_bytes, upto, at_least_one)
+            if offset >= upto or offset == log_end:
+                return self._reader.nothing(offset, log_end)
+            return self._reader.slice(offset, max_bytes, upto, at_least_one, log_end)
         except OSError as error:
             raise self.failure("read from", error) from error
 
-    def _slice(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
-        known = self._positions.get(offset)
-        if known is not None:
-            segment, position = known
-        else:
-            found = self._find(offset)
-            if found is None:
-                return LogSlice(None, 0, 0, offset, self.segments.active.base_offset)
-            segment, position, offset = found
-        end = segment.size
-        if upto < self.log_end_offset:
-            end = self._position_of_limit(segment, upto)
-        elif segment is self.segments.active:
-            self._remember(self.log_end_offset, segment, end)
-        length = end - position
-        if length > max_bytes:
-            length = max_bytes
-            if at_least_one:
-                first = find_batch(segment.file, position, segment.size, offset)
-                length = max(length, first.size if first else 0)
-        if length <= 0:
-            return LogSlice(None, 0, 0, offset, segment.base_offset)
-        return LogSlice(segment.file, position, length, offset, segment.base_offset)
-
-    def _find(self, offset: int) -> tuple[Segment, int, int] | None:
-        """Return segment, position and base offset of the first batch that ends at or after `offset`."""
-        for segment in self.segments.since(offset):
-            batch = segment.find(offset)
-            if batch is not None:
-                return segment, batch.position, batch.base_offset
-        return None
-
-    def _position_of_limit(self, segment: Segment, upto: int) -> int:
-        """Return up to which position the segment has batches below the offset `upto`."""
-        if segment is not self.segments.holding(upto):
-            return segment.size
-        known = self._positions.get(upto)
-        if known is not None and known[0] is segment:
-            return known[1]
-        batch = segment.find(upto)
-        position = batch.position if batch else segment.size
-        self._remember(upto, segment, position)
-        return position
-
-    def _remember(self, offset: int, segment: Segment, position: int) -> None:
-        """Remember that the batch that starts (or will start) at `offset` is at that position."""
-        positions = self._positions
-        if len(positions) >= _POSITIONS_KEPT:
-            positions.clear()
-        positions[offset] = (segment, position)
-
-    def forget_positions(self) -> None:
-        """Forget what is known of places in the files: segments are about to change."""
-        self._positions.clear()
-
     def upper_bound(self, region: LogSlice) -> int:
         """Return an offset that is above all records of the slice, and seldom far above."""
-        segment = self.segments.holding(region.segment_base)
-        if segment.base_offset == region.segment_base:
-            found = segment.offset_index.offset_at_or_after(region.position + region.length)
-            if found is not None:
-                return found
-        following = self.segments.after(segment)
-        return following.base_offset if following else self.log_end_offset
+        return self._reader.upper_bound(region, self.log_end_offset)
+
+    def forget_places(self) -> None:
+        """Forget what is known of places in the files: segments are about to change."""
+        self._reader.forget()
 
     def aborted_transactions(self, offset: int, upto: int) -> list[AbortedTransaction]:
         """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers."""

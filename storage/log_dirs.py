@@ -33,8 +33,8 @@ class LogDirectory:
     """What the directory says about itself; always there once it is open."""
     for_partitions: bool = True
     """False for a directory that has the metadata log only."""
-    partitions: dict[TopicPartition, str] = field(default_factory=dict)
-    """Path of each partition found in it."""
+    closed: dict[TopicPartition, str] = field(default_factory=dict)
+    """Path of each partition found in it whose log is not open (yet)."""
     deleted: list[str] = field(default_factory=list)
     """Paths of partitions whose removal was under way."""
     set_aside: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ def _look_into(fs: FileSystem, directory: LogDirectory) -> None:
         if parsed.partition.topic == METADATA_TOPIC:
             continue
         if parsed.state is DirectoryState.CURRENT:
-            directory.partitions[parsed.partition] = path
+            directory.closed[parsed.partition] = path
         elif parsed.state is DirectoryState.DELETED:
             directory.deleted.append(path)
         else:
@@ -134,7 +134,7 @@ def _look_into(fs: FileSystem, directory: LogDirectory) -> None:
 def _check_unique(directories: Sequence[LogDirectory]) -> None:
     owners: dict[TopicPartition, str] = {}
     for directory in directories:
-        for partition, path in directory.partitions.items():
+        for partition, path in directory.closed.items():
             other = owners.setdefault(partition, path)
             if other != path:
                 raise IncompatibleDirectory(

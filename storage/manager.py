@@ -14,10 +14,9 @@ from uuid import UUID, uuid4
 
 from config.topic import TopicConfig
 from protocol.errors import KafkaError
-from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from storage.clean_shutdown import remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
 from storage.deletion import PendingDeletions
-from storage.errors import CorruptFile, IncompatibleDirectory, StorageError
+from storage.errors import IncompatibleDirectory, StorageError
 from storage.files import DiskSpace, FileSystem
 from storage.flush import FlushPlan
 from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
@@ -32,12 +31,12 @@ from storage.names import (
     directory_name,
     marked_directory_name,
 )
+from storage.offset_files import OffsetFiles, Offsets
 from storage.scan import ScanBuffer
 from storage.threads import for_each
 
 Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
 """Says of a partition found on disk which topic it should belong to, and how that is configured; None: to no topic."""
-Offsets = dict[TopicPartition, int]
 _SYNC_THREADS = 8
 
 
@@ -61,7 +60,7 @@ class LoadReport:
     findings: list[str] = field(default_factory=list)
     """What was not as it should be, and what was done about it, in sentences."""
     strays: dict[TopicPartition, str] = field(default_factory=dict)
-    """Partitions that belong to no topic, by their path: left alone."""
+    """Partitions that belong to no topic, and where their files are now; nobody removes them."""
     offline: dict[TopicPartition, str] = field(default_factory=dict)
     """Partitions that could not be opened, and why."""
 
@@ -84,22 +83,26 @@ class LogManager:
         self._now_ms = now_ms
         self._settings = settings or LogManagerSettings()
         self._logs: dict[TopicPartition, Log] = {}
+        self._by_directory: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in directories}
         self._offline: dict[TopicPartition, str] = {}
-        self._found = {tp: path for directory in directories for tp, path in directory.partitions.items()}
+        self._clean: dict[str, bool] = {}
         self._outdated: set[TopicPartition] = set()
-        self._written: dict[str, Offsets] = {}
-        self._clean: dict[TopicPartition, bool] = {}
+        """Partitions that are gone, but may still stand in checkpoint files."""
+        self._recovery_points = OffsetFiles(fs, RECOVERY_POINT_FILE, directories)
+        self._log_starts = OffsetFiles(fs, LOG_START_FILE, directories)
+        self._high_watermarks = OffsetFiles(fs, HIGH_WATERMARK_FILE, directories)
         self.deletions = PendingDeletions(fs)
-        self.high_watermarks: Offsets = {}
-        """High watermarks of the last checkpoint, as found at start."""
-        self._recovery_points: Offsets = {}
-        self._log_starts: Offsets = {}
 
     def __iter__(self) -> Iterator[Log]:
         return iter(self._logs.values())
 
     def __len__(self) -> int:
         return len(self._logs)
+
+    @property
+    def high_watermarks(self) -> Mapping[TopicPartition, int]:
+        """High watermarks of the last checkpoint before the start."""
+        return self._high_watermarks.offsets
 
     @property
     def directories(self) -> Sequence[LogDirectory]:
@@ -112,8 +115,7 @@ class LogManager:
 
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         """Return the logs that are in a log directory."""
-        prefix = directory.path + "/"
-        return [log for log in self._logs.values() if log.directory.startswith(prefix)]
+        return list(self._by_directory[directory.path].values())
 
     def disk_space(self, directory: LogDirectory) -> DiskSpace:
         """Return size and free space of the file system that a log directory is on. Raises OSError."""
@@ -126,41 +128,61 @@ class LogManager:
 
         Logs of a directory without the marker of a clean shutdown are recovered, on several threads. The markers are
         removed, and removals that were under way go on. A partition that cannot be opened is offline; the others are
-        not concerned. Raises OSError where a log directory itself cannot be used.
+        not concerned. One that is not wanted is renamed, and kept. Raises StorageError or OSError where a log directory
+        itself cannot be used.
         """
         report = LoadReport()
-        self._read_checkpoints(report)
+        for files in (self._recovery_points, self._log_starts, self._high_watermarks):
+            report.findings += files.read()
+        found = {partition for directory in self._directories for partition in directory.closed}
+        checkpointed = (*self._recovery_points.offsets, *self._log_starts.offsets, *self._high_watermarks.offsets)
+        self._outdated.update(partition for partition in checkpointed if partition not in found)
         openings: list[Opening] = []
         for directory in self._directories:
-            clean = was_clean_shutdown(self._fs, directory.path)
-            remove_clean_shutdown(self._fs, directory.path)
-            for path in directory.deleted:
-                self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
-            report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
-            for partition, path in directory.partitions.items():
-                self._clean[partition] = clean
-                topic = wanted(partition)
-                if topic is None:
-                    report.strays[partition] = path
-                else:
-                    openings.append(self._opening(partition, path, *topic))
+            openings += self._choose_logs(directory, wanted, report)
         for opening, outcome in self._load(openings):
-            self._take(opening, outcome, report)
+            self._take_in(opening, outcome, report)
+        if openings:  # that not a single partition is known tells more of the metadata than of the partitions
+            report.strays = {
+                partition: self._rename(partition, path, DirectoryState.STRAY)
+                for partition, path in report.strays.items()
+            }
         self._offline = dict(report.offline)
         return report
 
-    def _take(self, opening: Opening, outcome: LoadedLog | StorageError, report: LoadReport) -> None:
+    def _choose_logs(self, directory: LogDirectory, wanted: Wanted, report: LoadReport) -> Iterator[Opening]:
+        """Yield how to open the wanted logs of a directory, which is no longer marked as cleanly shut down then."""
+        self._clean[directory.path] = was_clean_shutdown(self._fs, directory.path)
+        remove_clean_shutdown(self._fs, directory.path)
+        for path in directory.deleted:
+            self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
+        report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
+        for partition, path in directory.closed.items():
+            topic = wanted(partition)
+            if topic is None:
+                report.strays[partition] = path
+            else:
+                yield self._opening(partition, path, *topic)
+
+    def _take_in(self, opening: Opening, outcome: LoadedLog | StorageError, report: LoadReport) -> None:
         partition = opening.partition
         if isinstance(outcome, IncompatibleDirectory):
             report.strays[partition] = opening.directory
         elif isinstance(outcome, StorageError):
             report.offline[partition] = str(outcome)
         else:
-            self._logs[partition] = Log(self._fs, outcome, opening.config, self.deletions)
-            del self._found[partition]
+            self._serve(opening, outcome)
             report.loaded += 1
             report.recovered += not opening.clean
             report.findings += outcome.findings
+
+    def _serve(self, opening: Opening, loaded: LoadedLog) -> Log:
+        log = Log(self._fs, loaded, opening.config, self.deletions)
+        self._logs[opening.partition] = log
+        self._by_directory[parent_directory(log.directory)][opening.partition] = log
+        for directory in self._directories:
+            directory.closed.pop(opening.partition, None)
+        return log
 
     def _opening(self, partition: TopicPartition, path: str, topic_id: UUID, config: TopicConfig) -> Opening:
         return Opening(
@@ -168,9 +190,9 @@ class LogManager:
             directory=path,
             config=config,
             now_ms=self._now_ms(),
-            clean=self._clean.get(partition, False),
-            recovery_point=self._recovery_points.get(partition, 0),
-            log_start_offset=self._log_starts.get(partition, 0),
+            clean=self._clean.get(parent_directory(path), False),
+            recovery_point=self._recovery_points.offsets.get(partition, 0),
+            log_start_offset=self._log_starts.offsets.get(partition, 0),
             topic_id=topic_id,
             producer_expiration_ms=self._settings.producer_expiration_ms,
             verify_transactions=self._settings.verify_transactions,
@@ -196,22 +218,6 @@ class LogManager:
         except (OSError, KafkaError) as error:
             return StorageError(f"Cannot open {opening.partition} in {opening.directory}: {error}")
 
-    def _read_checkpoints(self, report: LoadReport) -> None:
-        for directory in self._directories:
-            for name, offsets in (
-                (RECOVERY_POINT_FILE, self._recovery_points),
-                (LOG_START_FILE, self._log_starts),
-                (HIGH_WATERMARK_FILE, self.high_watermarks),
-            ):
-                path = f"{directory.path}/{name}"
-                try:
-                    found = read_offset_checkpoint(self._fs, path)
-                except CorruptFile as error:
-                    report.findings.append(f"taken as empty: {error}")
-                    found = {}
-                offsets.update(found)
-                self._outdated.update(partition for partition in found if partition not in self._found)
-
     # --- partitions come and go
 
     def get_or_create(self, partition: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log:
@@ -224,23 +230,30 @@ class LogManager:
             return log
         if partition in self._offline:
             raise StorageError(self._offline[partition])
-        path = self._found.get(partition)
+        path = self._path_of_closed(partition)
         if path is not None:
-            outcome = self._try_load(self._opening(partition, path, topic_id, config))
+            opening = self._opening(partition, path, topic_id, config)
+            outcome = self._try_load(opening)
             if isinstance(outcome, IncompatibleDirectory):
                 self._rename(partition, path, DirectoryState.STRAY)
                 path = None
         if path is None:
             if partition in self._outdated:
                 self._forget_outdated()
-            path = f"{self._emptiest_directory()}/{directory_name(partition)}"
-            self._clean[partition] = False
-            outcome = self._try_load(self._opening(partition, path, topic_id, config))
+            opening = self._opening(partition, self._path_for_new(partition), topic_id, config)
+            outcome = self._try_load(opening)
         if isinstance(outcome, StorageError):
             raise outcome
-        log = self._logs[partition] = Log(self._fs, outcome, config, self.deletions)
-        self._found.pop(partition, None)
-        return log
+        return self._serve(opening, outcome)
+
+    def _path_of_closed(self, partition: TopicPartition) -> str | None:
+        return next((found.closed[partition] for found in self._directories if partition in found.closed), None)
+
+    def _path_for_new(self, partition: TopicPartition) -> str:
+        """Return where to put a new partition: in the directory that has the fewest."""
+        usable = [directory.path for directory in self._directories if directory.for_partitions]
+        emptiest = min(usable, key=lambda path: len(self._by_directory[path]))
+        return f"{emptiest}/{directory_name(partition)}"
 
     def truncate_to(self, partition: TopicPartition, offset: int) -> None:
         """Remove the records of an open log from `offset` on, for others to take their place. Raises StorageError.
@@ -261,7 +274,7 @@ class LogManager:
         Raises StorageError.
         """
         log = self._logs.pop(partition, None)
-        path = log.directory if log else self._found.get(partition)
+        path = log.directory if log else self._path_of_closed(partition)
         if path is not None:
             target = self._rename(partition, path, DirectoryState.DELETED)
             self.deletions.add_directory(target, self._settings.directory_delete_delay_ms)
@@ -272,23 +285,18 @@ class LogManager:
             self._fs.rename(path, target)
         except OSError as error:
             raise StorageError(f"Cannot rename {path}: {error}") from error
-        self._found.pop(partition, None)
+        self._by_directory[parent_directory(path)].pop(partition, None)
+        for directory in self._directories:
+            directory.closed.pop(partition, None)
         self._offline.pop(partition, None)
         self._outdated.add(partition)
         return target
 
-    def _emptiest_directory(self) -> str:
-        usable = [directory for directory in self._directories if directory.for_partitions]
-        if len(usable) == 1:
-            return usable[0].path
-        return min(usable, key=lambda directory: len(self.logs_in(directory))).path
-
     def _forget_outdated(self) -> None:
-        """Take partitions that are gone out of the checkpoints: their offsets would do harm to one of the same name."""
+        """Take partitions that are gone out of the checkpoints, which would do harm to a new one of the same name."""
         for partition in self._outdated:
-            self._recovery_points.pop(partition, None)
-            self._log_starts.pop(partition, None)
-            self.high_watermarks.pop(partition, None)
+            for files in (self._recovery_points, self._log_starts, self._high_watermarks):
+                files.offsets.pop(partition, None)
         self._write_now(self.checkpoint_recovery_points(), self.checkpoint_log_starts())
         self._outdated.clear()
 
@@ -304,60 +312,27 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> Callable[[], None] | None:
         """Return what writes down how far the logs are on disk, None if nothing has changed since the last time."""
-        return self._checkpoint(
-            RECOVERY_POINT_FILE,
-            {partition: log.checkpointed_recovery_point for partition, log in self._logs.items()},
-            self._recovery_points,
-        )
+        return self._recovery_points.prepare(self._offsets(lambda log: log.checkpointed_recovery_point))
 
     def checkpoint_log_starts(self) -> Callable[[], None] | None:
         """Return what writes down where logs start, as far as their files do not say; None if nothing has changed."""
-        return self._checkpoint(LOG_START_FILE, self._log_starts_to_write(), self._log_starts)
-
-    def _log_starts_to_write(self) -> Offsets:
-        return {
-            partition: log.log_start_offset
-            for partition, log in self._logs.items()
-            if log.log_start_offset > log.segments.first.base_offset
-        }
+        return self._log_starts.prepare(self._offsets(_start_to_write))
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
         """Return what writes down these high watermarks, None if nothing has changed."""
-        return self._checkpoint(HIGH_WATERMARK_FILE, high_watermarks, self.high_watermarks)
+        return self._high_watermarks.prepare(self._offsets(lambda log: high_watermarks.get(partition_of(log))))
+
+    def _offsets(self, offset_of: Callable[[Log], int | None]) -> dict[str, Offsets]:
+        """Return an offset for every open log that has it, by log directory."""
+        return {
+            path: {partition: offset for partition, log in logs.items() if (offset := offset_of(log)) is not None}
+            for path, logs in self._by_directory.items()
+        }
 
     def due_deletions(self, now_ms: int) -> Callable[[], None] | None:
         """Return what removes the files whose time has come, None if there are none."""
         due = self.deletions.take_due(now_ms)
         return partial(self.deletions.remove, due) if due else None
-
-    def _checkpoint(
-        self, name: str, offsets: Mapping[TopicPartition, int], before: Offsets
-    ) -> Callable[[], None] | None:
-        changed: dict[str, Offsets] = {}
-        for directory in self._directories:
-            if directory.for_partitions:
-                entries = self._left_alone(directory, before)
-                for log in self.logs_in(directory):
-                    partition = partition_of(log)
-                    if partition in offsets:
-                        entries[partition] = offsets[partition]
-                path = f"{directory.path}/{name}"
-                if entries != self._written.get(path):
-                    changed[path] = entries
-        return partial(self._write_checkpoints, changed) if changed else None
-
-    def _left_alone(self, directory: LogDirectory, before: Offsets) -> Offsets:
-        """Return what a checkpoint has said of the partitions that are not open, and should go on to say."""
-        return {
-            partition: before[partition]
-            for partition in directory.partitions
-            if partition in self._found and partition in before
-        }
-
-    def _write_checkpoints(self, changed: Mapping[str, Offsets]) -> None:
-        for path, entries in changed.items():
-            write_offset_checkpoint(self._fs, path, entries)
-            self._written[path] = entries
 
     # --- end
 
@@ -412,26 +387,18 @@ class LogManager:
                 log.complete_flush(plan)
 
     def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str]) -> None:
-        """Write the checkpoints of a directory, and the marker if all of its partitions are as they should be."""
-        path, logs = directory.path, self.logs_in(directory)
-        starts = self._log_starts_to_write()
-        write_offset_checkpoint(
-            self._fs,
-            f"{path}/{RECOVERY_POINT_FILE}",
-            self._left_alone(directory, self._recovery_points)
-            | {TopicPartition(log.topic, log.partition): log.recovery_point for log in logs},
-        )
-        write_offset_checkpoint(
-            self._fs,
-            f"{path}/{LOG_START_FILE}",
-            self._left_alone(directory, self._log_starts)
-            | {partition: starts[partition] for partition in map(partition_of, logs) if partition in starts},
-        )
-        untouched = [partition for partition in directory.partitions if partition in self._found]
-        if all(self._clean[partition] for partition in untouched) and not any(
-            log.directory in problems for log in logs
-        ):
-            write_clean_shutdown(self._fs, path)
+        """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
+        if directory.for_partitions:
+            self._recovery_points.write(directory, self._offsets(lambda log: log.recovery_point))
+            self._log_starts.write(directory, self._offsets(_start_to_write))
+        clean = not any(log.directory in problems for log in self.logs_in(directory))
+        if clean and (self._clean.get(directory.path) or not directory.closed):
+            write_clean_shutdown(self._fs, directory.path)
+
+
+def _start_to_write(log: Log) -> int | None:
+    """Return where a log starts, None if it starts with its first segment."""
+    return log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None
 
 
 def partition_of(log: Log) -> TopicPartition:

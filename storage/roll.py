@@ -67,7 +67,7 @@ def roll(log: Log, base_offset: int, now_ms: int) -> Segment:
         old.activate()
         remove_new_files(new)
         raise
-    log.forget_positions()
+    log.forget_places()
     if old.size:
         log.segments.add(new)
         old.indexes_synced = False
@@ -75,6 +75,9 @@ def roll(log: Log, base_offset: int, now_ms: int) -> Segment:
     else:
         log.segments.replace([old], [new])
         remove_new_files(old)
+    for segment in log.segments:
+        if segment is not old and segment is not new:
+            segment.release()  # those that read it open it again; so a log does not hold ever more descriptors
     log.unsynced.directories.add(log.directory)
     if taken:
         log.unsynced.paths.add(log.snapshots.path(base_offset))

@@ -212,6 +212,12 @@ class Segment:
         self.rebuild_indexes()
         return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
 
+    def offset_at_or_after(self, position: int) -> int | None:
+        """Return the first offset that the index knows to be at `position` or after it, None if there is none."""
+        if not self._indexes_checked:
+            self.check_indexes()
+        return self.offset_index.offset_at_or_after(position)
+
     def batches_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (position, header) of the batch that has `offset`, or the next one after it, and of all that follow."""
         first = self.find(offset)
@@ -360,6 +366,13 @@ class Segment:
         self._max_timestamp = self._first_timestamp = _NOT_READ
         self._ready = False
         return first_removed
+
+    def release(self) -> None:
+        """Give descriptors and mappings back until they are needed again; responses being sent keep theirs."""
+        self._file = None
+        if not self.offset_index.active:
+            for index in self._indexes:
+                index.close()
 
     def close(self) -> None:
         """Complete the index files and give all descriptors and mappings back; responses being sent keep theirs."""

@@ -83,7 +83,7 @@ def remove_oldest(log: Log, segments: Sequence[Segment]) -> None:
         if following.base_offset > log.log_start_offset:
             _raise_start(log, following.base_offset)
         _remove(log, segment)
-        log.forget_positions()
+        log.forget_places()
 
 
 def _ends_by(log: Log, segment: Segment, offset: int) -> bool:
@@ -101,7 +101,7 @@ def _raise_start(log: Log, offset: int) -> None:
 
 def _forget_end(log: Log) -> None:
     log.generation += 1
-    log.forget_positions()
+    log.forget_places()
     log.unsynced.leader_epochs = True
 
 
