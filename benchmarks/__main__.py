@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = run(Plan(chosen, targets, options.repeat, not options.no_floors, options.patience), bench)
     print(table.text(report))
     if options.markdown:
-        Path(options.markdown).write_text(table.markdown(report) + "\n")
+        page = Path(options.markdown)
+        page.write_text(table.spliced(page.read_text() if page.exists() else "", report))
     return 1 if report.failed else 0
 
 
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--patience", type=float, default=0, metavar="SECONDS", help="wait so long for a quiet machine before each axis"
     )
-    parser.add_argument("--markdown", metavar="FILE", help="write the table as markdown as well")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table as markdown, in its place in FILE")
     parser.add_argument("--directory", metavar="DIR", help="where scratch data goes, several GB")
     parser.add_argument("--under", default="", metavar="COMMAND", help="start odradek under this command: a profiler")
     return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks import machine
@@ -85,22 +85,33 @@ def run(plan: Plan, bench: Bench) -> Report:
 
 
 def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
-    before = machine.read_cpu()
+    """Each measure's median over the repetitions; nothing when one of them failed."""
+    name = stage.target.name
+    taken: list[Values] = []
     try:
-        values = _repeated(plan.repeat, lambda: _once(plan, axis, stage))
+        for _ in range(plan.repeat):
+            taken.append(_once(plan, axis, stage, report))
     except _FAILURES as error:
         report.failed = True
-        report.notes.append(f"{axis.name} failed with {stage.target.name}: {error}")
+        report.notes.append(f"{axis.name} failed with {name}: {error}")
         stage.close()
-        values = {}
-    after = machine.read_cpu()
-    share = before.others_share(after)
+        return {}
+    values = {key: median(each[key] for each in taken) for key in taken[0]}
+    shown = ", ".join(f"{values[measure.key]:.4g} {measure.unit}" for measure in axis.measures)
+    print(f"{name} {axis.name}: {shown}", file=sys.stderr)
+    return values
+
+
+def _once(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
+    if plan.patience_seconds:
+        machine.await_quiet(plan.patience_seconds)
+    _warm(axis)
+    before = machine.read_cpu()
+    values = axis.run(stage)
+    share = before.others_share(machine.read_cpu())
     if share >= _BUSY_SHARE:
-        report.notes.append(f"{axis.name}, {stage.target.name}: others used {share:.0%} of the machine meanwhile")
-    figures = ", ".join(
-        f"{value:.4g} {measure.unit}" for measure in axis.measures if (value := values.get(measure.key))
-    )
-    print(f"{stage.target.name} {axis.name}: {figures} ({after.elapsed - before.elapsed:.1f} s)", file=sys.stderr)
+        note = f"{axis.name}, {stage.target.name}: others used {share:.0%} of the machine meanwhile"
+        report.notes.append(note)
     return values
 
 
@@ -115,19 +126,6 @@ def _floor(axis: Axis, bench: Bench, report: Report) -> Values:
         return {}
 
 
-def _once(plan: Plan, axis: Axis, stage: Stage) -> Values:
-    if plan.patience_seconds:
-        machine.await_quiet(plan.patience_seconds)
-    _warm(axis)
-    return axis.run(stage)
-
-
 def _warm(axis: Axis) -> None:
     if axis.bulk:
         machine.warm_memory(_WARM_BYTES)
-
-
-def _repeated(times: int, take: Callable[[], Values]) -> Values:
-    """Each measure's median over so many repetitions."""
-    taken = [take() for _ in range(times)]
-    return {key: median(values[key] for values in taken) for key in taken[0]}

@@ -42,6 +42,19 @@ def markdown(report: Report) -> str:
     return "\n".join([*lines, "", *(f"{remark}  " for remark in _remarks(report))])
 
 
+def spliced(document: str, report: Report) -> str:
+    """The document with the report's markdown between the comments that mark its place; alone if there are none.
+
+    The place is `<!-- bench -->` to `<!-- /bench -->`, or `<!-- peers -->` to `<!-- /peers -->` for a comparison.
+    """
+    kind = "peers" if len(report.targets) == 2 else "bench"
+    before, begin, rest = document.partition(f"<!-- {kind} -->")
+    _old, end, after = rest.partition(f"<!-- /{kind} -->")
+    if not end:
+        return markdown(report) + "\n"
+    return f"{before}{begin}\n{markdown(report)}\n{end}{after}"
+
+
 def _cells(report: Report) -> tuple[list[str], list[tuple[Row, list[str]]]]:
     floors = any(row.floor is not None for row in report.rows)
     compared = len(report.targets) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.axis import Axis, Bench, Measure, Stage, Values
 from benchmarks.runner import Report, Row
-from benchmarks.table import markdown, number, text
+from benchmarks.table import markdown, number, spliced, text
 
 _RATE = Measure("rate", "MB/s", lower_is_better=False)
 _DELAY = Measure("delay", "ms")
@@ -52,6 +52,21 @@ def test_markdown_has_a_column_for_each_cell() -> None:
     table = [line for line in markdown(_report("odradek")).splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in table}) == 1
     assert table[2] == "| bytes moved | MB/s | 100 | 500 | 0.20 x |"
+
+
+def test_markdown_takes_its_place_in_a_page_and_leaves_the_rest() -> None:
+    """What stood between the marks goes, what stands around them stays, and so do the marks."""
+    page = "above\n<!-- bench -->\nold\n<!-- /bench -->\n<!-- peers -->\ntheirs\n<!-- /peers -->\n"
+    report = _report("odradek")
+    once = spliced(page, report)
+    assert once == page.replace("old", markdown(report))
+    assert spliced(once, report) == once
+
+
+def test_markdown_stands_alone_where_no_place_is_marked() -> None:
+    """A file that has no marks is written anew."""
+    report = _report("odradek")
+    assert spliced("anything", report) == markdown(report) + "\n"
 
 
 @pytest.mark.parametrize(
