@@ -19,10 +19,11 @@ does not say it.
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 from config.values import ConfigType, Value
 
-Rule = Callable[[Value], str | None]  # what was expected, or None when the value is fine
+Accepts = Callable[[Value], bool]
 
 # Compiled on first use: hardly a start needs them.
 _THROTTLED = r"(\d+:\d+)?\Z"
@@ -34,68 +35,70 @@ PLAIN_LISTS = (THROTTLED_REPLICAS, "non-empty list")
 OFFSET_RESET = "[latest, earliest, by_duration:PnDTnHnMn.nS]"
 
 
+class Rule(NamedTuple):
+    """Whether a value is accepted, and what is, in words that follow "expected"."""
+
+    accepts: Accepts
+    expected: str
+
+
 def check(valid: str, kind: ConfigType, value: Value) -> str | None:
     """Return what was expected when `valid` does not accept the value, else None."""
     if kind is ConfigType.LIST and valid not in PLAIN_LISTS and isinstance(value, tuple) and "" in value:
         return "expected a list without empty elements"
-    return _rule(valid)(value)
+    rule = _rule(valid)
+    return None if rule.accepts(value) else f"expected {rule.expected}"
 
 
-def _accept(_: Value) -> str | None:
-    return None
+def describe(valid: str) -> str:
+    """Return in words what the notation accepts; "" when it accepts everything."""
+    return _rule(valid).expected
 
 
 @lru_cache(maxsize=128)
 def _rule(valid: str) -> Rule:
     if valid in ("", "non-null string", "non-empty list"):
-        return _accept
+        return Rule(lambda _: True, "")
     if valid == "non-empty string":
-        return lambda value: "expected some text" if value == "" else None
+        return Rule(lambda value: value != "", "some text")
     if valid == THROTTLED_REPLICAS:
-        return _check_throttled
+        return Rule(_accepts_throttled, "partition:broker pairs such as 0:1,1:2, or *")
     if valid == OFFSET_RESET:
-        return _check_offset_reset
+        return Rule(_accepts_offset_reset, "latest, earliest or by_duration: with an ISO-8601 duration, not negative")
     bounds, _, other = valid.partition(" or ")
     low, dots, high = bounds.strip("[]").partition(",...")
     if dots:
-        return _range_rule(low, high.lstrip(",") or None, other or None)
+        return _range_rule(low, high.lstrip(","), other)
     return _words_rule(tuple(valid.removeprefix(_ANY_CASE).strip("[]").split(", ")), valid.startswith(_ANY_CASE))
 
 
-def _range_rule(low: str, high: str | None, other: str | None) -> Rule:
-    lowest, highest = int(low), float(high) if high else None
-    expected = f"expected at least {low}" if high is None else f"expected a number from {low} to {high}"
-    if other is not None:
-        expected += f", or {other}"
+def _range_rule(low: str, high: str, other: str) -> Rule:
+    lowest, highest = int(low), float(high or "inf")
+    exception = int(other) if other else None
 
-    def rule(value: Value) -> str | None:
-        if not isinstance(value, (int, float)) or (other is not None and value == int(other)):
-            return None
-        return None if value >= lowest and (highest is None or value <= highest) else expected
+    def accepts(value: Value) -> bool:
+        return not isinstance(value, (int, float)) or lowest <= value <= highest or value == exception
 
-    return rule
+    expected = f"a number from {low} to {high}" if high else f"at least {low}"
+    return Rule(accepts, f"{expected}, or {other}" if other else expected)
 
 
 def _words_rule(words: tuple[str, ...], any_case: bool) -> Rule:
-    expected = f"expected {', '.join(words[:-1])} or {words[-1]}"
-
-    def rule(value: Value) -> str | None:
+    def accepts(value: Value) -> bool:
         given = value if isinstance(value, tuple) else (value,)
-        for word in given:
-            if isinstance(word, str) and (word.upper() if any_case else word) not in words:
-                return expected
-        return None
+        return all(not isinstance(one, str) or (one.upper() if any_case else one) in words for one in given)
 
-    return rule
+    shown = [word.lower() if any_case else word for word in words]
+    return Rule(accepts, f"{', '.join(shown[:-1])} or {shown[-1]}")
 
 
-def _check_throttled(value: Value) -> str | None:
-    if not isinstance(value, tuple) or value[:1] == ("*",) or all(re.match(_THROTTLED, one) for one in value):
-        return None
-    return "expected partition:broker pairs such as 0:1,1:2, or *"
+def _accepts_throttled(value: Value) -> bool:
+    if not isinstance(value, tuple) or value[:1] == ("*",):
+        return True
+    return all(re.match(_THROTTLED, one) for one in value)
 
 
-def _check_offset_reset(value: Value) -> str | None:
-    if not isinstance(value, str) or value in ("latest", "earliest") or re.match(_DURATION, value):
-        return None
-    return "expected latest, earliest or by_duration:P… (an ISO-8601 duration, not negative)"
+def _accepts_offset_reset(value: Value) -> bool:
+    if not isinstance(value, str) or value in ("latest", "earliest"):
+        return True
+    return re.match(_DURATION, value) is not None

@@ -8,7 +8,8 @@ import difflib
 from config.definitions import Service, broker_definitions, topic_definitions, topic_name_of
 
 LISTENER_PREFIX = "listener.name."
-LISTENER_KEYS = frozenset({"max.connections", "max.connection.creation.rate"})
+LISTENER_KEYS: frozenset[str] = frozenset()
+"""Keys that take effect for one listener alone; none in this version."""
 _NEAR = 0.75
 
 _REMOVED = {

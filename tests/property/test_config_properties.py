@@ -24,8 +24,8 @@ from config.properties import parse_properties
 from config.values import ConfigType, parse, to_text
 
 KEYS = [*broker_definitions(), *topic_definitions(), *group_definitions(), *client_metrics_definitions(), "no.such", ""]
-WORDS = """PLAINTEXT :// : , [ ] :: 0.0.0.0 9092 -1 99999999999999999999 1e999 NaN true delete compact * 0:1 1@h:1 broker
-controller /a by_duration:P ="""
+WORDS = """PLAINTEXT :// : , [ ] :: 0.0.0.0 9092 -1 99999999999999999999 1e999 NaN true delete compact * 0:1 1@h:1
+broker controller /a by_duration:P ="""
 PIECES = st.sampled_from([*WORDS.split(), " ", "\t", "\0", "\u0663"])
 TEXTS = st.one_of(st.text(max_size=20), st.lists(PIECES, max_size=6).map("".join))
 KEY_NAMES = st.one_of(

@@ -44,7 +44,7 @@ NOT_FINE: list[tuple[str, ConfigType, Value, str]] = [
     (COMPRESSION, STRING, "GZIP", "snappy, gzip or producer"),
     ("[compact, delete]", LIST, ("delete", "keep"), "compact or delete"),
     ("[compact, delete]", LIST, ("delete", ""), "without empty elements"),
-    ("(case insensitive) [ES256, RS256]", STRING, "HS256", "ES256 or RS256"),
+    ("(case insensitive) [ES256, RS256]", STRING, "HS256", "es256 or rs256"),
     ("non-empty string", STRING, "", "some text"),
     (THROTTLED_REPLICAS, LIST, ("0:1", "*"), "partition:broker"),
     (THROTTLED_REPLICAS, LIST, ("0:",), "partition:broker"),

@@ -1,0 +1,94 @@
+"""server.properties.example: every key that odradek acts on, with what it does and its default.
+
+Written from the tables: `python -m config.example > server.properties.example`. A test holds the file in the repository
+equal to this.
+"""
+
+import sys
+import textwrap
+
+from config.definitions import Definition, Scope, Service, broker_definitions, topic_name_of
+from config.loading import EMBEDDED_DEFAULTS
+from config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
+from config.rules import describe
+
+WIDTH = 100
+HEADER = """\
+# server.properties of odradek: every key that it acts on. Names, defaults and meanings are those of Apache Kafka 4.3.
+#
+#     odradek serve server.properties [--override key=value ...]
+#
+# A line that starts with #key= shows a default, or an example where there is none; take the # away to change it.
+# Relative paths count from the directory that the broker is started in. docs/configuration.md says more.
+#
+# Apache Kafka runs on the same file when its controller has a listener of its own, which odradek passes over:
+#
+#     listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093
+#     controller.listener.names=CONTROLLER
+#     controller.quorum.voters=1@127.0.0.1:9093
+#     listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+#
+# This file is made from the tables in config/: python -m config.example > server.properties.example
+"""
+SET = {
+    **EMBEDDED_DEFAULTS,
+    "node.id": str(DEFAULT_NODE_ID),
+    "process.roles": ",".join(DEFAULT_ROLES),
+}
+EXAMPLES = {
+    "advertised.listeners": "PLAINTEXT://kafka.example.com:9092",
+    "broker.rack": "rack-1",
+    "controller.listener.names": "CONTROLLER",
+    "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+    "controller.quorum.voters": "1@127.0.0.1:9093",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "log.flush.interval.ms": "1000",
+    "log.roll.jitter.ms": "60000",
+    "log.roll.ms": "604800000",
+    "max.connections.per.ip.overrides": "127.0.0.1:1000",
+    "metadata.log.dir": "./odradek-metadata",
+}
+
+
+def render() -> str:
+    """Return the content of server.properties.example."""
+    parts = [HEADER]
+    section = ""
+    for definition in broker_definitions().values():
+        if definition.service is not Service.SERVED or definition.internal:
+            continue
+        if definition.section != section:
+            section = definition.section
+            parts.append(f"\n{'#' * WIDTH}\n# {section}\n{'#' * WIDTH}\n")
+        parts.append(_entry(definition))
+    return "\n".join(parts)
+
+
+def _entry(definition: Definition) -> str:
+    wrapped = textwrap.wrap(definition.documentation, WIDTH - 2)
+    lines = [f"# {line}" for line in wrapped]
+    facts = _facts(definition)
+    if facts:
+        lines.append(f"# ({'; '.join(facts)})")
+    if definition.name in SET:
+        lines.append(f"{definition.name}={SET[definition.name]}")
+    else:
+        lines.append(f"#{definition.name}={EXAMPLES.get(definition.name, definition.default or '')}")
+    return "\n".join(lines) + "\n"
+
+
+def _facts(definition: Definition) -> list[str]:
+    facts = []
+    expected = describe(definition.valid)
+    if expected:
+        facts.append(expected)
+    topic = topic_name_of(definition.name)
+    if topic:
+        facts.append(f"for one topic: {topic}")
+    if definition.scope is Scope.CLUSTER_WIDE:
+        facts.append("can be changed while the broker runs")
+    return facts
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())
