@@ -99,7 +99,10 @@ class SegmentScan:
                 if not intact:
                     self.problem = f"the checksum of the batch at byte {position} (offset {base_offset}) is wrong"
                     return
-                if base_offset < self.next_offset or not base_offset <= last_offset <= limit:
+                if not base_offset <= last_offset <= limit or (
+                    base_offset != self.next_offset
+                    and (base_offset < self.next_offset or self._goes_back(position + size, last_offset))
+                ):
                     self.problem = f"the batch at byte {position} has offset {base_offset}, not {self.next_offset}"
                     return
                 yield position, size, last_offset, fields
@@ -107,6 +110,15 @@ class SegmentScan:
                 position += size
                 self.valid_bytes = position
                 self.next_offset = last_offset + 1
+
+    def _goes_back(self, position: int, last_offset: int) -> bool:
+        """Return whether the batch at `position` comes before an offset that a gap has led to.
+
+        The checksum does not cover the offset of a batch. Compaction leaves gaps, but what leaps ahead of all that
+        follows has a damaged offset.
+        """
+        following = self._file.pread(8, position)
+        return len(following) == 8 and int.from_bytes(following, "big", signed=True) <= last_offset
 
     def _fill(self, position: int, needed: int) -> int:
         """Read the file from `position` on into the start of the buffer; return the number of bytes there."""

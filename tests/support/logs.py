@@ -1,5 +1,7 @@
 """Logs for tests: opened on any file system, filled with records that can be told apart, read back, checked whole."""
 
+import struct
+import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
@@ -152,3 +154,12 @@ def refused(action: object) -> LogError | None:
     except LogError as error:
         return error
     return None
+
+
+def old_message(magic: int, offset: int, value: bytes, timestamp: int = NOW_MS, attributes: int = 0) -> bytes:
+    """Return a message of the formats before V2, without a key."""
+    body = struct.pack(">bb", magic, attributes)
+    if magic == 1:
+        body += struct.pack(">q", timestamp)
+    body += struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
