@@ -48,7 +48,7 @@ MessageHandler = Callable[[RequestContext, Any], "Message | Coroutine[None, None
 """Takes a decoded request, returns the response or a coroutine of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Route:
     api: Api
     first: int
@@ -56,6 +56,8 @@ class _Route:
     first_flexible: int
     direct: DirectHandler | None
     handler: MessageHandler | None
+    request: type[Message] | None = None
+    """The class of its requests, once one came."""
 
 
 class Dispatcher:
@@ -106,15 +108,18 @@ class Dispatcher:
             pos += 1  # no tagged fields, as good as always
         elif flexible or client_id_size < 0 or pos > len(frame):
             pos = self._careful_header(frame)
-        raw_client_id = bytes(frame[10 : 10 + client_id_size]) if client_id_size > 0 else b""
+        raw_client_id = frame[10 : 10 + client_id_size].tobytes() if client_id_size > 0 else b""
         if raw_client_id != context.raw_client_id:
             context.set_client_id(raw_client_id)
         context.api_version = version
         head = _CORRELATION.pack(correlation_id)
         if flexible and key != ApiKey.API_VERSIONS:
             head += b"\0"
+        kind = route.request
+        if kind is None:
+            kind = route.request = route.api.request
         try:
-            request, _ = decode(route.api.request, frame, version, pos)
+            request, _ = decode(kind, frame, version, pos)
         except DecodeError as bad:
             raise CloseConnectionError(f"{route.api.name} version {version} does not parse: {bad}") from None
         if route.direct is not None:

@@ -34,7 +34,7 @@ ANSWER_BYTES_PER_TURN = 256 * 1024
 WARM_CHUNK_BYTES = 1024 * 1024
 """How much of a cold region a thread brings into the page cache at a time."""
 
-_SIZE = Struct(">i")
+_pack_size = Struct(">i").pack
 
 
 FrameHandler = Callable[[RequestContext, memoryview], "Answer | Pending"]
@@ -135,23 +135,24 @@ class Connection:
     # events
 
     def _on_readable(self) -> None:
-        if not self._frames.has_room:
+        frames = self._frames
+        if not frames.has_room:
             self._pause_reading()
             return
         try:
-            received = self._frames.receive(self._sock)
+            received = frames.receive(self._sock)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as broken:
             self.close(f"reading failed: {broken.strerror or broken}")
             return
         if received == 0:
-            self.close("the client closed in the middle of a request" if self._frames.has_rest else None)
+            self.close("the client closed in the middle of a request" if frames.has_rest else None)
         elif self._pending is not None or not self._out.is_empty:
-            self._frames.keep_rest()
+            frames.keep_rest()
             self._pause_reading()  # one request at a time: what came early waits, and the client with it
         else:
-            self._advance()
+            self._work()
 
     def _on_writable(self) -> None:
         self._stop_writing()
@@ -178,75 +179,108 @@ class Connection:
     # work
 
     def _advance(self) -> None:
-        """Do all that can be done now, then wait for exactly one thing: the answer, the socket, memory, or more
-        bytes."""
-        more = False
+        """Send what waits, then go on with the next requests if that is done."""
         self._flush()
-        if not self.is_busy and not self._closed and not self._finishing:
+        if not self._closed and not self.is_busy:
+            self._work()
+
+    def _work(self) -> None:
+        """Answer what can be answered, then wait for one thing: an answer, the socket, memory, or more bytes."""
+        more = False
+        if not self._finishing:
             try:
                 more = self._answer_frames()
             except (FrameError, CloseConnectionError) as refused:
-                self._flush()  # the answers to the requests before it
                 self.close(str(refused))
                 return
-            self._flush()
         if self._closed:
             return
         kept = self._frames.keep_rest()
-        if self.is_busy:
+        if self._pending is not None or not self._out.is_empty:
             return
         if self._finishing:
             self.close()
-            return
-        if more:
+        elif more:
             if not self._turn_scheduled:
                 self._turn_scheduled = True
                 self._loop.call_soon(self._on_turn)
-        elif kept:
-            self._resume_reading()
-        else:
+        elif not kept:
             self._pause_reading()
             self._memory.when_freed(self._on_turn)
+        elif not self._reading:
+            self._resume_reading()
 
     def _answer_frames(self) -> bool:
-        """Work on complete frames until one parks, none is left, or the turn is over; returns whether the turn was over
-        first."""
-        frames, handle, context, out = self._frames, self._handle, self.context, self._out
-        worked = queued = 0
-        over = False
-        while not over:
-            frame = frames.next_frame()
-            if frame is None:
-                break
-            worked += 1
-            answer = handle(context, frame)
-            if isinstance(answer, bytes):
-                out.add_bytes(_SIZE.pack(len(answer)) + answer)
-                queued += len(answer)
-                over = worked == FRAMES_PER_TURN or queued > ANSWER_BYTES_PER_TURN
-            elif answer is None:
-                over = worked == FRAMES_PER_TURN
-            elif isinstance(answer, list):
-                self._queue(answer)
-                over = True  # record data goes out before the next request is looked at
-            elif isinstance(answer, CloseConnectionError):
-                raise answer
-            else:
-                self._pending = answer
-                answer.on_done(self._on_answer)
-                break
-        if worked:
-            self.last_active = self._loop.time()
-        return over
+        """Work on complete frames until one parks, none is left, or the turn is over; returns whether more may be
+        there.
+
+        Raises:
+            FrameError, CloseConnectionError: the connection must end; what was answered before has been sent.
+        """
+        frames = self._frames.take_frames(FRAMES_PER_TURN)
+        if not frames:
+            return False
+        handle, context = self._handle, self.context
+        answers: list[bytes] = []
+        queued = done = 0
+        try:
+            for frame in frames:
+                done += 1
+                answer = handle(context, frame)
+                if isinstance(answer, bytes):
+                    answers.append(_pack_size(len(answer)))
+                    answers.append(answer)
+                    queued += len(answer)
+                    if queued > ANSWER_BYTES_PER_TURN:
+                        break
+                elif answer is None:
+                    continue
+                elif isinstance(answer, list):
+                    self._send_answers(answers)
+                    answers = []
+                    self._queue(answer)
+                    break  # record data goes out before the next request is looked at
+                elif isinstance(answer, CloseConnectionError):
+                    raise answer
+                else:
+                    self._pending = answer
+                    answer.on_done(self._on_answer)
+                    break
+        finally:
+            if answers:
+                self._send_answers(answers)
+            if done < len(frames):
+                self._frames.put_back(frames[done:])
+        self.last_active = self._loop.time()
+        if not self._out.is_empty:
+            self._flush()
+        return done < len(frames) or len(frames) == FRAMES_PER_TURN
+
+    def _send_answers(self, answers: list[bytes]) -> None:
+        """Send complete answers with one call, as far as the socket takes them; the rest is queued."""
+        data = b"".join(answers)
+        if self._out.is_empty:
+            try:
+                sent = self._sock.send(data)
+            except (BlockingIOError, InterruptedError):
+                sent = 0
+            except OSError as broken:
+                self.close(f"sending failed: {broken}")
+                return
+            if sent == len(data):
+                return
+            self._out.add_bytes(memoryview(data)[sent:])
+        else:
+            self._out.add_bytes(data)
 
     def _queue(self, answer: Answer) -> None:
         if isinstance(answer, bytes):
-            self._out.add_bytes(_SIZE.pack(len(answer)) + answer)
+            self._out.add_bytes(_pack_size(len(answer)) + answer)
         elif isinstance(answer, list):
             size = 0
             for piece in answer:
                 size += piece.length if isinstance(piece, FileRegion) else len(piece)
-            self._out.add_bytes(_SIZE.pack(size))
+            self._out.add_bytes(_pack_size(size))
             self._out.add(answer)
 
     def _flush(self) -> None:

@@ -20,6 +20,7 @@ SPARE_BYTES = 4 * 1024 * 1024
 for."""
 
 _SIZE = Struct(">i")
+_unpack_size = _SIZE.unpack_from
 
 
 class FrameError(Exception):
@@ -95,6 +96,8 @@ class FrameReader:
     def receive(self, sock: socket) -> int:
         """Read once from the socket; returns the number of bytes, 0 at the end of the stream.
 
+        There must be room (`has_room`).
+
         Raises:
             BlockingIOError: nothing to read now.
             OSError: the connection broke.
@@ -108,26 +111,34 @@ class FrameReader:
         self._end += received
         return received
 
-    def next_frame(self) -> memoryview | None:
-        """The next whole frame, valid until the next call of `receive` or `keep_rest`; None where none is complete.
+    def take_frames(self, limit: int) -> list[memoryview]:
+        """The next whole frames, `limit` at the most; valid until the next call of `receive` or `keep_rest`.
 
         Raises:
-            FrameError: the announced size is negative or over the limit.
+            FrameError: the announced size of the very next frame is negative or over the limit.
         """
-        start = self._start
-        body = start + 4
-        if self._end < body:
-            return None
-        (size,) = _SIZE.unpack_from(self._view, start)
-        if size < 0 or size > self._max_frame:
-            raise FrameError(
-                f"a request announces {size} bytes, allowed are 0 to {self._max_frame} (socket.request.max.bytes)"
-            )
-        end = body + size
-        if end > self._end:
-            return None
-        self._start = end
-        return self._view[body:end]
+        view, start, end = self._view, self._start, self._end
+        frames: list[memoryview] = []
+        while end - start >= 4 and len(frames) < limit:
+            (size,) = _unpack_size(view, start)
+            if size < 0 or size > self._max_frame:
+                if frames:
+                    break  # those before it are answered first
+                raise FrameError(
+                    f"a request announces {size} bytes, allowed are 0 to {self._max_frame} (socket.request.max.bytes)"
+                )
+            stop = start + 4 + size
+            if stop > end:
+                break
+            frames.append(view[start + 4 : stop])
+            start = stop
+        self._start = start
+        return frames
+
+    def put_back(self, frames: list[memoryview]) -> None:
+        """Return the last of the frames that were taken, to be taken again."""
+        for frame in frames:
+            self._start -= len(frame) + 4
 
     def keep_rest(self) -> bool:
         """Make the bytes that were not handed out survive the next `receive`.
@@ -139,7 +150,8 @@ class FrameReader:
         start, end = self._start, self._end
         rest = end - start
         if rest == 0:
-            self._release()
+            if self._buffer is not None:
+                self._release()
             return True
         needed = self._needed(rest)
         buffer = self._buffer

@@ -48,8 +48,8 @@ class Outgoing:
         """Queue a response."""
         self._pieces.extend(pieces)
 
-    def add_bytes(self, data: bytes) -> None:
-        """Queue a response that is plain bytes."""
+    def add_bytes(self, data: bytes | memoryview) -> None:
+        """Queue bytes."""
         self._pieces.append(data)
 
     def write_some(self) -> bool:

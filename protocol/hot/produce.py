@@ -22,6 +22,15 @@ from protocol.hot.wire import (
 FIRST_FLEXIBLE = 9
 FIRST_BY_ID = 13
 
+_TAIL_V5 = b"\0\0\0\0"
+_TAIL_V8 = b"\0\0\0\0\xff\xff\0\0\0\0"
+_TAIL_V9 = b"\1\0\0\0\0\0\0\0\0"
+"""What follows the numbers of an only partition without errors: record errors, message and its tags, the topic's tags,
+throttle time, tags."""
+
+_NOTHING_TO_SAY = ((), None, None)
+"""No record errors, no message, no other leader."""
+
 _RESULT_V0 = Struct(">ihq")
 _RESULT_V2 = Struct(">ihqq")
 _RESULT_V5 = Struct(">ihqqq")
@@ -49,6 +58,10 @@ def encode_produce_response(
     endpoints: tuple[Endpoint, ...] = (),
 ) -> bytes:
     """Encode a Produce response of `version` behind its header `head`."""
+    if len(topics) == 1 and version >= 5:
+        ref, results = topics[0]
+        if len(results) == 1 and results[0][5:] == _NOTHING_TO_SAY:
+            return _encode_usual(head, version, ref, results[0])
     flexible = version >= FIRST_FLEXIBLE
     out = [head, array_head(len(topics), flexible)]
     for ref, results in topics:
@@ -63,6 +76,14 @@ def encode_produce_response(
     if flexible:
         out.append(endpoints_tag(0, endpoints) if endpoints and version >= 10 else EMPTY_TAGS)
     return b"".join(out)
+
+
+def _encode_usual(head: bytes, version: int, ref: TopicRef, result: PartitionResult) -> bytes:
+    """The answer to one batch for one partition that was appended: from v5 on it differs only in how it ends."""
+    flexible = version >= FIRST_FLEXIBLE
+    one = b"\2" if flexible else b"\0\0\0\1"
+    tail = _TAIL_V9 if flexible else _TAIL_V8 if version == 8 else _TAIL_V5
+    return b"".join((head, one, topic_ref_bytes(ref, flexible), one, _RESULT_V5.pack(*result[:5]), tail))
 
 
 def _encode_result(out: list[bytes], result: PartitionResult, version: int) -> None:

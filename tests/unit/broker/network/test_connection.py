@@ -12,7 +12,7 @@ import pytest
 
 from broker.network.connection import Connection, Shared
 from broker.network.receiving import ReceiveMemory
-from broker.runtime.answers import Answer, CloseConnection, FileRegion, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
 from broker.runtime.context import RequestContext
 
 MIB = 1024 * 1024
@@ -194,7 +194,7 @@ async def test_a_refused_request_ends_the_connection_after_the_answers_before_it
 
     def answers(frame: bytes) -> Answer:
         if frame == b"bad":
-            raise CloseConnection("it is bad")
+            raise CloseConnectionError("it is bad")
         return b"fine"
 
     peer.answers = answers
@@ -211,6 +211,6 @@ async def test_a_parked_request_may_end_in_closing(peer: Peer) -> None:
     peer.answers = lambda _: promise
     await peer.send(b"park")
     await peer.until(lambda: promise.callback is not None)
-    promise.keep(CloseConnection("no place for an error"))
+    promise.keep(CloseConnectionError("no place for an error"))
     with pytest.raises(ConnectionError):
         await peer.receive()
