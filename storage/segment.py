@@ -270,7 +270,10 @@ class Segment:
         self.rebuild_indexes()
 
     def _indexes_are_lost(self) -> bool:
-        """Return whether there is data but no trace of it in an index; each is complete once a segment is sealed."""
+        """Return whether entries are missing: the files of a segment that is not appended to have all, and no more."""
+        for index in (self.offset_index, self.time_index):
+            if self.fs.size(index.path) != index.count * index.ENTRY.size:
+                return True  # a tail of zeros
         if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
             return True
         return self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP
