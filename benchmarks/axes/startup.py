@@ -52,8 +52,8 @@ def _empty(stage: Stage) -> Values:
     }
 
 
-def _empty_floor(bench: Bench) -> Values:
-    """exec to first answer of a bare Python that listens and answers once."""
+def _bare_start(bench: Bench) -> Values:
+    """exec to first answer of a bare Python that listens and answers: the floor of every start."""
 
     def once() -> float:
         port = free_port()
@@ -71,7 +71,8 @@ def _empty_floor(bench: Bench) -> Values:
             process.kill()
             process.wait()
 
-    return bench.once("bare start", lambda: {"answer": median(once() for _ in range(5)) * 1e3})
+    answered = bench.once("bare start", lambda: median(once() for _ in range(5)) * 1e3)
+    return dict.fromkeys(("answer", "produce", "ready", "killed", "clean"), answered)
 
 
 def _ready(broker: Broker, partitions: int, expected: int) -> float:
@@ -140,7 +141,7 @@ EMPTY = (
             Measure("stop", "ms clean stop"),
         ),
         _empty,
-        _empty_floor,
+        _bare_start,
     ),
 )
 
@@ -150,7 +151,7 @@ WITH_DATA = (
         "start with 100 partitions, 200 MB",
         (Measure("ready", "ms to ready after a clean stop"), Measure("stop", "ms clean stop")),
         _hundred,
-        _empty_floor,
+        _bare_start,
         bulk=True,
     ),
     Axis(
@@ -162,7 +163,7 @@ WITH_DATA = (
             Measure("stop", "ms clean stop"),
         ),
         _thousand,
-        _empty_floor,
+        _bare_start,
         bulk=True,
     ),
 )
