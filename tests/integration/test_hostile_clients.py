@@ -205,11 +205,32 @@ def test_half_a_frame_and_silence_is_an_idle_connection(victim: BrokerProcess, t
     """A connection on which nothing happens is closed after connections.max.idle.ms, whatever it had begun to send."""
     with WireClient(victim.port) as client:
         client.send_bytes((struct.pack(">i", 500) + bytes(500))[:part])
-        assert client.socket.getsockname()
+        peer = _peer(client)
         assert client.is_closed_by_peer()
+    _assert_one_line(victim, peer)
     late = Bystander(victim, topic)
     late.notices_nothing()
     late.close()
+
+
+@pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka lets such a connection live")
+@pytest.mark.parametrize("limits", [{"connections.max.idle.ms": "1000"}])
+def test_a_byte_now_and_then_does_not_keep_a_connection(victim: BrokerProcess, bystander: Bystander) -> None:
+    """Only whole requests count as activity: a client that sends a byte now and then is closed as idle."""
+    with WireClient(victim.port) as client:
+        peer = _peer(client)
+        client.send_bytes(struct.pack(">i", 100_000))
+
+        def closed() -> bool:
+            bystander.notices_nothing()
+            try:
+                client.send_bytes(b"x")
+            except ConnectionClosedError:
+                return True
+            return False
+
+        eventually(closed, "the connection is closed")
+    _assert_one_line(victim, peer)
 
 
 def test_a_frame_cut_off_by_a_disconnect_changes_nothing(
