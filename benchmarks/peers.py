@@ -94,7 +94,9 @@ def command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str
     if not (directory / "meta.properties").exists():
         identity = _tool(jars, "random-uuid").split()[-1]
         _tool(jars, "format", "-t", identity, "-c", str(properties))
-    return [*_java(jars, _JVM_FLAGS), "kafka.Kafka", str(properties)]
+    # What its compression libraries unpack stays behind when it is killed: let it be in the scratch directory.
+    scratch = f"-Djava.io.tmpdir={directory.parent}"
+    return [*_java(jars, (*_JVM_FLAGS, scratch)), "kafka.Kafka", str(properties)]
 
 
 def _java(jars: Path, flags: tuple[str, ...]) -> list[str]:
