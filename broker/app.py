@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +22,7 @@ from broker.live_settings import LiveSettings
 from broker.metadata.image import MetadataImage
 from broker.metadata.log import MetadataLog
 from broker.metadata.opening import MetadataOptions, open_metadata_log
+from broker.network.admission import Admission, ConnectionLimits
 from broker.network.listener import BoundListener, Network, NetworkLimits
 from broker.partitions.flusher import BackgroundFlusher
 from broker.partitions.table import PartitionTable
@@ -77,19 +79,20 @@ class Broker:
         )
         self._metadata = self._open_metadata(directories)
         self._settings = LiveSettings(settings, self._metadata.image)
+        current = self._settings.current
         self._logs = LogManager(
             self._fs,
             directories,
             self._clock.now_ms,
             LogManagerSettings(
-                producer_expiration_ms=settings.producer_id_expiration_ms,
-                directory_delete_delay_ms=settings.topic_defaults.file_delete_delay_ms,
-                recovery_threads=max(settings.num_recovery_threads_per_data_dir, os.cpu_count() or 1),
+                producer_expiration_ms=current.producer_id_expiration_ms,
+                directory_delete_delay_ms=current.topic_defaults.file_delete_delay_ms,
+                recovery_threads=max(current.num_recovery_threads_per_data_dir, os.cpu_count() or 1),
             ),
         )
         report = self._logs.load_all(self._wanted)
         _log_findings(report)
-        self._flusher = BackgroundFlusher(self._loop, self._threads)
+        self._flusher = BackgroundFlusher(self._loop, self._threads, self._clock)
         self._partitions = PartitionTable(
             settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon
         )
@@ -163,7 +166,11 @@ class Broker:
     def _follow_metadata(self) -> None:
         self._metadata.watch(self._settings.on_metadata)
         self._metadata.watch(lambda old, new, _delta: self._partitions.apply(old, new))
-        self._settings.watch(lambda _: self._partitions.reconfigure_all(self._metadata.image))
+        self._settings.watch(self._follow_settings)
+
+    def _follow_settings(self, changed: BrokerSettings) -> None:
+        self._partitions.reconfigure_all(self._metadata.image)
+        self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
 
     def _build_network(self, directories: list[LogDirectory]) -> Network:
         settings = self._static
@@ -186,7 +193,9 @@ class Broker:
         )
         handlers = build_handlers(services)
         self._dispatcher = Dispatcher(self._loop, direct_routes(handlers), message_routes(handlers))
-        return Network(self._loop, _network_limits(settings), self._dispatcher.handle, self._threads)
+        admission = Admission(_connection_limits(self._settings.current))
+        self._settings.watch(lambda changed: setattr(admission, "limits", _connection_limits(changed)))
+        return Network(self._loop, _network_limits(settings), admission, self._dispatcher.handle, self._threads)
 
     def _bind(self) -> None:
         for listener in self._static.listeners:
@@ -229,14 +238,27 @@ def _network_limits(settings: BrokerSettings) -> NetworkLimits:
     return NetworkLimits(
         socket_request_max_bytes=settings.socket_request_max_bytes,
         connections_max_idle_ms=settings.connections_max_idle_ms,
-        max_connections=settings.max_connections,
-        max_connections_per_ip=settings.max_connections_per_ip,
         receive_memory_bytes=(
             settings.queued_max_request_bytes if settings.queued_max_request_bytes > 0 else RECEIVE_MEMORY_BYTES
         ),
         socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
         socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
         backlog=settings.socket_listen_backlog_size,
+    )
+
+
+def _connection_limits(settings: BrokerSettings) -> ConnectionLimits:
+    overrides: dict[str, int] = {}
+    for host, limit in settings.max_connections_per_ip_overrides.items():
+        try:
+            overrides[socket.gethostbyname(host)] = limit
+        except OSError as failed:
+            log.warning("config", key="max.connections.per.ip.overrides", warning=f"{host} is no known host: {failed}")
+    return ConnectionLimits(
+        max_connections=settings.max_connections,
+        max_connections_per_ip=settings.max_connections_per_ip,
+        max_connection_creation_rate=settings.max_connection_creation_rate,
+        max_connections_per_ip_overrides=overrides,
     )
 
 

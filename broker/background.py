@@ -18,6 +18,9 @@ from storage.manager import LogManager
 DELETIONS_INTERVAL_MS = 5000
 """How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""
 
+NEVER_MS = 2**53
+"""Intervals from here on (Kafka's default is the largest int64) mean that a job does not run."""
+
 
 class BackgroundJobs:
     """See the module."""
@@ -47,6 +50,8 @@ class BackgroundJobs:
             (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
         ):
             jobs.every(interval_ms / 1000, name, job)
+        if settings.log_flush_scheduler_interval_ms < NEVER_MS:
+            jobs.every(settings.log_flush_scheduler_interval_ms / 1000, "flush by time", self._flush_due)
 
     def _high_watermarks(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
@@ -58,6 +63,13 @@ class BackgroundJobs:
             if partition.log.recovery_point < partition.log.log_end_offset:
                 self._flusher.request(partition)
         return self._logs.checkpoint_recovery_points()
+
+    def _flush_due(self) -> None:
+        """Flush the partitions whose data waits longer than flush.ms allows."""
+        now_ms = self._clock.now_ms()
+        for partition in self._partitions:
+            if partition.flush_is_due(now_ms):
+                self._flusher.request(partition)
 
     def _log_starts(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_log_starts()

@@ -8,7 +8,7 @@ which partitions there should be. Follows Kafka's log behaviour, start-up load a
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -333,6 +333,12 @@ class LogManager:
         """Return what removes the files whose time has come, None if there are none."""
         due = self.deletions.take_due(now_ms)
         return partial(self.deletions.remove, due) if due else None
+
+    def change_producer_expiration(self, expiration_ms: int) -> None:
+        """Follow a change of producer.id.expiration.ms."""
+        self._settings = replace(self._settings, producer_expiration_ms=expiration_ms)
+        for log in self._logs.values():
+            log.producer_expiration_ms = expiration_ms
 
     # --- end
 

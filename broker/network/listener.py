@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import socket
 from asyncio import AbstractEventLoop, Event, TimerHandle
-from collections import Counter
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from broker.network.admission import Admission
 from broker.network.connection import Connection, FrameHandler, Shared
 from broker.network.receiving import ReceiveMemory
 from broker.runtime.context import RequestContext
@@ -32,8 +32,6 @@ class NetworkLimits:
 
     socket_request_max_bytes: int
     connections_max_idle_ms: int
-    max_connections: int
-    max_connections_per_ip: int
     receive_memory_bytes: int
     """Bytes of incomplete requests held at once by all connections."""
     socket_send_buffer_bytes: int = -1
@@ -53,24 +51,26 @@ class BoundListener:
 class Network:
     """All listeners of the broker and the connections they accepted."""
 
-    def __init__(self, loop: AbstractEventLoop, limits: NetworkLimits, handle: FrameHandler, threads: Executor) -> None:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        limits: NetworkLimits,
+        admission: Admission,
+        handle: FrameHandler,
+        threads: Executor,
+    ) -> None:
         self._loop = loop
         self._limits = limits
+        self._admission = admission
         self._handle = handle
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
         self._connections: set[Connection] = set()
-        self._per_ip: Counter[str] = Counter()
         self._refused_logged: set[str] = set()
         self._idle_timer: TimerHandle | None = None
         self._stopping = False
         self.all_closed = Event()
         memory = ReceiveMemory(limits.receive_memory_bytes, loop.call_soon)
         self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget)
-
-    @property
-    def connection_count(self) -> int:
-        """Connections open now."""
-        return len(self._connections)
 
     def bind(self, name: str, host: str, port: int) -> BoundListener:
         """Bind a listener, not accepting yet; an empty host means all interfaces, port 0 any free port.
@@ -142,18 +142,29 @@ class Network:
 
     def _accept(self, listening: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_PER_TURN):
+            wait_s = self._admission.pause_s(self._loop.time())
+            if wait_s > 0:
+                self._pause_accepting(listening, name, wait_s)
+                return
             try:
                 sock, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as failed:
-                self._pause_accepting(listening, name, failed)
+                exhausted = failed.errno in (errno.EMFILE, errno.ENFILE)
+                log.error(
+                    "cannot accept connections; trying again in a second",
+                    listener=name,
+                    reason=failed.strerror or str(failed),
+                    hint="raise the limit of open files (ulimit -n)" if exhausted else None,
+                )
+                self._pause_accepting(listening, name, OUT_OF_DESCRIPTORS_PAUSE_S)
                 return
             self._admit(sock, address, name)
 
     def _admit(self, sock: socket.socket, address: tuple[str, int], name: str) -> None:
         client_host, client_port = _plain_host(address[0]), address[1]
-        refusal = self._refusal(client_host)
+        refusal = self._admission.refusal(client_host)
         if refusal is not None:
             sock.close()
             if refusal not in self._refused_logged:
@@ -172,23 +183,10 @@ class Network:
         )
         connection = Connection(self._loop, sock, context, self._handle, self._shared)
         self._connections.add(connection)
-        self._per_ip[client_host] += 1
+        self._admission.entered(client_host, self._loop.time())
         connection.start()
 
-    def _refusal(self, client_host: str) -> str | None:
-        if len(self._connections) >= self._limits.max_connections:
-            return f"max.connections={self._limits.max_connections} are open"
-        if self._per_ip[client_host] >= self._limits.max_connections_per_ip:
-            return f"max.connections.per.ip={self._limits.max_connections_per_ip} are open from {client_host}"
-        return None
-
-    def _pause_accepting(self, listening: socket.socket, name: str, failed: OSError) -> None:
-        log.error(
-            "cannot accept connections; trying again in a second",
-            listener=name,
-            reason=failed.strerror or str(failed),
-            hint="raise the limit of open files (ulimit -n)" if failed.errno in (errno.EMFILE, errno.ENFILE) else None,
-        )
+    def _pause_accepting(self, listening: socket.socket, name: str, wait_s: float) -> None:
         fd = listening.fileno()
         self._loop.remove_reader(fd)
 
@@ -196,14 +194,11 @@ class Network:
             if fd in self._listeners:
                 self._loop.add_reader(fd, self._accept, listening, name)
 
-        self._loop.call_later(OUT_OF_DESCRIPTORS_PAUSE_S, resume)
+        self._loop.call_later(wait_s, resume)
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        host = connection.context.client_host
-        self._per_ip[host] -= 1
-        if self._per_ip[host] <= 0:
-            del self._per_ip[host]
+        self._admission.left(connection.context.client_host)
         self._refused_logged.clear()
         if self._stopping and not self._connections:
             self.all_closed.set()

@@ -11,7 +11,9 @@ from asyncio import AbstractEventLoop, Future
 from concurrent.futures import Executor
 
 from broker.partitions.partition import Partition
+from broker.runtime.clock import Clock
 from broker.runtime.logging import get_logger
+from storage.errors import StorageError
 from storage.flush import FlushPlan
 
 log = get_logger("storage")
@@ -20,9 +22,10 @@ log = get_logger("storage")
 class BackgroundFlusher:
     """The `Flusher` of the running broker."""
 
-    def __init__(self, loop: AbstractEventLoop, threads: Executor) -> None:
+    def __init__(self, loop: AbstractEventLoop, threads: Executor, clock: Clock) -> None:
         self._loop = loop
         self._threads = threads
+        self._clock = clock
         self._running: dict[Partition, Future[None]] = {}
 
     def request(self, partition: Partition) -> None:
@@ -31,7 +34,7 @@ class BackgroundFlusher:
             return
         try:
             plan = partition.log.prepare_flush()
-        except OSError as failed:
+        except (StorageError, OSError) as failed:
             self._failed(partition, failed)
             return
         if plan is None:
@@ -52,6 +55,7 @@ class BackgroundFlusher:
             self._failed(partition, failed)
             return
         partition.log.complete_flush(plan)
+        partition.last_flush_ms = self._clock.now_ms()
         partition.flushed()
 
     def _failed(self, partition: Partition, failed: BaseException) -> None:

@@ -42,6 +42,7 @@ class Partition:
         "_flusher",
         "high_watermark",
         "index",
+        "last_flush_ms",
         "leader_epoch",
         "leader_id",
         "log",
@@ -57,6 +58,8 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.high_watermark = log.log_start_offset
         self.waiting_fetches: set[WaitingFetch] = set()
+        self.last_flush_ms = 0
+        """When a flush last ended well (wall time); 0 if that was before this start."""
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
@@ -96,6 +99,11 @@ class Partition:
             self._flusher.request(self)
         else:
             self._advance(log.log_end_offset)
+
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
+        log = self.log
+        return log.recovery_point < log.log_end_offset and now_ms - self.last_flush_ms >= log.config.flush_ms
 
     def flush_failed(self) -> None:
         """The disk refused: those who wait learn that their data may not survive."""
