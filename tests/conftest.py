@@ -20,20 +20,21 @@ IN_CI = os.environ.get("CI") == "true"
 BrokerFactory = Callable[..., BrokerProcess]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """In continuous integration no test may be left out for want of a program."""
+    if IN_CI and missing_programs():
+        raise pytest.UsageError(_interop_left_out())
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the interop tests out where Java or Maven is missing; elsewhere start them first, as they take longest."""
     interop = [item for item in items if item.get_closest_marker("interop")]
     others = [item for item in items if not item.get_closest_marker("interop")]
-    if not interop:
-        return
-    if not missing_programs():
-        items[:] = interop + others
-    elif IN_CI:
-        raise pytest.UsageError(_interop_left_out())
-    else:
+    if missing_programs():
         config.hook.pytest_deselected(items=interop)
-        items[:] = others
+        interop = []
+    items[:] = interop + others
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
