@@ -1,13 +1,12 @@
 """What the answers say of this node: its id, its cluster, and where a client reaches it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.runtime.context import RequestContext
 
 
-@dataclass(frozen=True, slots=True)
-class ThisNode:
+class ThisNode(NamedTuple):
     """The only broker of its cluster."""
 
     node_id: int

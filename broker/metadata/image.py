@@ -52,8 +52,7 @@ class RecoveryState(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
+class PartitionImage(NamedTuple):
     """One partition: who holds it, who leads it. Broker ids and, for directories, ids of log directories."""
 
     replicas: tuple[int, ...]
@@ -69,8 +68,7 @@ class PartitionImage:
     last_known_elr: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TopicImage:
+class TopicImage(NamedTuple):
     """One topic; partition `i` stands at index `i`."""
 
     name: str
@@ -92,8 +90,7 @@ class Endpoint(NamedTuple):
     security_protocol: int
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerImage:
+class BrokerImage(NamedTuple):
     """A broker as Kafka's controller registered it. The `epoch` is the offset of its registration."""
 
     broker_id: int

@@ -5,8 +5,7 @@ cut short: the log ends before it) and what is damage (valid batches follow: ref
 lost). Must not know: appending. The log proper is opened for writing only once all of this was accepted.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.metadata.batches import Replay, is_undamaged
 from broker.metadata.errors import CorruptMetadataError
@@ -23,8 +22,7 @@ _LARGEST_BATCH: Final = 64 << 20
 """Kafka's controller writes at most 8 MiB at once; a size field beyond this is damage."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedMetadata:
+class LoadedMetadata(NamedTuple):
     """What is on disk."""
 
     image: MetadataImage

@@ -5,8 +5,7 @@ anything was changed. A new directory gets the feature levels of a new cluster, 
 `bootstrap.checkpoint`; a directory that Apache Kafka left is continued, with this node as leader of its partitions.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.metadata.errors import CorruptMetadataError
 from broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, NEW_CLUSTER
@@ -35,8 +34,7 @@ _PARTITION = TopicPartition(METADATA_TOPIC, 0)
 log = get_logger("metadata")
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataOptions:
+class MetadataOptions(NamedTuple):
     """What of the configuration the metadata log depends on."""
 
     node_id: int
@@ -59,8 +57,6 @@ def open_metadata_log(fs: FileSystem, log_dir: str, options: MetadataOptions, cl
     loaded.quorum.check_owner(options.node_id)
     check_takeover(loaded.image, options.node_id)
     first = _first_records(fs, log_dir, loaded.image, options)
-    apply(loaded.image, first, 0, 0)  # refuses a bootstrap file of a newer Kafka while nothing has been written
-
     is_new = loaded.log_end_offset is None and loaded.image.offset == 0
     metadata = MetadataLog(
         _open(fs, directory, loaded, options, clock.now_ms()),
@@ -105,7 +101,10 @@ def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: Metad
 def _first_records(
     fs: FileSystem, log_dir: str, image: MetadataImage, options: MetadataOptions
 ) -> list[MetadataRecord]:
-    """Return what metadata without feature levels, that is without anything, begins with."""
+    """Return what metadata without feature levels, that is without anything, begins with.
+
+    Raises UnsupportedMetadataError for a bootstrap file of a newer Kafka.
+    """
     if image.feature(METADATA_VERSION):
         return []
     records = load_bootstrap(fs, log_dir) or [

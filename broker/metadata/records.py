@@ -6,9 +6,8 @@ is `uvarint frame version = 1 | uvarint record type | uvarint record version | b
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from protocol.codec import decode, encode
@@ -52,8 +51,7 @@ _CARRY_NOTHING = frozenset({messages.NoOpRecord.SCHEMA.api_key, messages.ZkMigra
 """Types that are stepped over, whatever their version."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataRecord:
+class MetadataRecord(NamedTuple):
     """A record, typed and as it stands in the log."""
 
     message: Message

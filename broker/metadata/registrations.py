@@ -5,8 +5,6 @@ that ran on the same directory, and must survive for it. Effects follow Kafka's 
 KIP-1066).
 """
 
-from dataclasses import replace
-
 from broker.metadata.errors import CorruptMetadataError
 from broker.metadata.image import BrokerImage, Endpoint
 from protocol.messages.metadata_records import (
@@ -36,9 +34,9 @@ def apply_registration(brokers: dict[int, BrokerImage], record: BrokerRecord) ->
         case BrokerRegistrationChangeRecord():
             brokers[record.broker_id] = _changed(_find(brokers, record.broker_id), record)
         case FenceBrokerRecord():
-            brokers[record.id] = replace(_find(brokers, record.id), fenced=True)
+            brokers[record.id] = _find(brokers, record.id)._replace(fenced=True)
         case UnfenceBrokerRecord():
-            brokers[record.id] = replace(_find(brokers, record.id), fenced=False)
+            brokers[record.id] = _find(brokers, record.id)._replace(fenced=False)
 
 
 def _find(brokers: dict[int, BrokerImage], broker_id: int) -> BrokerImage:
@@ -65,8 +63,7 @@ def _registered(record: RegisterBrokerRecord) -> BrokerImage:
 
 def _changed(broker: BrokerImage, record: BrokerRegistrationChangeRecord) -> BrokerImage:
     cordoned = record.cordoned_log_dirs
-    return replace(
-        broker,
+    return broker._replace(
         fenced=broker.fenced if record.fenced == 0 else record.fenced > 0,
         in_controlled_shutdown=broker.in_controlled_shutdown or record.in_controlled_shutdown > 0,
         log_dirs=tuple(record.log_dirs) or broker.log_dirs,

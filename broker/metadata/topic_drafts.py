@@ -6,7 +6,6 @@ KIP-966).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -36,14 +35,16 @@ class FinishedTopics(NamedTuple):
     changed_partitions: tuple[PartitionName, ...]
 
 
-@dataclass(slots=True)
 class _Draft:
     """A topic in change."""
 
-    name: str
-    topic_id: UUID
-    before: TopicImage | None
-    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+    __slots__ = ("before", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: UUID, before: TopicImage | None) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.before = before
+        self.partitions: dict[int, PartitionImage] = dict(enumerate(before.partitions)) if before else {}
 
 
 class TopicDrafts:
@@ -109,8 +110,7 @@ class TopicDrafts:
             partitions = self._draft(topic_id, "ClearElrRecord").partitions
             for index, partition in partitions.items():
                 if partition.eligible_leader_replicas or partition.last_known_elr:
-                    partitions[index] = replace(
-                        partition,
+                    partitions[index] = partition._replace(
                         eligible_leader_replicas=(),
                         last_known_elr=(),
                         partition_epoch=partition.partition_epoch + 1,
@@ -159,7 +159,7 @@ class TopicDrafts:
             topic = None if topic_id in self._deleted else self._base.topics_by_id.get(topic_id)
             if topic is None:
                 raise CorruptMetadataError(f"a {what} names topic id {topic_id}, which no topic has")
-            draft = _Draft(topic.name, topic_id, topic, dict(enumerate(topic.partitions)))
+            draft = _Draft(topic.name, topic_id, topic)
             self._drafts[topic_id] = draft
         return draft
 

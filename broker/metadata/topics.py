@@ -5,8 +5,7 @@ and a wish in, records or a KafkaError out. Must not know: requests of any versi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.metadata.features import partition_record_version
@@ -30,8 +29,7 @@ Assignment = tuple[tuple[int, tuple[int, ...]], ...]
 """Partition index and its replicas, as a client gave them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
+class NewTopic(NamedTuple):
     """A topic that somebody wants; `assignments` empty means that the broker places the replicas."""
 
     name: str
@@ -41,17 +39,15 @@ class NewTopic:
     configs: Mapping[str, str | None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewPartitions:
-    """A topic that is to have `count` partitions; `assignments` has the replicas of each added one, None: placed."""
+class NewPartitions(NamedTuple):
+    """A topic that is to have `total` partitions; `assignments` has the replicas of each added one, None: placed."""
 
     name: str
-    count: int
+    total: int
     assignments: tuple[tuple[int, ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTopic:
+class PlannedTopic(NamedTuple):
     """A topic that can be created, and the records that do it."""
 
     name: str
@@ -62,8 +58,7 @@ class PlannedTopic:
     records: tuple[MetadataRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementRules:
+class PlacementRules(NamedTuple):
     """What a new partition depends on beside the wish."""
 
     brokers: tuple[int, ...]
@@ -138,14 +133,14 @@ def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementR
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     have = len(topic.partitions)
-    if wish.count == have:
+    if wish.total == have:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
-    if wish.count < have:
+    if wish.total < have:
         raise KafkaError(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {wish.name} currently has {have} partition(s); {wish.count} would not be an increase.",
+            f"The topic {wish.name} currently has {have} partition(s); {wish.total} would not be an increase.",
         )
-    added = wish.count - have
+    added = wish.total - have
     if added > MAX_PARTITIONS_PER_REQUEST:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
     replication_factor = len(topic.partitions[0].replicas)

@@ -164,7 +164,7 @@ def test_answers_follow_changes_of_a_topic() -> None:
     planned = create(admin.controller, "t")
     assert len(ask(admin, 12, "t").topics[0].partitions) == 1
     before = admin.source.image
-    topic = replace(before.topics_by_name["t"], partitions=before.topics_by_name["t"].partitions * 3)
+    topic = before.topics_by_name["t"]._replace(partitions=before.topics_by_name["t"].partitions * 3)
     admin.source.image = replace(before, topics_by_name={"t": topic}, topics_by_id={planned.topic_id: topic})
     assert len(ask(admin, 12, "t").topics[0].partitions) == 3
 

@@ -19,7 +19,7 @@ LED = PartitionImage(replicas=(1,), isr=(1,), leader=1, leader_epoch=4, partitio
 def with_partition(partition: PartitionImage) -> MetadataImage:
     """Return an image with one topic of one partition."""
     image = image_of(topic_records("t", A))
-    topic = replace(image.topics_by_name["t"], partitions=(partition,))
+    topic = image.topics_by_name["t"]._replace(partitions=(partition,))
     return replace(image, topics_by_name={"t": topic}, topics_by_id={A: topic})
 
 
@@ -38,11 +38,11 @@ def test_partition_that_this_node_leads_alone_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     "left",
     [
-        replace(LED, leader=-1),
-        replace(LED, leader=-1, isr=(), eligible_leader_replicas=(1,), last_known_elr=(1,)),
-        replace(LED, leader=-1, isr=(), last_known_elr=(1,), leader_recovery_state=RecoveryState.RECOVERING),
-        replace(LED, leader=2, isr=(1, 2), replicas=(2, 1)),
-        replace(LED, leader=1, isr=(1, 2), replicas=(1, 2)),
+        LED._replace(leader=-1),
+        LED._replace(leader=-1, isr=(), eligible_leader_replicas=(1,), last_known_elr=(1,)),
+        LED._replace(leader=-1, isr=(), last_known_elr=(1,), leader_recovery_state=RecoveryState.RECOVERING),
+        LED._replace(leader=2, isr=(1, 2), replicas=(2, 1)),
+        LED._replace(leader=1, isr=(1, 2), replicas=(1, 2)),
     ],
 )
 def test_node_elects_itself_where_it_has_everything(left: PartitionImage) -> None:
@@ -57,9 +57,9 @@ def test_node_elects_itself_where_it_has_everything(left: PartitionImage) -> Non
 @pytest.mark.parametrize(
     "left",
     [
-        replace(LED, leader=2, isr=(2,), replicas=(1, 2)),
-        replace(LED, leader=-1, isr=(), eligible_leader_replicas=(2,), last_known_elr=(1,), replicas=(1, 2)),
-        replace(LED, leader=-1, isr=(), last_known_elr=(2,), replicas=(1, 2)),
+        LED._replace(leader=2, isr=(2,), replicas=(1, 2)),
+        LED._replace(leader=-1, isr=(), eligible_leader_replicas=(2,), last_known_elr=(1,), replicas=(1, 2)),
+        LED._replace(leader=-1, isr=(), last_known_elr=(2,), replicas=(1, 2)),
     ],
 )
 def test_node_does_not_lead_where_another_broker_has_more(left: PartitionImage) -> None:
@@ -69,7 +69,7 @@ def test_node_does_not_lead_where_another_broker_has_more(left: PartitionImage) 
 
 def test_partition_on_other_brokers_only_is_refused() -> None:
     """The sentence names the partition, its brokers and this node."""
-    image = with_partition(replace(LED, replicas=(2, 3), isr=(2,), leader=2))
+    image = with_partition(LED._replace(replicas=(2, 3), isr=(2,), leader=2))
     with pytest.raises(UnsupportedMetadataError, match=r"t-0 is on broker\(s\) 2, 3 and not on this node \(1\)"):
         check_takeover(image, 1)
 
