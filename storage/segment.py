@@ -280,6 +280,7 @@ class Segment:
 
     def reset_indexes(self) -> None:
         """Make offset and time index empty, and ready to be appended to."""
+        self.activate()
         self.offset_index.reset()
         self.time_index.reset()
         self.indexes_full = self.offset_index.is_full or self.time_index.is_full
