@@ -117,14 +117,15 @@ def test_a_directory_with_other_things_in_it(new_broker: BrokerFactory) -> None:
 
 
 def test_a_partition_that_the_metadata_does_not_know(used: BrokerProcess, topic: str) -> None:
-    """A partition directory whose topic the metadata does not have is named, not served, and left as it is."""
+    """A partition directory whose topic the metadata does not have is named, set aside as `-stray`, and kept."""
     stray = used.data / "stranger-0"
     shutil.copytree(used.data / f"{topic}-0", stray)
     before = _fingerprint(stray)
     used.start()
     eventually(lambda: "stranger-0" in used.log, "a line names the stray partition")
     used.stop()
-    assert _fingerprint(stray) == before
+    [kept] = used.data.glob("stranger-0.*-stray")
+    assert _fingerprint(kept) == before
 
 
 def test_meta_properties_that_cannot_be_read(used: BrokerProcess) -> None:
