@@ -31,8 +31,8 @@ def append_as_follower(log: Log, data: memoryview, now_ms: int) -> AppendInfo:
             check_crc(data[position : position + header.size], header)
         if header.base_offset < expected or header.last_offset < header.base_offset:
             raise OffsetOutOfRange(
-                f"A batch with offsets {header.base_offset} to {header.last_offset} does not follow the log of "
-                f"{log.topic}-{log.partition}, which ends at {expected}"
+                f"A batch with offsets {header.base_offset} to {header.last_offset} came where offset {expected} was due "
+                f"in {log.topic}-{log.partition}"
             )
         expected = header.next_offset
     first_offset = _first_offset(batches[0][1], log.log_end_offset)
