@@ -62,6 +62,7 @@ class Connection:
         "_sock",
         "_threads",
         "_turn_scheduled",
+        "_unsent",
         "_warming",
         "_writing",
         "context",
@@ -86,6 +87,7 @@ class Connection:
         self._memory = shared.memory
         self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
         self._out = Outgoing(sock)
+        self._unsent = self._out.pieces
         self._pending: Pending | None = None
         self._reading = False
         self._writing = False
@@ -102,7 +104,7 @@ class Connection:
     @property
     def is_busy(self) -> bool:
         """Whether a request is in work or an answer is not wholly sent."""
-        return self._pending is not None or not self._out.is_empty
+        return self._pending is not None or bool(self._unsent)
 
     @property
     def waits_for_client(self) -> bool:
@@ -136,9 +138,6 @@ class Connection:
 
     def _on_readable(self) -> None:
         frames = self._frames
-        if not frames.has_room:
-            self._pause_reading()
-            return
         try:
             received = frames.receive(self._sock)
         except (BlockingIOError, InterruptedError):
@@ -148,8 +147,9 @@ class Connection:
             return
         if received == 0:
             self.close("the client closed in the middle of a request" if frames.has_rest else None)
-        elif self._pending is not None or not self._out.is_empty:
-            frames.keep_rest()
+        elif self._pending is not None or self._unsent:
+            if received > 0:
+                frames.keep_rest()
             self._pause_reading()  # one request at a time: what came early waits, and the client with it
         else:
             self._work()
@@ -196,7 +196,7 @@ class Connection:
         if self._closed:
             return
         kept = self._frames.keep_rest()
-        if self._pending is not None or not self._out.is_empty:
+        if self._pending is not None or self._unsent:
             return
         if self._finishing:
             self.close()
@@ -252,14 +252,14 @@ class Connection:
             if done < len(frames):
                 self._frames.put_back(frames[done:])
         self.last_active = self._loop.time()
-        if not self._out.is_empty:
+        if self._unsent:
             self._flush()
         return done < len(frames) or len(frames) == FRAMES_PER_TURN
 
     def _send_answers(self, answers: list[bytes]) -> None:
         """Send complete answers with one call, as far as the socket takes them; the rest is queued."""
         data = b"".join(answers)
-        if self._out.is_empty:
+        if not self._unsent:
             try:
                 sent = self._sock.send(data)
             except (BlockingIOError, InterruptedError):
@@ -286,10 +286,10 @@ class Connection:
     def _flush(self) -> None:
         """Send what is queued, as far as the socket takes it and the page cache holds it."""
         out = self._out
-        if out.is_empty or self._writing or self._warming:
+        if not self._unsent or self._writing or self._warming:
             return
         try:
-            while not out.is_empty:
+            while self._unsent:
                 region = out.next_region
                 if region is not None and _is_cold(region):
                     self._warm(region)
@@ -301,7 +301,7 @@ class Connection:
         except (OSError, FileEndedError) as broken:
             self.close(f"sending failed: {broken}")
             return
-        if not out.is_empty:
+        if self._unsent:
             self._start_writing()
 
     def _warm(self, region: FileRegion) -> None:

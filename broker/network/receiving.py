@@ -88,25 +88,22 @@ class FrameReader:
         """Whether bytes wait here that are not handed out yet."""
         return self._end > self._start
 
-    @property
-    def has_room(self) -> bool:
-        """Whether `receive` has somewhere to put what it reads."""
-        return self._buffer is None or self._end < len(self._buffer)
-
     def receive(self, sock: socket) -> int:
-        """Read once from the socket; returns the number of bytes, 0 at the end of the stream.
+        """Read once from the socket; returns the number of bytes, 0 at the end of the stream, -1 if there is no room.
 
-        There must be room (`has_room`).
+        There is none while more than one whole frame waits here; take frames first.
 
         Raises:
             BlockingIOError: nothing to read now.
             OSError: the connection broke.
         """
-        buffer = self._buffer
-        if buffer is None:
-            received = sock.recv_into(self._scratch)
-            self._view, self._start, self._end = self._scratch, 0, received
+        if self._buffer is None:
+            self._view = self._scratch
+            self._start = 0
+            self._end = received = sock.recv_into(self._scratch)
             return received
+        if self._end == len(self._buffer):
+            return -1
         received = sock.recv_into(self._view[self._end :])
         self._end += received
         return received

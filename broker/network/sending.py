@@ -27,30 +27,26 @@ class FileEndedError(Exception):
 class Outgoing:
     """What one connection still has to send."""
 
-    __slots__ = ("_pieces", "_sock")
+    __slots__ = ("_sock", "pieces")
 
     def __init__(self, sock: socket) -> None:
         self._sock = sock
-        self._pieces: deque[Piece] = deque()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether everything has been handed to the kernel."""
-        return not self._pieces
+        self.pieces: deque[Piece] = deque()
+        """What has not been handed to the kernel yet, oldest first; the same object for the life of the connection."""
 
     @property
     def next_region(self) -> FileRegion | None:
         """The file region at the head of the queue, if it is one."""
-        head = self._pieces[0] if self._pieces else None
+        head = self.pieces[0] if self.pieces else None
         return head if isinstance(head, FileRegion) else None
 
     def add(self, pieces: Sequence[Piece]) -> None:
         """Queue a response."""
-        self._pieces.extend(pieces)
+        self.pieces.extend(pieces)
 
     def add_bytes(self, data: bytes | memoryview) -> None:
         """Queue bytes."""
-        self._pieces.append(data)
+        self.pieces.append(data)
 
     def write_some(self) -> bool:
         """Send one stretch of bytes or of a file; returns whether the socket may take more at once.
@@ -60,7 +56,7 @@ class Outgoing:
             FileEndedError: a file is shorter than its region.
             OSError: the connection broke.
         """
-        pieces = self._pieces
+        pieces = self.pieces
         head = pieces[0]
         if isinstance(head, FileRegion):
             return self._send_region(head)
@@ -76,7 +72,7 @@ class Outgoing:
     def _send_bytes(self) -> bool:
         batch: list[bytes | memoryview] = []
         region_follows = False
-        for piece in self._pieces:
+        for piece in self.pieces:
             if isinstance(piece, FileRegion):
                 region_follows = True
                 break
@@ -90,7 +86,7 @@ class Outgoing:
         return sent == total
 
     def _drop_sent(self, sent: int) -> None:
-        pieces = self._pieces
+        pieces = self.pieces
         while sent:
             head = pieces.popleft()
             assert not isinstance(head, FileRegion)
@@ -105,14 +101,14 @@ class Outgoing:
         if sent == 0:
             raise FileEndedError(f"a file ended at byte {region.position}, {region.length} bytes short of the response")
         if sent == region.length:
-            self._pieces.popleft()
+            self.pieces.popleft()
             return True
-        self._pieces[0] = FileRegion(region.file, region.position + sent, region.length - sent)
+        self.pieces[0] = FileRegion(region.file, region.position + sent, region.length - sent)
         return sent == wanted
 
     def clear(self) -> None:
         """Drop everything, releasing the files."""
-        self._pieces.clear()
+        self.pieces.clear()
 
 
 _MSG_MORE = getattr(sockets, "MSG_MORE", 0)
