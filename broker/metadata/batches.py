@@ -50,6 +50,8 @@ class Replay:
         self._is_log = first is not None
         self.epoch = 0
         """Raft epoch of the last batch."""
+        self.bytes_read = 0
+        """Bytes of the batches that were not stepped over."""
         self.has_footer = False
         """Whether the last batch was the end of a snapshot."""
         self._effect = effect
@@ -73,6 +75,8 @@ class Replay:
                 if self._is_log and base_offset != self.offset:
                     raise self._gap(base_offset)
                 self.offset = base_offset + 1
+                if base_offset >= self._start:
+                    self.bytes_read += size
             else:
                 header = read_header(data, at)
                 if not is_undamaged(data[at : at + size], header):
@@ -87,7 +91,9 @@ class Replay:
         self.has_footer = False
         self.offset = header.next_offset
         self.epoch = header.partition_leader_epoch
-        if header.next_offset <= self._start and not header.is_control:
+        if header.next_offset > self._start:
+            self.bytes_read += header.size
+        elif not header.is_control:
             return
         try:
             for record in iter_records(batch):

@@ -31,6 +31,8 @@ class LoadedMetadata(NamedTuple):
     """Largest raft epoch that anybody knows of; what is written must not have a lower one."""
     log_end_offset: int | None
     """Where the segments end; None if there is none that counts."""
+    bytes_behind_snapshot: int
+    """How much had to be read behind the newest snapshot."""
 
 
 def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
@@ -39,7 +41,7 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     Raises CorruptMetadataError for damage, UnsupportedMetadataError for records of a newer Kafka.
     """
     if not fs.exists(directory):
-        return LoadedMetadata(MetadataImage(), Quorum(), 0, None)
+        return LoadedMetadata(MetadataImage(), Quorum(), 0, None, 0)
     snapshot = load_newest(fs, directory)
     start = snapshot.image.offset
     builder = ImageBuilder(snapshot.image)
@@ -63,6 +65,7 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
         quorum=replay.quorum,
         epoch=max(image.epoch, read_epoch(fs, directory)),
         log_end_offset=replay.offset if bases else None,
+        bytes_behind_snapshot=replay.bytes_read,
     )
 
 

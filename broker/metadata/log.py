@@ -12,6 +12,7 @@ from broker.metadata.errors import StaleMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import MetadataRecord
 from broker.metadata.replay import apply
+from broker.metadata.snapshot_writing import SnapshotWriter
 from broker.metadata.source import Watcher
 from broker.runtime.clock import Clock
 from protocol.codec import encode
@@ -26,9 +27,10 @@ from storage.producer_state import Origin
 class MetadataLog:
     """A `MetadataSource` on a log of this node."""
 
-    def __init__(self, log: Log, image: MetadataImage, epoch: int, clock: Clock) -> None:
+    def __init__(self, log: Log, image: MetadataImage, epoch: int, clock: Clock, snapshots: SnapshotWriter) -> None:
         """`image` is what the log leads to; `epoch` the raft epoch to write with."""
         self._log = log
+        self._snapshots = snapshots
         self._image = image
         self._epoch = epoch
         self._clock = clock
@@ -63,10 +65,12 @@ class MetadataLog:
         # Applied first, since a record that cannot be applied must never be written.
         new, delta = apply(old, records, self.end_offset + len(records), self._epoch)
         now_ms = self._clock.now_ms()
-        self._append(build_batch(make_records([(None, record.value) for record in records], now_ms)), now_ms)
+        batch = build_batch(make_records([(None, record.value) for record in records], now_ms))
+        self._append(batch, now_ms)
         self._image = new
         for watcher in self._watchers:
             watcher(old, new, delta)
+        self._snapshots.note(len(batch), new, now_ms)
         return new
 
     def begin_epoch(self, node_id: int) -> None:

@@ -14,6 +14,7 @@ from broker.metadata.loading import LoadedMetadata, load_metadata
 from broker.metadata.log import MetadataLog
 from broker.metadata.records import MetadataRecord, make_record
 from broker.metadata.replay import apply
+from broker.metadata.snapshot_writing import SnapshotWriter
 from broker.metadata.snapshots import load_bootstrap
 from broker.metadata.takeover import check_takeover, plan_elections
 from broker.runtime.clock import Clock
@@ -44,6 +45,8 @@ class MetadataOptions(NamedTuple):
     """Becomes the cluster's default when eligible leader replicas are first used, as in Kafka (KIP-966)."""
     clean: bool = False
     """Whether the log directory was closed in order."""
+    snapshot_bytes: int = 20 * 1024 * 1024
+    """`metadata.log.max.record.bytes.between.snapshots`."""
 
 
 def open_metadata_log(fs: FileSystem, log_dir: str, options: MetadataOptions, clock: Clock) -> MetadataLog:
@@ -63,6 +66,14 @@ def open_metadata_log(fs: FileSystem, log_dir: str, options: MetadataOptions, cl
         loaded.image,
         max(loaded.epoch, FIRST_EPOCH),
         clock,
+        SnapshotWriter(
+            fs,
+            directory,
+            loaded.quorum,
+            options.node_id,
+            limit=options.snapshot_bytes,
+            behind=loaded.bytes_behind_snapshot,
+        ),
     )
     if is_new:
         metadata.begin_epoch(options.node_id)

@@ -26,6 +26,14 @@ class Quorum:
 
     leader: int | None = None
     voters: frozenset[int] | None = None
+    kraft_version: bytes | None = None
+    voters_record: bytes | None = None
+
+    @property
+    def notes(self) -> list[tuple[ControlType, bytes]]:
+        """What a snapshot must carry on: the voters of a quorum that keeps them in the log (KIP-853)."""
+        found = ((ControlType.KRAFT_VERSION, self.kraft_version), (ControlType.KRAFT_VOTERS, self.voters_record))
+        return [(kind, value) for kind, value in found if value is not None]
 
     def note(self, kind: ControlType, value: bytes | None, offset: int) -> None:
         """Take in one control record."""
@@ -38,6 +46,7 @@ class Quorum:
                     self.voters = frozenset(voter.voter_id for voter in change.voters)
             case ControlType.KRAFT_VOTERS:
                 self.voters = frozenset(voter.voter_id for voter in _decode(VotersRecord, body, offset).voters)
+                self.voters_record = body
             case ControlType.KRAFT_VERSION:
                 version = _decode(KRaftVersionRecord, body, offset).kraft_version
                 if version > _NEWEST_KRAFT_VERSION:
@@ -45,6 +54,7 @@ class Quorum:
                         f"the metadata log has kraft.version {version}; this version of odradek knows it up to"
                         f" {_NEWEST_KRAFT_VERSION}"
                     )
+                self.kraft_version = body
 
     def check_owner(self, node_id: int) -> None:
         """Raise UnsupportedMetadataError unless this node is the only voter."""

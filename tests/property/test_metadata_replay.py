@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from broker.metadata.batches import Replay
 from broker.metadata.errors import CorruptMetadataError, MetadataError
+from broker.metadata.export import image_records
 from broker.metadata.image import MetadataImage, ResourceType
 from broker.metadata.quorum import Quorum
 from broker.metadata.records import read_record
@@ -72,6 +73,13 @@ def test_deltas_lead_from_nothing_to_the_image(seed: int, changes: int) -> None:
         for index, value in enumerate(topic.partitions)
     }
     assert served == expected
+
+
+@given(SEEDS, st.integers(1, 30))
+def test_image_written_as_records_and_read_again_is_the_same(seed: int, changes: int) -> None:
+    """A snapshot stands for the whole log before it."""
+    image = grown(seed, changes).image
+    assert apply(MetadataImage(), image_records(image, 1), image.offset, image.epoch)[0] == image
 
 
 @given(SEEDS, st.integers(1, 20), st.integers(0, 4000))

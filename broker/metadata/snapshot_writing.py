@@ -1,0 +1,76 @@
+"""Writing snapshots, so that a start need not read the whole history of the metadata.
+
+Owns: when one is due, and its file: aside under `.part`, durable, then renamed, as Kafka does (KIP-630). Must not
+know: what is in an image. A snapshot that cannot be written is no harm: the log has everything, and the next one is
+tried later.
+"""
+
+from itertools import islice
+from typing import Final
+
+from broker.metadata.export import image_records
+from broker.metadata.image import MetadataImage
+from broker.metadata.quorum import Quorum
+from broker.metadata.snapshots import SnapshotName
+from broker.runtime.logging import get_logger
+from protocol.codec import encode
+from protocol.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from protocol.records.building import BatchFields, build_batch, make_records
+from protocol.records.control import ControlType, build_control_batch
+from storage.files import FileSystem
+
+_PART_SUFFIX: Final = ".part"
+_RECORDS_PER_BATCH: Final = 5_000
+"""Some 300 KiB; Kafka reads batches of up to 8 MiB."""
+
+log = get_logger("metadata")
+
+
+class SnapshotWriter:
+    """Writes a snapshot whenever the log has grown by so many bytes since the last one."""
+
+    def __init__(
+        self, fs: FileSystem, directory: str, quorum: Quorum, node_id: int, *, limit: int, behind: int
+    ) -> None:
+        """`limit` is metadata.log.max.record.bytes.between.snapshots, `behind` the bytes since the newest snapshot."""
+        self._fs = fs
+        self._directory = directory
+        self._quorum = quorum
+        self._node_id = node_id
+        self._limit = limit
+        self._behind = behind
+
+    def note(self, size: int, image: MetadataImage, now_ms: int) -> None:
+        """Take note that a batch was written which led to the image; write a snapshot if one is due."""
+        self._behind += size
+        if self._behind < self._limit:
+            return
+        self._behind = 0
+        name = SnapshotName(image.offset, image.epoch)
+        try:
+            write_snapshot(self._fs, self._directory, name, self._content(image, now_ms))
+        except OSError as error:
+            log.warning("metadata snapshot not written; the log has everything", reason=str(error))
+
+    def _content(self, image: MetadataImage, now_ms: int) -> bytes:
+        """Return a snapshot file: header, records, footer, with offsets of their own from 0 on."""
+        epoch = image.epoch
+        header = SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)
+        notes = [(ControlType.SNAPSHOT_HEADER, encode(header, 0)), *self._quorum.notes]
+        data = bytearray(build_control_batch(notes, now_ms, 0, epoch))
+        offset = len(notes)
+        records = image_records(image, self._node_id)
+        while values := [(None, record.value) for record in islice(records, _RECORDS_PER_BATCH)]:
+            data += build_batch(make_records(values, now_ms, offset), BatchFields(leader_epoch=epoch))
+            offset += len(values)
+        footer = encode(SnapshotFooterRecord(), 0)
+        data += build_control_batch([(ControlType.SNAPSHOT_FOOTER, footer)], now_ms, offset, epoch)
+        return bytes(data)
+
+
+def write_snapshot(fs: FileSystem, directory: str, name: SnapshotName, content: bytes) -> None:
+    """Put a snapshot in its place, durable on return; raise OSError and leave nothing under its name."""
+    path = f"{directory}/{name}"
+    fs.write_bytes(path + _PART_SUFFIX, content, sync=True)
+    fs.rename(path + _PART_SUFFIX, path)
+    fs.sync_dir(directory)
