@@ -153,15 +153,19 @@ class OdradekProcess(BrokerProcess):
 
     _READY = re.compile(r"PLAINTEXT://127\.0\.0\.1:([1-9]\d*)")
 
+    properties: Path | None = None
+    """A file of settings to start with, which then says where to listen and where data lies."""
+
     def _command(self) -> Sequence[str]:
-        settings = {
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "log.dirs": str(self.data),
-            **self.overrides,
-        }
+        settings = self.overrides
+        if self.properties is None:
+            here = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.data)}
+            settings = {**here, **self.overrides}
         # -P: the working directory must not shadow the broker's packages; PYTHONPATH names the repository instead, so
         # that an uninstalled checkout can be tested.
         command = [sys.executable, "-P", "-m", "odradek", "serve"]
+        if self.properties is not None:
+            command.append(str(self.properties))
         for key, value in settings.items():
             command += ["--override", f"{key}={value}"]
         return command
@@ -188,7 +192,7 @@ class ApacheKafkaProcess(BrokerProcess):
     def format(self, cluster_id: str = "MkU3OEVBNTcwNTJENDM2Qg") -> None:
         """Give an empty log directory its identity, as Apache Kafka's storage tool does."""
         self._write_properties()
-        run_java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties), heap="128m")
+        run_java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.properties), heap="128m")
 
     def launch(self) -> None:
         """Start the process; a log directory without identity is formatted first."""
@@ -198,7 +202,8 @@ class ApacheKafkaProcess(BrokerProcess):
         super().launch()
 
     @property
-    def _properties(self) -> Path:
+    def properties(self) -> Path:
+        """The file of settings that it is started with."""
         return self.directory / "server.properties"
 
     def _write_properties(self) -> None:
@@ -222,10 +227,10 @@ class ApacheKafkaProcess(BrokerProcess):
             "group.initial.rebalance.delay.ms": "0",
             **self.overrides,
         }
-        self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
     def _command(self) -> Sequence[str]:
-        return java_command("kafka.Kafka", str(self._properties), heap=self._heap)
+        return java_command("kafka.Kafka", str(self.properties), heap=self._heap)
 
     def _find_port(self) -> bool:
         return True
