@@ -5,6 +5,7 @@ cut short: the log ends before it) and what is damage (valid batches follow: ref
 lost). Must not know: appending. The log proper is opened for writing only once all of this was accepted.
 """
 
+from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from broker.metadata.batches import Replay, is_undamaged
@@ -29,8 +30,10 @@ class LoadedMetadata(NamedTuple):
     quorum: Quorum
     epoch: int
     """Largest raft epoch that anybody knows of; what is written must not have a lower one."""
+    log_start_offset: int
+    """Where the oldest segment begins, 0 if there is none."""
     log_end_offset: int | None
-    """Where the segments end; None if there is none that counts."""
+    """Where the newest segment ends, None if there is none; everything before it was found undamaged."""
     bytes_behind_snapshot: int
     """How much had to be read behind the newest snapshot."""
 
@@ -41,11 +44,12 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     Raises CorruptMetadataError for damage, UnsupportedMetadataError for records of a newer Kafka.
     """
     if not fs.exists(directory):
-        return LoadedMetadata(MetadataImage(), Quorum(), 0, None, 0)
+        return LoadedMetadata(MetadataImage(), Quorum(), 0, 0, None, 0)
     snapshot = load_newest(fs, directory)
     start = snapshot.image.offset
     builder = ImageBuilder(snapshot.image)
-    bases = _segments_behind(fs, directory, start)
+    segments = _list_segments(fs, directory)
+    bases = segments[max(0, bisect_right(segments, start) - 1) :]
     if bases and bases[0] > start:
         raise CorruptMetadataError(
             f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot reaches"
@@ -64,17 +68,16 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
         image=image,
         quorum=replay.quorum,
         epoch=max(image.epoch, read_epoch(fs, directory)),
+        log_start_offset=segments[0] if segments else 0,
         log_end_offset=replay.offset if bases else None,
         bytes_behind_snapshot=replay.bytes_read,
     )
 
 
-def _segments_behind(fs: FileSystem, directory: str, offset: int) -> list[int]:
-    """Return the base offsets of the segments that may hold batches from `offset` on, in order."""
+def _list_segments(fs: FileSystem, directory: str) -> list[int]:
+    """Return the base offsets of the segments, in order."""
     names = (parse_file_name(name) for name in fs.listdir(directory))
-    bases = sorted(name.offset for name in names if name and name.suffix == LOG_SUFFIX and not name.state)
-    first = sum(base <= offset for base in bases) - 1
-    return bases[max(first, 0) :]
+    return sorted(name.offset for name in names if name and name.suffix == LOG_SUFFIX and not name.state)
 
 
 def _read_segment(fs: FileSystem, path: str, replay: Replay, is_last: bool) -> None:

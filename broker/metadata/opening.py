@@ -92,6 +92,8 @@ def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: Metad
         config=options.topic_config,
         now_ms=now_ms,
         clean=options.clean,
+        recovery_point=loaded.log_end_offset or 0,
+        log_start_offset=loaded.log_start_offset,
         topic_id=METADATA_TOPIC_ID,
     )
     opened, findings = open_log(fs, opening, PendingDeletions(fs))

@@ -108,6 +108,19 @@ def test_snapshot_without_log_is_continued_at_its_end() -> None:
     assert load_metadata(files, DIRECTORY).image.topics_by_name == log.image.topics_by_name
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_log_that_begins_at_its_snapshot_is_continued(clean: bool) -> None:
+    """After Kafka has deleted the segments before it; also when the stop was not clean."""
+    files = kafka_directory()
+    log = files.read_bytes(LOG)
+    cut, base = next((at, h.base_offset) for at, h in iter_batches(memoryview(log)) if h.base_offset >= 30)
+    files.unlink(LOG)
+    files.write_bytes(f"{DIRECTORY}/{base:020d}.log", log[cut:])
+    first = open_log(files, clean=clean)
+    propose(first, *topic_records("t", A))
+    assert open_log(files).image == first.image
+
+
 def test_torn_end_is_cut_off_and_written_over() -> None:
     """The next change follows the last whole one."""
     files = new_directory()
