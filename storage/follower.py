@@ -31,16 +31,15 @@ def append_as_follower(log: Log, data: memoryview, now_ms: int) -> AppendInfo:
             check_crc(data[position : position + header.size], header)
         if header.base_offset < expected or header.last_offset < header.base_offset:
             raise OffsetOutOfRange(
-                f"A batch with offsets {header.base_offset} to {header.last_offset} came where offset {expected} was due "
-                f"in {log.topic}-{log.partition}"
+                f"A batch with offsets {header.base_offset} to {header.last_offset} came where offset {expected} "
+                f"was due in {log.topic}-{log.partition}"
             )
         expected = header.next_offset
     first_offset = _first_offset(batches[0][1], log.log_end_offset)
     last_position, last = batches[-1]
     size = last_position + last.size
     max_timestamp = max(header.max_timestamp for _, header in batches)
-    segment = log.room_for(size, first_offset, last.last_offset, max_timestamp, now_ms)
-    log.write(segment, data[:size])
+    segment = log.write(data[:size], first_offset, last.last_offset, max_timestamp, now_ms)
     for position, header in batches:
         segment.note_batch(header.size, header.last_offset, header.max_timestamp)
         log.note_leader_epoch(header.partition_leader_epoch, header.base_offset)

@@ -118,6 +118,7 @@ class _Load:
         self.log_start_offset = opening.log_start_offset
         self.log_end_offset = 0
         self.clean = opening.clean
+        self.recover_from = opening.recovery_point
         self.segments: list[Segment] = []
 
     def run(self) -> LoadedLog:
@@ -130,8 +131,9 @@ class _Load:
         self.snapshots = ProducerSnapshots(
             self.fs, self.directory, [name.offset for name in files if name.suffix == PRODUCER_SNAPSHOT_SUFFIX]
         )
+        self._check_transaction_indexes(files)
         if self.clean:
-            self._find_end(files)
+            self._find_end()
         if not self.clean:
             self._recover()
         self._settle_start()
@@ -216,16 +218,23 @@ class _Load:
             self._note(f"leader epochs are known again only from what is recovered: {error}")
             return LeaderEpochCache(self.fs, self.directory)
 
-    def _find_end(self, files: list[FileName]) -> None:
-        """Read where the log ends off the end of the last segment; if that is not whole, the stop was not clean."""
-        last = self.segments[-1]
-        try:
-            for name in files:
-                if name.suffix == TRANSACTION_INDEX_SUFFIX:
+    def _check_transaction_indexes(self, files: list[FileName]) -> None:
+        """See to it that a segment whose index of aborted transactions cannot be right is recovered, after any stop."""
+        for name in files:
+            if name.suffix == TRANSACTION_INDEX_SUFFIX:
+                try:
                     self._segment_at(name.offset).transaction_index.sanity_check()
-            self.log_end_offset = last.read_end()
+                except CorruptFile as error:
+                    self._note(f"checked from its start: {error}")
+                    self.clean = False
+                    self.recover_from = min(self.recover_from, name.offset)
+
+    def _find_end(self) -> None:
+        """Read where the log ends off the end of the last segment; if that is not whole, the stop was not clean."""
+        try:
+            self.log_end_offset = self.segments[-1].read_end()
         except (CorruptFile, CorruptRecord) as error:
-            self._note(f"checked from its start in spite of a clean stop: {error}")
+            self._note(f"checked in spite of a clean stop: {error}")
             self.clean = False
 
     def _segment_at(self, base_offset: int) -> Segment:
@@ -233,9 +242,8 @@ class _Load:
 
     def _recover(self) -> None:
         """Check the segments that may not have reached the disk, and drop what follows the first that is damaged."""
-        recovery_point = 0 if self.opening.clean else self.opening.recovery_point
         bases = [segment.base_offset for segment in self.segments]
-        first = max(0, bisect_right(bases, recovery_point) - 1)
+        first = max(0, bisect_right(bases, self.recover_from) - 1)
         buffer = self.buffer or ScanBuffer()
         self._load_producers_upto(self.segments[first].base_offset, self.segments[:first])
         for number in range(first, len(self.segments)):

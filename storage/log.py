@@ -136,6 +136,9 @@ class Log:
         else:
             data, header, log_append_time_ms = batch, read_header(batch), -1
             max_timestamp = header.max_timestamp
+        size = len(data)
+        if size > self._limits.segment_bytes:
+            raise self._too_large(size)
         if header.producer_id != NO_PRODUCER_ID:
             written = self.producers.check(header, origin, guard)
             if written is not None:
@@ -145,17 +148,14 @@ class Log:
         first_offset = self.log_end_offset
         last_offset = first_offset + header.last_offset_delta
         assign_offsets(data, first_offset, leader_epoch)
-        segment = self.segments.active
-        if must_roll(segment, self._limits, len(data), last_offset, max_timestamp, now_ms):
-            segment = self.room_for(len(data), first_offset, last_offset, max_timestamp, now_ms)
-        self.store(segment, data, last_offset, max_timestamp)
+        self.write(data, first_offset, last_offset, max_timestamp, now_ms).note_batch(size, last_offset, max_timestamp)
+        self.log_end_offset = last_offset + 1
+        self.size += size
         if leader_epoch != self._leader_epoch:
             self.note_leader_epoch(leader_epoch, first_offset)
         if header.producer_id != NO_PRODUCER_ID:
             self.producers.update(header, first_offset)
-        return AppendInfo(
-            first_offset, last_offset, max_timestamp, log_append_time_ms, self.log_start_offset, len(data)
-        )
+        return AppendInfo(first_offset, last_offset, max_timestamp, log_append_time_ms, self.log_start_offset, size)
 
     def append_marker(self, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:
         """Append the control batch that ends a transaction on this partition (`build_end_transaction_batch`).
@@ -171,38 +171,29 @@ class Log:
         """
         return follower.append_as_follower(self, data, now_ms)
 
-    def room_for(self, size: int, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
-        """Return the segment that `size` bytes with these offsets are to be written to, a new one if need be.
+    def write(
+        self, data: memoryview | bytearray, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int
+    ) -> Segment:
+        """Write batches, which have their offsets already, to the active segment, a new one if need be; return it.
 
-        Raises RecordListTooLarge, StorageError.
+        The segment and the log must be told of the batches afterwards. Raises RecordListTooLarge, StorageError.
         """
-        segment = self.segments.active
-        if must_roll(segment, self._limits, size, last_offset, max_timestamp, now_ms):
-            if size > self._limits.segment_bytes:
-                raise RecordListTooLarge(
-                    f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
-                    f"which exceeds the maximum configured segment size of {self._limits.segment_bytes}."
-                )
-            return self.roll(now_ms, first_offset)
+        try:
+            segment = self.segments.active
+            if must_roll(segment, self._limits, len(data), last_offset, max_timestamp, now_ms):
+                if len(data) > self._limits.segment_bytes:
+                    raise self._too_large(len(data))
+                segment = rolling.roll(self, first_offset, now_ms)
+            segment.write(data)
+        except OSError as error:
+            raise self.failure("append to", error) from error
         return segment
 
-    def write(self, segment: Segment, data: memoryview | bytearray) -> None:
-        """Write batches at the end of the log, before the log takes them into account. Raises StorageError."""
-        try:
-            segment.write(data)
-        except OSError as error:
-            raise self.failure("append to", error) from error
-
-    def store(self, segment: Segment, data: memoryview | bytearray, last_offset: int, max_timestamp: int) -> None:
-        """Write one batch, which has its offsets already, at the end of the log. Raises StorageError."""
-        try:
-            segment.write(data)
-        except OSError as error:
-            raise self.failure("append to", error) from error
-        size = len(data)
-        segment.note_batch(size, last_offset, max_timestamp)
-        self.log_end_offset = last_offset + 1
-        self.size += size
+    def _too_large(self, size: int) -> RecordListTooLarge:
+        return RecordListTooLarge(
+            f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
+            f"which exceeds the maximum configured segment size of {self._limits.segment_bytes}."
+        )
 
     def note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Note that the batches from `start_offset` on were written in this epoch; -1 stands for an unknown one."""
@@ -210,14 +201,14 @@ class Log:
             self.unsynced.leader_epochs |= self.leader_epochs.assign(leader_epoch, start_offset)
         self._leader_epoch = leader_epoch
 
-    def roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
-        """Start a new segment at the end of the log, or at `base_offset` beyond it, and return it.
+    def roll(self, now_ms: int) -> Segment:
+        """Start a new segment at the end of the log, and return it.
 
         The old one is on disk once the next flush is done. An empty active segment is not left behind. Raises
         StorageError, and the log goes on with the segment that it had.
         """
         try:
-            return rolling.roll(self, self.log_end_offset if base_offset is None else base_offset, now_ms)
+            return rolling.roll(self, self.log_end_offset, now_ms)
         except OSError as error:
             raise self.failure("start a new segment in", error) from error
 

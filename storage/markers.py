@@ -31,8 +31,10 @@ def append_marker(log: Log, batch: bytearray, leader_epoch: int, now_ms: int, tr
     offset = log.log_end_offset
     last_offset = offset + header.last_offset_delta
     assign_offsets(batch, offset, leader_epoch)
-    segment = log.room_for(len(batch), offset, last_offset, header.max_timestamp, now_ms)
-    log.store(segment, batch, last_offset, header.max_timestamp)
+    segment = log.write(batch, offset, last_offset, header.max_timestamp, now_ms)
+    segment.note_batch(len(batch), last_offset, header.max_timestamp)
+    log.log_end_offset = last_offset + 1
+    log.size += len(batch)
     log.note_leader_epoch(leader_epoch, offset)
     completed = log.producers.update_marker(header, offset, marker.coordinator_epoch, not marker.committed)
     note_completed(segment, completed)

@@ -27,7 +27,7 @@ from storage.names import (
 from storage.offset_index import OffsetIndex
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
-from storage.walk import BatchExtent, find_batch, walk_headers
+from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
@@ -230,21 +230,20 @@ class Segment:
         cannot be right, OSError.
         """
         self.activate()
-        position, end_offset = 0, self.base_offset
-        timestamp, offset = NO_TIMESTAMP, self.base_offset
+        before = Tail(0, self.base_offset, NO_TIMESTAMP, self.base_offset)
         if self.size > _SMALL:
-            self.check_indexes()
-            end_offset, position = self.offset_index.last_entry
-            timestamp, offset = self.time_index.last_entry
-        for start, header in walk_headers(self.file, position, self.size):
-            if header.max_timestamp > timestamp:
-                timestamp, offset = header.max_timestamp, header.last_offset
-            end_offset = header.next_offset
-            position = start + header.size
-        if position != self.size:
-            raise CorruptRecord(f"{self.path(LOG_SUFFIX)}: the last batch, at byte {position}, is not whole")
-        self._max_timestamp, self._max_timestamp_offset = timestamp, offset
-        return end_offset
+            before = self._before_tail()
+        tail = walk_tail(self.file, before, self.size)
+        if tail.position != self.size:
+            raise CorruptRecord(f"{self.path(LOG_SUFFIX)}: the last batch, at byte {tail.position}, is not whole")
+        self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
+        return tail.next_offset
+
+    def _before_tail(self) -> Tail:
+        """Return what the indexes know; the few batches after their last entries are in no index."""
+        self.check_indexes()
+        next_offset, position = self.offset_index.last_entry
+        return Tail(position, next_offset, *self.time_index.last_entry)
 
     def batches_since(self, timestamp: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (position, header) of the batches from `offset` on whose largest timestamp is at least `timestamp`."""
@@ -300,6 +299,11 @@ class Segment:
                 self.note_batch(header.size, header.last_offset, header.max_timestamp)
         except CorruptRecord:
             pass  # whoever reads on from there is told
+        except OSError:
+            self._indexes_checked = False  # to be tried again
+            for index in self._indexes:
+                index.active = not sealed
+            raise
         finally:
             self.size = size
         if sealed:
@@ -308,6 +312,7 @@ class Segment:
     def activate(self) -> None:
         """Let the segment be appended to; its files are not touched before that happens."""
         self.offset_index.active = self.time_index.active = self.transaction_index.active = True
+        self._ready = False
 
     def seal(self) -> None:
         """Complete the indexes and keep them in memory no longer: another segment is appended to from now on.
@@ -322,14 +327,10 @@ class Segment:
 
     def _learn_max_timestamp(self) -> None:
         if self._max_timestamp == _NOT_READ:
-            self.check_indexes()
-        if self._max_timestamp == _NOT_READ:
-            timestamp, offset = self.time_index.last_entry
-            if self.offset_index.active:  # batches after the last entry are in no index yet
-                for _, header in self.batches_from(self.offset_index.last_entry[0]):
-                    if header.max_timestamp > timestamp:
-                        timestamp, offset = header.max_timestamp, header.last_offset
-            self._max_timestamp, self._max_timestamp_offset = timestamp, offset
+            tail = self._before_tail()
+            if self.offset_index.active:
+                tail = walk_tail(self.file, tail, self.size)
+            self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
 
     @property
     def _indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:

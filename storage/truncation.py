@@ -35,6 +35,8 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     removed = active.truncate_to(offset)
     if removed is not None:
         offset = min(offset, removed.base_offset)  # all of a batch goes, also what it has before the offset
+    if not active.size:
+        active.created_ms = now_ms
     log.size -= before - active.size
     log.unsynced.segments = [segment for segment in log.unsynced.segments if segment is not active]
     log.log_end_offset = offset

@@ -90,6 +90,28 @@ def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int,
         position += header.size
 
 
+class Tail(NamedTuple):
+    """What the last batches of a file say of all of it."""
+
+    position: int
+    """Where the last whole batch ends."""
+    next_offset: int
+    max_timestamp: int
+    max_timestamp_offset: int
+    """Last offset of the first batch with that timestamp."""
+
+
+def walk_tail(file: OpenFile, before: Tail, end: int) -> Tail:
+    """Return what is true at `end`, given what is `before` the batches from `before.position` on; see `walk_headers`."""
+    position, next_offset, timestamp, offset = before
+    for start, header in walk_headers(file, position, end):
+        if header.max_timestamp > timestamp:
+            timestamp, offset = header.max_timestamp, header.last_offset
+        next_offset = header.next_offset
+        position = start + header.size
+    return Tail(position, next_offset, timestamp, offset)
+
+
 def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
     """Return the header of the entry at `at`, of which at least 61 bytes must follow, in the form of a V2 header.
 
