@@ -1,0 +1,67 @@
+"""What a group's state machine asks of the world: records to append, answers to give, timers to set.
+
+Owns: the value that every event of a machine returns, for classic groups and for those of KIP-848 alike. Must not
+know: how records are written, who waits for an answer, or what time it is.
+
+A machine has no clock, no socket and no log. Each of its events returns `Effects`, and the shard that owns the machine
+carries them out, in this order:
+
+1. `records` are appended in one batch. A failed append means that none was written.
+2. `after`, where given, is called with `ErrorCode.NONE`, or with the coordinator's error if the append failed, and
+   returns further effects, carried out in the same way. It is how a machine makes a change depend on its record.
+3. `answers` go out. If the append failed they were not true: each of these tokens is answered with the error instead.
+4. `timers` are set, set anew or cancelled, whether the append succeeded or not.
+
+A token that is in no answer yet is parked; the machine keeps it, and answers it exactly once in some later effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from protocol.codec import Message
+from protocol.errors import ErrorCode
+
+Now = int
+"""Wall time in milliseconds since 1970 UTC: for what is recorded. Durations are measured by timers alone."""
+
+Token = object
+"""Stands for one waiting request. Made by the shard, opaque to a machine, compared by identity."""
+
+
+class Answer(Protocol):
+    """What a request is told: a small frozen dataclass that a handler turns into a message of any version."""
+
+    @property
+    def error(self) -> ErrorCode:
+        """The error of the request as a whole."""
+
+
+class Record(NamedTuple):
+    """One record of `__consumer_offsets` (messages of `protocol.messages.group_records`)."""
+
+    key: Message
+    value: Message | None
+    """None removes what the key names."""
+
+
+class TimerKey(NamedTuple):
+    """Names a timer within its group."""
+
+    kind: str
+    member_id: str = ""
+    """The member it watches, or nobody: the group as a whole."""
+
+
+@dataclass(slots=True)
+class Effects:
+    """What is to be done after one event."""
+
+    records: list[Record] = field(default_factory=list)
+    answers: list[tuple[Token, Answer]] = field(default_factory=list)
+    timers: list[tuple[TimerKey, int | None]] = field(default_factory=list)
+    """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
+    after: Callable[[ErrorCode, Now], Effects] | None = None
+    """Told how the append of `records` went."""
