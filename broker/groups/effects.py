@@ -18,7 +18,6 @@ A token that is in no answer yet is parked; the machine keeps it, and answers it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from protocol.codec import Message
@@ -32,7 +31,7 @@ Token = object
 
 
 class Answer(Protocol):
-    """What a request is told: a small frozen dataclass that a handler turns into a message of any version."""
+    """What a request is told: a small immutable value (a named tuple) that a handler turns into a message of any version."""
 
     @property
     def error(self) -> ErrorCode:
@@ -55,13 +54,15 @@ class TimerKey(NamedTuple):
     """The member it watches, or nobody: the group as a whole."""
 
 
-@dataclass(slots=True)
 class Effects:
-    """What is to be done after one event."""
+    """What is to be done after one event; a machine fills it in."""
 
-    records: list[Record] = field(default_factory=list)
-    answers: list[tuple[Token, Answer]] = field(default_factory=list)
-    timers: list[tuple[TimerKey, int | None]] = field(default_factory=list)
-    """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
-    after: Callable[[ErrorCode, Now], Effects] | None = None
-    """Told how the append of `records` went."""
+    __slots__ = ("after", "answers", "records", "timers")
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.answers: list[tuple[Token, Answer]] = []
+        self.timers: list[tuple[TimerKey, int | None]] = []
+        """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
+        self.after: Callable[[ErrorCode, Now], Effects] | None = None
+        """Told how the append of `records` went."""
