@@ -5,7 +5,8 @@ Two kinds of handler, both with a decoded request:
 
 - *direct* handlers (Produce, Fetch) write their own response, since it is the commonest there is or made of file
   regions, and may park it. One plain call, no task.
-- *message* handlers return a response message, as a plain call or as a coroutine.
+- *message* handlers return a response message, as a plain call, as a coroutine, or as a `Deferred` message where the
+  request waits for others (a member of a group for the other members) and a task would only cost.
 
 Errors: a frame that is not a request of an API and version served here ends its connection, as Kafka does; a
 `KafkaError` out of a message handler becomes the error code of its response; anything else is our bug: it is logged
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, Protocol
 
-from broker.runtime.answers import Answer, CloseConnectionError, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
 from protocol.codec import DecodeError, Message
@@ -44,8 +45,8 @@ class DirectHandler(Protocol):
     def __call__(self, context: RequestContext, request: Any, head: bytes) -> Answer | Pending: ...
 
 
-MessageHandler = Callable[[RequestContext, Any], "Message | Coroutine[None, None, Message]"]
-"""Takes a decoded request, returns the response or a coroutine of it."""
+MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any] | Coroutine[None, None, Message]"]
+"""Takes a decoded request, returns the response, or what will be the response."""
 
 
 @dataclass(slots=True)
@@ -162,6 +163,8 @@ class Dispatcher:
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Coroutine):
             return self._await(route, context, result, head)
+        if isinstance(result, Deferred):
+            return _DeferredAnswer(result, head, version)
         return head + encode(result, version)
 
     def _await(
@@ -222,3 +225,21 @@ class _TaskAnswer:
 
     def cancel(self) -> None:
         """Let it finish: what it began (a topic creation) is not undone because its client left."""
+
+
+class _DeferredAnswer:
+    """A deferred response, as a pending answer."""
+
+    __slots__ = ("_deferred", "_head", "_version")
+
+    def __init__(self, deferred: Deferred[Message], head: bytes, version: int) -> None:
+        self._deferred = deferred
+        self._head = head
+        self._version = version
+
+    def on_done(self, callback: Callable[[Answer], None]) -> None:
+        head, version = self._head, self._version
+        self._deferred.on_done(lambda response: callback(head + encode(response, version)))
+
+    def cancel(self) -> None:
+        self._deferred.cancel()

@@ -16,6 +16,7 @@ from broker.partitions.waiting import WaitingFetch
 from protocol.errors import ErrorCode, KafkaError
 from storage.log import Log
 from storage.log_values import AppendInfo, LogSlice
+from storage.producer_state import Origin
 
 NO_LEADER_EPOCH = -1
 
@@ -69,14 +70,14 @@ class Partition:
 
     # appending
 
-    def append(self, batch: memoryview, now_ms: int) -> AppendInfo:
-        """Append one batch of a client.
+    def append(self, batch: memoryview | bytearray, now_ms: int, origin: Origin = Origin.CLIENT) -> AppendInfo:
+        """Append one batch, of a client unless `origin` says that it is the broker's own.
 
         Raises:
             KafkaError: the batch is refused; nothing was written.
         """
         log = self.log
-        info = log.append(batch, self.leader_epoch, now_ms)
+        info = log.append(batch, self.leader_epoch, now_ms, origin)
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._flusher.request(self)
         else:

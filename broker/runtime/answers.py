@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class RegionFile(Protocol):
@@ -42,3 +46,81 @@ class Pending(Protocol):
 
     def cancel(self) -> None:
         """Nobody waits for the answer any more: the connection is gone."""
+
+
+class Deferred(Generic[T]):
+    """A result that comes later, once: a place in a waiting room, without a task.
+
+    Whoever makes it resolves it; whoever gets it asks to be called back, or loses interest and cancels.
+    """
+
+    __slots__ = ("_callback", "_is_over")
+
+    def __init__(self) -> None:
+        self._callback: Callable[[T], None] | None = None
+        self._is_over = False
+
+    def on_done(self, callback: Callable[[T], None]) -> None:
+        """Call back with the result, exactly once, unless cancelled. To be called before the result is there."""
+        self._callback = callback
+
+    def resolve(self, result: T) -> None:
+        """Hand over the result; a second one, and one that nobody waits for any more, is dropped."""
+        if not self._is_over:
+            self._is_over = True
+            callback, self._callback = self._callback, None
+            if callback is not None:
+                callback(result)
+
+    def cancel(self) -> None:
+        """Nobody waits for the result any more: the connection is gone."""
+        self._is_over = True
+        self._callback = None
+
+    def then(self, convert: Callable[[T], U]) -> Deferred[U]:
+        """Return the place for what `convert` makes of the result; cancelling it cancels this one."""
+        return _Converted(self, convert)
+
+
+class _Converted(Deferred[U]):
+    """A deferred result with a conversion on its way."""
+
+    __slots__ = ("_cancel_source",)
+
+    def __init__(self, source: Deferred[T], convert: Callable[[T], U]) -> None:
+        super().__init__()
+        self._cancel_source = source.cancel
+        source.on_done(lambda result: self.resolve(convert(result)))
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._cancel_source()
+
+
+def gather(deferred: Sequence[Deferred[T]], convert: Callable[[list[T]], U]) -> Deferred[U]:
+    """Return the place for what `convert` makes of all results, in order; cancelling it cancels them all."""
+    return _Gathered(deferred, convert)
+
+
+class _Gathered(Deferred[U]):
+    """Several deferred results as one."""
+
+    __slots__ = ("_cancel_sources",)
+
+    def __init__(self, sources: Sequence[Deferred[T]], convert: Callable[[list[T]], U]) -> None:
+        super().__init__()
+        self._cancel_sources = [source.cancel for source in sources]
+        results: dict[int, T] = {}
+
+        def done(index: int, result: T) -> None:
+            results[index] = result
+            if len(results) == len(sources):
+                self.resolve(convert([results[i] for i in range(len(sources))]))
+
+        for index, source in enumerate(sources):
+            source.on_done(partial(done, index))
+
+    def cancel(self) -> None:
+        super().cancel()
+        for cancel in self._cancel_sources:
+            cancel()

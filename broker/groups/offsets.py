@@ -1,0 +1,148 @@
+"""The committed offsets of the groups of one partition of `__consumer_offsets`.
+
+Owns: what is stored, and offsets that wait for the end of their transaction. Records are the only thing that changes
+it, live and on a restart alike. Values stay as they came out of the log until somebody asks: most are written and
+replaced many times before they are read once. Must not know: members of groups, logs, requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from broker.groups.records import Committed, OffsetKey, decode_committed
+
+NO_PRODUCER_ID = -1
+
+Topics = dict[str, dict[int, bytes]]
+"""Values by topic and partition."""
+
+
+class _Pending(NamedTuple):
+    position: int
+    """Offset of the record in the log of the shard: of two for the same partition the later counts."""
+    value: bytes | None
+
+
+class OffsetStore:
+    """See the module."""
+
+    __slots__ = ("_groups", "_pending")
+
+    def __init__(self) -> None:
+        self._groups: dict[str, Topics] = {}
+        self._pending: dict[int, dict[OffsetKey, _Pending]] = {}
+
+    # records
+
+    def apply(self, key: OffsetKey, value: bytes | None) -> None:
+        """Take over a record that is not part of a transaction; None removes the offset."""
+        if self._pending:
+            for pending in self._pending.values():
+                pending.pop(key, None)
+        self._set(key, value)
+
+    def apply_pending(self, producer_id: int, key: OffsetKey, value: bytes | None, position: int) -> None:
+        """Take over a record of an open transaction; `position` is its offset in the log."""
+        self._pending.setdefault(producer_id, {})[key] = _Pending(position, value)
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Make the offsets of a producer's open transaction count, or forget them."""
+        ended = self._pending.pop(producer_id, None)
+        if not ended or not committed:
+            return
+        for key, (position, value) in ended.items():
+            self._set(key, value)
+            for pending in self._pending.values():
+                other = pending.get(key)
+                if other is not None and other.position < position:
+                    del pending[key]
+
+    def _set(self, key: OffsetKey, value: bytes | None) -> None:
+        group, topic, partition = key
+        topics = self._groups.get(group)
+        if value is not None:
+            if topics is None:
+                topics = self._groups[group] = {}
+            partitions = topics.get(topic)
+            if partitions is None:
+                partitions = topics[topic] = {}
+            partitions[partition] = value
+        elif topics is not None:
+            partitions = topics.get(topic)
+            if partitions is not None and partitions.pop(partition, None) is not None and not partitions:
+                del topics[topic]
+                if not topics:
+                    del self._groups[group]
+
+    # look-ups
+
+    def __len__(self) -> int:
+        """How many offsets are stored."""
+        return sum(len(partitions) for topics in self._groups.values() for partitions in topics.values())
+
+    @property
+    def groups(self) -> Iterator[str]:
+        """The groups that have offsets."""
+        return iter(self._groups)
+
+    def get(self, group: str, topic: str, partition: int) -> Committed | None:
+        """Return the offset of a group in a partition, None if there is none."""
+        value = self._groups.get(group, {}).get(topic, {}).get(partition)
+        return None if value is None else decode_committed(value)
+
+    def all_of(self, group: str) -> dict[str, dict[int, Committed]]:
+        """Return all offsets of a group by topic and partition."""
+        return {
+            topic: {partition: decode_committed(value) for partition, value in partitions.items()}
+            for topic, partitions in self._groups.get(group, {}).items()
+        }
+
+    def partitions_of(self, group: str, topic: str) -> list[int]:
+        """Return the partitions of a topic in which the group has offsets."""
+        return list(self._groups.get(group, {}).get(topic, {}))
+
+    def has_offsets(self, group: str) -> bool:
+        """Whether anything is stored for the group, or waits for the end of a transaction."""
+        return group in self._groups or self.has_pending(group)
+
+    def is_pending(self, group: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction has an offset for the partition."""
+        if not self._pending:
+            return False
+        key = OffsetKey(group, topic, partition)
+        return any(key in pending for pending in self._pending.values())
+
+    def has_pending(self, group: str) -> bool:
+        """Whether an open transaction has an offset for the group."""
+        return any(key.group == group for pending in self._pending.values() for key in pending)
+
+    # what is to be removed
+
+    def keys_of(self, group: str) -> list[OffsetKey]:
+        """Return the keys of everything that is stored or waits for the group: a group that is deleted leaves none."""
+        found = {
+            OffsetKey(group, topic, partition): None
+            for topic, partitions in self._groups.get(group, {}).items()
+            for partition in partitions
+        }
+        for pending in self._pending.values():
+            found.update((key, None) for key in pending if key.group == group)
+        return list(found)
+
+    def expired(self, group: str, is_expired: Callable[[str, Committed], bool]) -> list[OffsetKey]:
+        """Return the offsets of a group whose time is over by `is_expired(topic, offset)`; none with a transaction open."""
+        return [
+            OffsetKey(group, topic, partition)
+            for topic, partitions in self._groups.get(group, {}).items()
+            for partition, value in partitions.items()
+            if is_expired(topic, decode_committed(value)) and not self.is_pending(group, topic, partition)
+        ]
+
+    def keys_in_topic(self, topic: str) -> list[OffsetKey]:
+        """Return the offsets of all groups in a topic: one that is deleted leaves none."""
+        return [
+            OffsetKey(group, topic, partition)
+            for group, topics in self._groups.items()
+            for partition in topics.get(topic, ())
+        ]
