@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.groups import BROKER_SETTINGS, Command, Member, MemberSettings
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.kafka_jars import missing_programs
 
@@ -18,6 +19,7 @@ AGAINST_APACHE_KAFKA = os.environ.get("ODRADEK_TEST_BROKER") == "apache-kafka"
 IN_CI = os.environ.get("CI") == "true"
 
 BrokerFactory = Callable[..., BrokerProcess]
+MemberFactory = Callable[[Command, MemberSettings], Member]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,6 +76,29 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     shared.start()
     yield shared
     assert shared.stop() == (143 if AGAINST_APACHE_KAFKA else 0), shared.log
+
+
+@pytest.fixture(scope="session")
+def groups_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A running broker that notices quickly when a member of a group is gone, shared by many tests."""
+    shared = _new_broker(tmp_path_factory.mktemp("groups-broker"), BROKER_SETTINGS)
+    shared.start()
+    yield shared
+    assert shared.stop() == (143 if AGAINST_APACHE_KAFKA else 0), shared.log
+
+
+@pytest.fixture
+def new_member() -> Iterator[MemberFactory]:
+    """Start members of groups; those that still run at the end of the test are ended."""
+    members: list[Member] = []
+
+    def make(command: Command, settings: MemberSettings) -> Member:
+        members.append(Member(command, settings))
+        return members[-1]
+
+    yield make
+    for member in members:
+        member.discard()
 
 
 @pytest.fixture

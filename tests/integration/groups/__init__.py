@@ -1,0 +1,13 @@
+"""Members of consumer groups in processes of their own, so that a test can end them as it likes."""
+
+from tests.integration.groups.members import (
+    BROKER_SETTINGS,
+    Command,
+    Member,
+    MemberSettings,
+    Reports,
+    python_command,
+    settled,
+)
+
+__all__ = ["BROKER_SETTINGS", "Command", "Member", "MemberSettings", "Reports", "python_command", "settled"]
