@@ -31,7 +31,7 @@ Token = object
 
 
 class Answer(Protocol):
-    """What a request is told: a small immutable value (a named tuple) that a handler turns into a message of any version."""
+    """What a request is told: a small named tuple that a handler turns into a message of any version."""
 
     @property
     def error(self) -> ErrorCode:

@@ -38,9 +38,8 @@ class Member:
         self.is_new = False
         """Its first JoinGroup is parked: it may not even know its id, so nothing but time speaks against it."""
 
-    def take_over(self, request: JoinRequest) -> None:
-        """Replace what the member can speak, and its timeouts, by what it says now."""
-        self.protocols = request.protocols
+    def take_timeouts(self, request: JoinRequest) -> None:
+        """Replace the member's timeouts by what it says now."""
         self.session_timeout_ms = request.session_timeout_ms
         # The field is not in version 0, where one timeout served for both.
         self.rebalance_timeout_ms = (
@@ -64,20 +63,22 @@ class Member:
 class Roster:
     """The tables of one group."""
 
-    __slots__ = ("joins", "leader", "members", "pending", "static_ids", "syncs", "unsynced")
+    __slots__ = ("joins", "leader", "members", "pending", "speakers", "static_ids", "syncs", "unsynced")
 
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
         """By member id, in the order of joining."""
         self.static_ids: dict[str, str] = {}
         """Group instance id -> member id."""
-        self.pending: dict[str, None] = {}
+        self.speakers: dict[str, int] = {}
+        """Protocol name -> how many members speak it."""
+        self.pending: set[str] = set()
         """Ids that were given out (KIP-394) and did not come back yet; no members."""
         self.joins: dict[str, Token] = {}
         """Member id -> parked JoinGroup."""
         self.syncs: dict[str, Token] = {}
         """Member id -> parked SyncGroup."""
-        self.unsynced: dict[str, None] = {}
+        self.unsynced: set[str] = set()
         """Members that did not send the SyncGroup of this generation yet."""
         self.leader: str | None = None
 
@@ -90,19 +91,22 @@ class Roster:
             self.static_ids[member.group_instance_id] = member.member_id
         if self.leader is None:
             self.leader = member.member_id
-        self.pending.pop(member.member_id, None)
+        self.pending.discard(member.member_id)
+        self._count(member, 1)
 
     def remove(self, member_id: str) -> None:
         """Remove a member, or a member-to-be; the longest-standing of the others leads if the leader goes."""
         assert member_id not in self.joins, "the parked JoinGroup is answered first"
         assert member_id not in self.syncs, "the parked SyncGroup is answered first"
         member = self.members.pop(member_id, None)
-        if member is not None and member.group_instance_id is not None:
-            del self.static_ids[member.group_instance_id]
+        if member is not None:
+            self._count(member, -1)
+            if member.group_instance_id is not None:
+                del self.static_ids[member.group_instance_id]
         if self.leader == member_id:
             self.leader = next(iter(self.members), None)
-        self.pending.pop(member_id, None)
-        self.unsynced.pop(member_id, None)
+        self.pending.discard(member_id)
+        self.unsynced.discard(member_id)
 
     def rename(self, old_id: str, new_id: str) -> Member:
         """Give a static member another id, and return it; it stays leader if it was."""
@@ -114,9 +118,16 @@ class Roster:
         self.static_ids[member.group_instance_id] = new_id
         if self.leader == old_id:
             self.leader = new_id
-        if self.unsynced.pop(old_id, False) is None:
-            self.unsynced[new_id] = None
+        if old_id in self.unsynced:
+            self.unsynced.remove(old_id)
+            self.unsynced.add(new_id)
         return member
+
+    def teach(self, member: Member, protocols: tuple[SupportedProtocol, ...]) -> None:
+        """Replace what a member can speak."""
+        self._count(member, -1)
+        member.protocols = protocols
+        self._count(member, 1)
 
     def all_joined(self) -> bool:
         """Return whether a JoinGroup of every member is parked, and nobody is still to come back with its id."""
@@ -138,10 +149,9 @@ class Roster:
         """Return the longest time that any member wants to be waited for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    def common_protocols(self) -> set[str]:
-        """Return the names that every member can speak."""
-        spoken = [{protocol.name for protocol in member.protocols} for member in self.members.values()]
-        return set.intersection(*spoken) if spoken else set()
+    def all_speak(self, protocol_name: str) -> bool:
+        """Return whether every member speaks a protocol; nobody is in the way where there are no members."""
+        return self.speakers.get(protocol_name, 0) == len(self.members)
 
     def select_protocol(self) -> str:
         """Return the protocol with most votes; each member votes for the first it lists that all can speak.
@@ -149,10 +159,9 @@ class Roster:
         Of equals the one that was voted for first wins (in Kafka it is not defined). There is always one: a member
         that shares no protocol with the others is not let in.
         """
-        candidates = self.common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
-            vote = next(protocol.name for protocol in member.protocols if protocol.name in candidates)
+            vote = next(protocol.name for protocol in member.protocols if self.all_speak(protocol.name))
             votes[vote] = votes.get(vote, 0) + 1
         return max(votes, key=votes.__getitem__)
 
@@ -162,3 +171,12 @@ class Roster:
             JoinedMember(member.member_id, member.group_instance_id, member.metadata(protocol_name))
             for member in self.members.values()
         )
+
+    def _count(self, member: Member, change: int) -> None:
+        # A hostile member may list a name twice, but it is one speaker.
+        for name in {protocol.name for protocol in member.protocols}:
+            count = self.speakers.get(name, 0) + change
+            if count:
+                self.speakers[name] = count
+            else:
+                del self.speakers[name]

@@ -1,0 +1,52 @@
+"""LeaveGroup: members that say goodbye, and static members that an administrator removes.
+
+Owns: who can be removed by whom. Must not know: what the others do about it (`rebalance`).
+
+Follows: Kafka's group coordinator; KIP-345 (removal by instance id).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker.groups.classic.rebalance import complete_if_all_joined, forget, prepare
+from broker.groups.classic.state import GroupData
+from broker.groups.classic.states import GroupState
+from broker.groups.classic.validation import member_error
+from broker.groups.classic.values import LeaveResult, LeavingMember, LeftMember
+from broker.groups.effects import Effects, Now, Token
+from protocol.errors import ErrorCode
+
+
+def leave(group: GroupData, effects: Effects, leaving: Sequence[LeavingMember], token: Token, now: Now) -> None:
+    """Remove those who are members, and answer for each."""
+    if group.state is GroupState.DEAD:
+        effects.answers.append((token, LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
+        return
+    left = tuple(
+        LeftMember(member.member_id, member.group_instance_id, _remove(group, effects, member)) for member in leaving
+    )
+    effects.answers.append((token, LeaveResult(ErrorCode.NONE, left)))
+    if all(member.error is not ErrorCode.NONE for member in left):
+        return
+    if group.state is GroupState.PREPARING_REBALANCE:
+        complete_if_all_joined(group, effects, now)
+    elif group.state is not GroupState.EMPTY:
+        prepare(group, effects, now)
+
+
+def _remove(group: GroupData, effects: Effects, leaving: LeavingMember) -> ErrorCode:
+    roster = group.roster
+    instance_id = leaving.group_instance_id
+    if not leaving.member_id:
+        holder = None if instance_id is None else roster.static_ids.get(instance_id)
+        if holder is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        forget(group, effects, holder)
+        return ErrorCode.NONE
+    if leaving.member_id not in roster.pending:
+        error = member_error(group, leaving.member_id, instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+    forget(group, effects, leaving.member_id)
+    return ErrorCode.NONE
