@@ -76,9 +76,7 @@ def test_members_come_leave_crash_and_come_back(
             assert sorted(set(offsets)) == offsets, f"partition {partition} was read twice by one member"
 
 
-def test_different_clients_share_one_group(
-    groups_broker: BrokerProcess, topic: str, new_member: MemberFactory
-) -> None:
+def test_different_clients_share_one_group(groups_broker: BrokerProcess, topic: str, new_member: MemberFactory) -> None:
     """Members of all three clients with a common assignor share the partitions, whoever leads the group."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
     _fill(groups_broker, topic, 0, 10)
