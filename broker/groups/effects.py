@@ -6,11 +6,11 @@ know: how records are written, who waits for an answer, or what time it is.
 A machine has no clock, no socket and no log. Each of its events returns `Effects`, and the shard that owns the machine
 carries them out, in this order:
 
-1. `records` are appended in one batch. A failed append means that none was written.
-2. `after`, where given, is called with `ErrorCode.NONE`, or with the coordinator's error if the append failed, and
+1. `timers` are set, set anew or cancelled, whatever becomes of the rest.
+2. `records` are appended in one batch. A failed append means that none was written.
+3. `after`, where given, is called with `ErrorCode.NONE`, or with the coordinator's error if the append failed, and
    returns further effects, carried out in the same way. It is how a machine makes a change depend on its record.
-3. `answers` go out. If the append failed they were not true: each of these tokens is answered with the error instead.
-4. `timers` are set, set anew or cancelled, whether the append succeeded or not.
+4. `answers` go out. If the append failed they were not true: each of these tokens is answered with the error instead.
 
 A token that is in no answer yet is parked; the machine keeps it, and answers it exactly once in some later effects.
 """
