@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def _rebalancing(member: RawMember, newcomer: RawMember) -> None:
         ({}, "MEMBER_ID_REQUIRED"),
     ],
 )
-def test_join_of_an_empty_group(new_raw: Enter, changed: dict[str, object], error: str) -> None:
+def test_join_of_an_empty_group(new_raw: Enter, changed: dict[str, Any], error: str) -> None:
     """What is wrong with a JoinGroup is told before anything becomes of it."""
     joining = new_raw()
     joining.send_join(**changed)
@@ -99,7 +100,7 @@ def test_join_of_an_empty_group(new_raw: Enter, changed: dict[str, object], erro
         {"protocols": []},
     ],
 )
-def test_join_with_nothing_in_common(member: RawMember, new_raw: Enter, changed: dict[str, object]) -> None:
+def test_join_with_nothing_in_common(member: RawMember, new_raw: Enter, changed: dict[str, Any]) -> None:
     """A member that shares no protocol with the others cannot join them."""
     newcomer = new_raw()
     newcomer.send_join(**changed)
@@ -138,7 +139,7 @@ def test_a_full_group(new_raw: Enter, wire: WireClient) -> None:
         ({"group_instance_id": "nobody"}, "UNKNOWN_MEMBER_ID"),
     ],
 )
-def test_sync_and_heartbeat_of_a_stranger(member: RawMember, changed: dict[str, object], error: str) -> None:
+def test_sync_and_heartbeat_of_a_stranger(member: RawMember, changed: dict[str, Any], error: str) -> None:
     """Who is not a member of this generation is told so by SyncGroup and by Heartbeat."""
     assert _name(member.sync(**changed)["error_code"]) == error
     assert _name(member.heartbeat(**changed)) == error
@@ -146,7 +147,7 @@ def test_sync_and_heartbeat_of_a_stranger(member: RawMember, changed: dict[str, 
 
 
 @pytest.mark.parametrize("changed", [{"protocol_type": "connect"}, {"protocol_name": "roundrobin"}])
-def test_sync_with_another_protocol(member: RawMember, changed: dict[str, object]) -> None:
+def test_sync_with_another_protocol(member: RawMember, changed: dict[str, Any]) -> None:
     """SyncGroup 5 names the protocol that was agreed on; any other is refused."""
     assert _name(member.sync(**changed)["error_code"]) == "INCONSISTENT_GROUP_PROTOCOL"
     assert member.sync()["assignment"] == b"mine"
@@ -264,7 +265,7 @@ def test_an_administrator_puts_out_a_static_member(new_raw: Enter, wire: WireCli
         ({"partition": 1}, "UNKNOWN_TOPIC_OR_PARTITION"),
     ],
 )
-def test_commits(member: RawMember, changed: dict[str, object], error: str) -> None:
+def test_commits(member: RawMember, changed: dict[str, Any], error: str) -> None:
     """A commit is taken from a member of this generation for a partition that exists, and refused otherwise."""
     assert _name(member.commit(5, **changed)) == error
 
@@ -322,7 +323,7 @@ def test_describing(wire: WireClient, member: RawMember) -> None:
     """A group that nobody knows is described as Dead, from version 6 on with GROUP_ID_NOT_FOUND."""
 
     def describe(version: int, group: str) -> Message:
-        [described] = wire.ask("DescribeGroups", version, groups=[group])["groups"]
+        described: Message = wire.ask("DescribeGroups", version, groups=[group])["groups"][0]
         return described
 
     found = describe(5, member.group)

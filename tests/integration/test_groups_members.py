@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import Command, Member, MemberSettings, python_command, settled
+from tests.integration.groups import Member, MemberSettings, python_command, settled
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
@@ -36,7 +36,7 @@ def _all_read(members: list[Member], end: int, what: str) -> None:
 
     def read() -> bool:
         ends = {
-            partition: max((ranges[-1][1] for each in members if (ranges := each.reports.consumed.get(partition))))
+            partition: max(ranges[-1][1] for each in members if (ranges := each.reports.consumed.get(partition)))
             for partition in range(PARTITIONS)
             if any(partition in each.reports.consumed for each in members)
         }
@@ -100,7 +100,7 @@ def test_the_next_member_goes_on_exactly_where_the_last_one_stopped(
     """Whoever comes after members that left in order reads the next record of each partition first, no record twice."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
     settings = _settings(groups_broker, topic, auto_commit=auto_commit)
-    seen = {partition: 0 for partition in range(PARTITIONS)}
+    seen = dict.fromkeys(range(PARTITIONS), 0)
     for turn in range(2):
         _fill(groups_broker, topic, turn * 30, 30)
         member = new_member(PROGRAMS[client], settings)
