@@ -1,0 +1,64 @@
+"""What administrators are shown of a consumer group.
+
+Owns: the group as ConsumerGroupDescribe and ListGroups have it, with names for topic ids. Must not know: messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from broker.groups.consumer.member import NO_PARTITIONS, Member
+from broker.groups.consumer.settings import ConsumerGroupSettings
+from broker.groups.consumer.state import GroupState
+from broker.groups.consumer.targets import assignor_name
+from broker.metadata.image import MetadataImage
+
+
+class TopicView(NamedTuple):
+    """Partitions of a topic that exists."""
+
+    topic_id: UUID
+    name: str
+    partitions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member, what it has, and what it is to have."""
+
+    member: Member
+    assignment: list[TopicView]
+    target: list[TopicView]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group."""
+
+    group_id: str
+    state: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: list[MemberView]
+
+
+def describe(state: GroupState, settings: ConsumerGroupSettings, image: MetadataImage) -> GroupView:
+    """Return the group as it is now. Topics that were deleted are left out."""
+    members = [
+        MemberView(
+            member,
+            _topics({topic: frozenset(partitions) for topic, partitions in member.assigned.items()}, image),
+            _topics(dict(state.targets.get(member_id, NO_PARTITIONS)), image),
+        )
+        for member_id, member in state.members.items()
+    ]
+    name = assignor_name(state, settings)
+    return GroupView(state.group_id, state.name, state.epoch, state.assignment_epoch, name, members)
+
+
+def _topics(partitions: dict[UUID, frozenset[int]], image: MetadataImage) -> list[TopicView]:
+    found = ((image.topics_by_id.get(topic_id), indexes) for topic_id, indexes in partitions.items())
+    return [TopicView(topic.topic_id, topic.name, sorted(indexes)) for topic, indexes in found if topic is not None]
