@@ -33,7 +33,7 @@ def await_coordinator(broker: BrokerProcess, group: str) -> None:
             if found["error_code"]:
                 return False
             answer = wire.ask("OffsetFetch", 7, group_id=group, topics=None)
-            return answer["error_code"] == 0
+            return bool(answer["error_code"] == 0)
 
         eventually(ready, "the group has a coordinator", 30)
 

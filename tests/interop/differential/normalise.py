@@ -20,7 +20,9 @@ SETS = {
     "configs",
     "endpoints",
     "finalized_features",
+    "groups",
     "log_dirs",
+    "members",
     "partitions",
     "responses",
     "results",
@@ -29,7 +31,7 @@ SETS = {
     "topics",
 }
 # Replaced by the field's name unless empty, null or -1.
-PLACES = {"cluster_id", "host", "log_dir", "port"}
+PLACES = {"client_host", "cluster_id", "host", "log_dir", "member_id", "port"}
 # Replaced where positive: zero and below mean something else.
 AMOUNTS = {
     "broker_epoch",
@@ -69,6 +71,8 @@ def _scalar(value: object, name: str) -> Comparable:
     assert value is None or isinstance(value, bool | int | float | str)
     if name == "error_code" and isinstance(value, int):
         return ERROR_NAMES.get(value, value)
+    if name == "leader" and isinstance(value, str) and value:
+        return "a member id"
     if name in PLACES and value not in ("", None, -1):
         return name
     if name in AMOUNTS and isinstance(value, int) and value > 0:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 from tests.interop.differential.play import Scenario
 from tests.interop.differential.scenarios.configs import configs
+from tests.interop.differential.scenarios.consumer_groups import consumer_groups
 from tests.interop.differential.scenarios.fetch import fetch
 from tests.interop.differential.scenarios.framing import framing
+from tests.interop.differential.scenarios.groups import groups
 from tests.interop.differential.scenarios.metadata import metadata
 from tests.interop.differential.scenarios.offsets import offsets
 from tests.interop.differential.scenarios.partitions import partitions
@@ -21,4 +23,6 @@ SCENARIOS: Mapping[str, Scenario] = {
     "configs": configs,
     "partitions": partitions,
     "framing": framing,
+    "groups": groups,
+    "consumer_groups": consumer_groups,
 }
