@@ -17,6 +17,8 @@ from uuid import UUID
 
 from broker.background import BackgroundJobs
 from broker.dispatch.dispatcher import Dispatcher
+from broker.groups.coordinator import GroupCoordinator
+from broker.groups.offsets_topic import OffsetsTopic
 from broker.handlers.node import ThisNode
 from broker.live_settings import LiveSettings
 from broker.metadata.image import MetadataImage
@@ -26,7 +28,7 @@ from broker.network.admission import Admission, ConnectionLimits
 from broker.network.listener import BoundListener, Network, NetworkLimits
 from broker.partitions.flusher import BackgroundFlusher
 from broker.partitions.table import PartitionTable
-from broker.routes import Services, build_handlers, direct_routes, message_routes
+from broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
 from broker.runtime.clock import SystemClock
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
@@ -103,6 +105,10 @@ class Broker:
         self._bind()
         self._jobs = PeriodicJobs(self._loop, self._threads)
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._jobs)
+        self._jobs.every(
+            settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
+        )
+        self._groups.start()
         self._network.start()
         self._log_ready(directories, report)
 
@@ -111,6 +117,7 @@ class Broker:
         started = self._clock.monotonic()
         self._network.stop_accepting()
         self._network.stop_reading()
+        self._groups.stop()
         self._partitions.answer_waiting_fetches()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
@@ -177,6 +184,13 @@ class Broker:
         meta = directories[0].meta
         assert meta is not None
         assert meta.cluster_id is not None
+        directory_ids = tuple(
+            found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
+        )
+        controller, configs = build_controller(settings, self._metadata, directory_ids)
+        topic = OffsetsTopic(controller, self._partitions, settings)
+        self._groups = GroupCoordinator(self._loop, self._threads, self._clock, settings, topic)
+        self._metadata.watch(self._groups.on_metadata)
         services = Services(
             loop=self._loop,
             clock=self._clock,
@@ -185,9 +199,9 @@ class Broker:
             partitions=self._partitions,
             logs=self._logs,
             node=ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for),
-            directory_ids=tuple(
-                found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
-            ),
+            configs=configs,
+            controller=controller,
+            groups=self._groups,
             log_level=self._log_level,
             served=lambda: self._dispatcher.served,
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker.dispatch.dispatcher import DirectHandler, MessageHandler
+from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.api_versions import ApiVersionsHandler
 from broker.handlers.cluster import ClusterHandler
 from broker.handlers.configs import ConfigHandlers
@@ -17,9 +18,13 @@ from broker.handlers.coordinator import CoordinatorHandler
 from broker.handlers.describe_configs import ConfigDescriber
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.fetch_sessions import FetchSessions
+from broker.handlers.group_admin import GroupAdminHandlers
+from broker.handlers.group_offsets import OffsetCommitHandlers
+from broker.handlers.groups import GroupHandlers
 from broker.handlers.log_dirs import LogDirHandlers
 from broker.handlers.metadata import MetadataHandler
 from broker.handlers.node import ThisNode
+from broker.handlers.offset_fetch import OffsetFetchHandler
 from broker.handlers.offsets import OffsetHandlers
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.producer_ids import ProducerIdHandler
@@ -51,6 +56,10 @@ class Handlers:
     log_dirs: LogDirHandlers
     producer_ids: ProducerIdHandler
     coordinator: CoordinatorHandler
+    groups: GroupHandlers
+    group_admin: GroupAdminHandlers
+    offset_commits: OffsetCommitHandlers
+    offset_fetch: OffsetFetchHandler
 
 
 def direct_routes(handlers: Handlers) -> Mapping[ApiKey, DirectHandler]:
@@ -78,6 +87,16 @@ def message_routes(handlers: Handlers) -> Mapping[ApiKey, MessageHandler]:
         ApiKey.DESCRIBE_LOG_DIRS: handlers.log_dirs.describe_log_dirs,
         ApiKey.INIT_PRODUCER_ID: handlers.producer_ids.init_producer_id,
         ApiKey.FIND_COORDINATOR: handlers.coordinator.find_coordinator,
+        ApiKey.JOIN_GROUP: handlers.groups.join_group,
+        ApiKey.SYNC_GROUP: handlers.groups.sync_group,
+        ApiKey.HEARTBEAT: handlers.groups.heartbeat,
+        ApiKey.LEAVE_GROUP: handlers.groups.leave_group,
+        ApiKey.OFFSET_COMMIT: handlers.offset_commits.offset_commit,
+        ApiKey.OFFSET_DELETE: handlers.offset_commits.offset_delete,
+        ApiKey.OFFSET_FETCH: handlers.offset_fetch.offset_fetch,
+        ApiKey.DESCRIBE_GROUPS: handlers.group_admin.describe_groups,
+        ApiKey.LIST_GROUPS: handlers.group_admin.list_groups,
+        ApiKey.DELETE_GROUPS: handlers.group_admin.delete_groups,
     }
 
 
@@ -92,15 +111,18 @@ class Services:
     partitions: PartitionTable
     logs: LogManager
     node: ThisNode
-    directory_ids: tuple[UUID, ...]
+    configs: BrokerConfigs
+    controller: Controller
+    groups: GroupCoordinator
     log_level: str
     served: Callable[[], Sequence[Api]]
 
 
-def build_handlers(services: Services) -> Handlers:
-    """Make the handlers."""
-    settings, metadata, partitions = services.settings, services.metadata, services.partitions
-    only_directory = services.directory_ids[0] if len(services.directory_ids) == 1 else None
+def build_controller(
+    settings: BrokerSettings, metadata: MetadataLog, directory_ids: Sequence[UUID]
+) -> tuple[Controller, BrokerConfigs]:
+    """Make what changes the metadata, and the view of the brokers' configs that it needs."""
+    only_directory = directory_ids[0] if len(directory_ids) == 1 else None
     rules = PlacementRules(
         brokers=(settings.node_id,),
         directories={settings.node_id: only_directory} if only_directory is not None else {},
@@ -108,7 +130,13 @@ def build_handlers(services: Services) -> Handlers:
         replication_factor=settings.default_replication_factor,
     )
     configs = BrokerConfigs(metadata, settings.node_id, settings.values)
-    controller = Controller(metadata, rules, configs)
+    return Controller(metadata, rules, configs), configs
+
+
+def build_handlers(services: Services) -> Handlers:
+    """Make the handlers."""
+    settings, metadata, partitions = services.settings, services.metadata, services.partitions
+    controller, configs, groups = services.controller, services.configs, services.groups
     describer = ConfigDescriber(configs, services.log_level)
     sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, lambda: random.getrandbits(31))
     return Handlers(
@@ -122,5 +150,9 @@ def build_handlers(services: Services) -> Handlers:
         offsets=OffsetHandlers(partitions),
         log_dirs=LogDirHandlers(partitions, services.logs),
         producer_ids=ProducerIdHandler(ProducerIds(metadata, settings.node_id)),
-        coordinator=CoordinatorHandler(),
+        coordinator=CoordinatorHandler(services.node, groups),
+        groups=GroupHandlers(groups, services.clock),
+        group_admin=GroupAdminHandlers(groups),
+        offset_commits=OffsetCommitHandlers(groups, partitions, services.clock, settings.offset_metadata_max_bytes),
+        offset_fetch=OffsetFetchHandler(groups, partitions),
     )

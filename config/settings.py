@@ -63,6 +63,19 @@ class BrokerSettings:
     metadata_log_max_snapshot_interval_ms: int
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
+    group_initial_rebalance_delay_ms: int
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    offset_metadata_max_bytes: int
+    offsets_commit_timeout_ms: int
+    offsets_load_buffer_size: int
+    offsets_retention_check_interval_ms: int
+    offsets_retention_minutes: int
+    offsets_topic_compression_codec: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
     topic_defaults: TopicConfig
     values: Mapping[str, str]
     origins: Mapping[str, str]
@@ -214,6 +227,19 @@ _INTEGERS = (
     "metadata.log.max.snapshot.interval.ms",
     "metadata.max.retention.bytes",
     "metadata.max.retention.ms",
+    "group.initial.rebalance.delay.ms",
+    "group.min.session.timeout.ms",
+    "group.max.session.timeout.ms",
+    "group.max.size",
+    "offset.metadata.max.bytes",
+    "offsets.commit.timeout.ms",
+    "offsets.load.buffer.size",
+    "offsets.retention.check.interval.ms",
+    "offsets.retention.minutes",
+    "offsets.topic.compression.codec",
+    "offsets.topic.num.partitions",
+    "offsets.topic.replication.factor",
+    "offsets.topic.segment.bytes",
 )
 
 

@@ -91,16 +91,16 @@ class OffsetStore:
         value = self._groups.get(group, {}).get(topic, {}).get(partition)
         return None if value is None else decode_committed(value)
 
+    def is_stored(self, group: str, topic: str, partition: int) -> bool:
+        """Whether the group has an offset in the partition."""
+        return partition in self._groups.get(group, {}).get(topic, {})
+
     def all_of(self, group: str) -> dict[str, dict[int, Committed]]:
         """Return all offsets of a group by topic and partition."""
         return {
             topic: {partition: decode_committed(value) for partition, value in partitions.items()}
             for topic, partitions in self._groups.get(group, {}).items()
         }
-
-    def partitions_of(self, group: str, topic: str) -> list[int]:
-        """Return the partitions of a topic in which the group has offsets."""
-        return list(self._groups.get(group, {}).get(topic, {}))
 
     def has_offsets(self, group: str) -> bool:
         """Whether anything is stored for the group, or waits for the end of a transaction."""
@@ -131,7 +131,7 @@ class OffsetStore:
         return list(found)
 
     def expired(self, group: str, is_expired: Callable[[str, Committed], bool]) -> list[OffsetKey]:
-        """Return the offsets of a group whose time is over by `is_expired(topic, offset)`; none with a transaction open."""
+        """Return the offsets of a group that `is_expired(topic, offset)`, without those in an open transaction."""
         return [
             OffsetKey(group, topic, partition)
             for topic, partitions in self._groups.get(group, {}).items()

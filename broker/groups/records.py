@@ -78,7 +78,7 @@ class Committed(NamedTuple):
     commit_timestamp: int = NO_TIMESTAMP
     """Milliseconds since 1970 UTC."""
     expire_timestamp: int = NO_TIMESTAMP
-    """When the offset expires, where its client said so (OffsetCommit 2 to 4); -1 where the broker's retention counts."""
+    """When it expires, where its client said so (OffsetCommit 2 to 4); -1: the retention of the broker counts."""
     topic_id: UUID = ZERO_UUID
 
 

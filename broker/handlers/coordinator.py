@@ -1,49 +1,84 @@
-"""FindCoordinator (0-6): who coordinates a consumer group or a transaction. Nobody, in this version.
+"""FindCoordinator (0-6): who coordinates a consumer group or a transaction. Groups: this broker, the only one.
 
-Every well-formed request is answered COORDINATOR_NOT_AVAILABLE, with a sentence that says why, so that a client's log
-tells what is missing. Version notes: v1 has the kind of key and a message, v4 asks for many keys at once, v6 knows
-share groups.
+The first request for a group makes the topic `__consumer_offsets`. Kafka answers COORDINATOR_NOT_AVAILABLE to that
+request, and the client asks again; here the topic is there at once, and so is the answer. Nobody coordinates
+transactions and share groups in this version: COORDINATOR_NOT_AVAILABLE, with a sentence that says why, so that a
+client's log tells what is missing. Version notes: v1 has the kind of key and a message, v4 asks for many keys at once,
+v6 knows share groups.
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
+from broker.groups.coordinator import GroupCoordinator
+from broker.handlers.node import ThisNode
 from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 _GROUP, _TRANSACTION, _SHARE = range(3)
-_WHAT: Final = {_GROUP: "consumer groups", _TRANSACTION: "transactions", _SHARE: "share groups"}
+_WHAT: Final = {_TRANSACTION: "transactions", _SHARE: "share groups"}
 _SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:[0-9]+", re.DOTALL)
 _FIRST_BATCHED_VERSION = 4
 _FIRST_SHARE_VERSION = 6
 _NO_NODE = -1
 
 
+class _Found(NamedTuple):
+    code: ErrorCode
+    message: str
+    node_id: int = _NO_NODE
+    host: str = ""
+    port: int = _NO_NODE
+
+
 class CoordinatorHandler:
     """Answers FindCoordinator."""
+
+    def __init__(self, node: ThisNode, coordinator: GroupCoordinator) -> None:
+        self._node = node
+        self._coordinator = coordinator
 
     def find_coordinator(self, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         """Answer a request."""
         version = context.api_version
         if version < _FIRST_BATCHED_VERSION:
-            code, message = _verdict(request.key, request.key_type, version)
+            found = self._find(context, request.key, request.key_type)
             return FindCoordinatorResponse(
-                error_code=code, error_message=message, node_id=_NO_NODE, host="", port=_NO_NODE
+                error_code=found.code,
+                error_message=found.message or found.code.name,
+                node_id=found.node_id,
+                host=found.host,
+                port=found.port,
             )
         response = FindCoordinatorResponse()
         for key in request.coordinator_keys:
-            code, message = _verdict(key, request.key_type, version)
+            found = self._find(context, key, request.key_type)
             response.coordinators.append(
-                Coordinator(key=key, node_id=_NO_NODE, host="", port=_NO_NODE, error_code=code, error_message=message)
+                Coordinator(
+                    key=key,
+                    node_id=found.node_id,
+                    host=found.host,
+                    port=found.port,
+                    error_code=found.code,
+                    error_message=found.message,
+                )
             )
         return response
 
-
-def _verdict(key: str, key_type: int, version: int) -> tuple[ErrorCode, str]:
-    what = _WHAT.get(key_type)
-    if what is None or (key_type == _SHARE and version < _FIRST_SHARE_VERSION):
-        return ErrorCode.INVALID_REQUEST, f"Key type {key_type} is not one that version {version} knows."
-    if key_type == _SHARE and not _SHARE_KEY.fullmatch(key):
-        return ErrorCode.INVALID_REQUEST, "The key of a share coordinator is <group>:<topic id>:<partition>."
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE, f"This version of odradek does not serve {what} yet."
+    def _find(self, context: RequestContext, key: str, key_type: int) -> _Found:
+        version = context.api_version
+        if key_type == _GROUP:
+            try:
+                self._coordinator.prepare()
+            except KafkaError as unavailable:
+                return _Found(unavailable.code, unavailable.message)
+            return _Found(ErrorCode.NONE, "", self._node.node_id, *self._node.advertised_for(context))
+        what = _WHAT.get(key_type)
+        if what is None or (key_type == _SHARE and version < _FIRST_SHARE_VERSION):
+            return _Found(ErrorCode.INVALID_REQUEST, f"Key type {key_type} is not one that version {version} knows.")
+        if key_type == _SHARE and not _SHARE_KEY.fullmatch(key):
+            return _Found(
+                ErrorCode.INVALID_REQUEST, "The key of a share coordinator is <group>:<topic id>:<partition>."
+            )
+        return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"This version of odradek does not serve {what} yet.")

@@ -1,0 +1,117 @@
+"""What administrators do to groups, and what time does: deletion, and offsets that expire.
+
+Owns: the rules for it (Kafka's `OffsetExpirationCondition`, KIP-211; KIP-496). Must not know: requests of any version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from broker.groups.classic.group import ClassicGroup
+from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
+from broker.groups.classic.states import GroupState
+from broker.groups.effects import Effects, Record
+from broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
+from broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
+from protocol.errors import ErrorCode
+from protocol.messages.group_records import OffsetCommitKey
+
+GROUPS_PER_SLICE = 20
+"""Groups looked at before others get their turn."""
+
+
+def delete_group(shard: Shard, group_id: str) -> ErrorCode:
+    """Delete a group without members, and all its offsets."""
+    group = shard.groups.get(group_id)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    error = group.delete_error()
+    if error is not ErrorCode.NONE:
+        return error
+    return _delete(shard, group)
+
+
+def _delete(shard: Shard, group: ClassicGroup) -> ErrorCode:
+    keys = shard.offsets.keys_of(group.group_id)
+    while len(keys) > TOMBSTONES_PER_BATCH:
+        result = shard.remove_offsets(keys[:TOMBSTONES_PER_BATCH])
+        if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
+            return result
+        keys = keys[TOMBSTONES_PER_BATCH:]
+    effects = group.delete()
+    tombstones = [
+        Record(OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), None) for key in keys
+    ]
+    outcome = [ErrorCode.NONE]
+    then = effects.after
+
+    def after(error: ErrorCode, now: int) -> Effects:
+        outcome[0] = error
+        return then(error, now) if then is not None else Effects()
+
+    effects.records = [*tombstones, *effects.records]
+    effects.after = after
+    shard.carry_out(group, effects)
+    return outcome[0]
+
+
+def delete_offsets(
+    shard: Shard, group_id: str, wanted: Sequence[tuple[str, int]]
+) -> ErrorCode | dict[tuple[str, int], ErrorCode]:
+    """Remove offsets of a group in partitions that no member reads; return what became of each, or why nothing was."""
+    group = shard.groups.get(group_id)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    error = group.delete_offsets_error()
+    if error is not ErrorCode.NONE:
+        return error
+    has_members = group.state is not GroupState.EMPTY
+    results: dict[tuple[str, int], ErrorCode] = {}
+    keys: list[OffsetKey] = []
+    for topic, partition in wanted:
+        if has_members and group.subscribes(topic):
+            results[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            continue
+        results[topic, partition] = ErrorCode.NONE
+        if shard.offsets.is_stored(group_id, topic, partition):
+            keys.append(OffsetKey(group_id, topic, partition))
+    written = shard.remove_offsets(keys)
+    return written if isinstance(written, ErrorCode) and written is not ErrorCode.NONE else results
+
+
+def expire(shard: Shard, retention_ms: int) -> Iterator[None]:
+    """Remove the offsets whose time is over, and groups that have neither members nor offsets; in slices."""
+    for count, group_id in enumerate(list(shard.groups)):
+        group = shard.groups.get(group_id)
+        if group is None:
+            continue
+        is_expired = _expiration(group, shard.services.clock.now_ms(), retention_ms)
+        if is_expired is not None:
+            shard.remove_offsets(shard.offsets.expired(group_id, is_expired))
+            if not shard.offsets.has_offsets(group_id) and group.delete_error() is ErrorCode.NONE:
+                _delete(shard, group)
+        if count % GROUPS_PER_SLICE == 0:
+            yield
+
+
+def _expiration(group: ClassicGroup, now: int, retention_ms: int) -> Callable[[str, Committed], bool] | None:
+    """Return what decides whether an offset of the group has expired; None where none does as long as it is so."""
+    if not group.protocol_type:  # offsets only
+        return lambda _, committed: _is_over(committed, committed.commit_timestamp, now, retention_ms)
+    if group.state is GroupState.EMPTY:
+        since = group.state_timestamp
+        return lambda _, committed: _is_over(
+            committed, committed.commit_timestamp if since == NO_TIMESTAMP else since, now, retention_ms
+        )
+    topics = group.subscribed_topics
+    if group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state is GroupState.STABLE and topics is not None:
+        return lambda topic, committed: (
+            topic not in topics and _is_over(committed, committed.commit_timestamp, now, retention_ms)
+        )
+    return None
+
+
+def _is_over(committed: Committed, since: int, now: int, retention_ms: int) -> bool:
+    if committed.expire_timestamp != NO_TIMESTAMP:
+        return now >= committed.expire_timestamp
+    return now - since >= retention_ms

@@ -1,0 +1,217 @@
+"""The group coordinator of this broker: all shards, and which of them has a group.
+
+Owns: the life of the shards - made with the topic, loaded in the background, closed with the broker - and the regular
+look for offsets that have expired. Must not know: requests of any version, what a group's members say.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Task, sleep
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor
+
+from broker.groups.administration import expire
+from broker.groups.classic.values import Limits
+from broker.groups.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
+from broker.groups.partitioning import partition_for
+from broker.groups.shard import Shard, ShardServices, ShardState
+from broker.metadata.image import ImageDelta, MetadataImage
+from broker.runtime.clock import Clock
+from broker.runtime.logging import get_logger
+from config.settings import BrokerSettings
+from protocol.errors import ErrorCode, KafkaError
+
+log = get_logger("groups")
+
+LOADED_AT_ONCE_BYTES = 64 * 1024
+"""A log so short is read when it is needed, while the request waits: telling it to come back would take longer."""
+
+LOAD_CHUNK_BYTES = 1024 * 1024
+"""Most that is read at a time, whatever offsets.load.buffer.size allows: somebody else wants the loop, too."""
+
+
+class GroupCoordinator:
+    """See the module."""
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        threads: Executor,
+        clock: Clock,
+        settings: BrokerSettings,
+        topic: OffsetsTopic,
+    ) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._topic = topic
+        self._services = ShardServices(
+            scheduler=loop,
+            clock=clock,
+            limits=Limits(
+                min_session_timeout_ms=settings.group_min_session_timeout_ms,
+                max_session_timeout_ms=settings.group_max_session_timeout_ms,
+                max_size=settings.group_max_size,
+                initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+            ),
+            codec=settings.offsets_topic_compression_codec,
+            commit_timeout_ms=settings.offsets_commit_timeout_ms,
+            load_chunk_bytes=min(settings.offsets_load_buffer_size, LOAD_CHUNK_BYTES),
+        )
+        self._retention_ms = settings.offsets_retention_minutes * 60_000
+        self._count = 0
+        """Partitions of the topic when it was first seen: where a group lives must not change."""
+        self._shards: dict[int, Shard] = {}
+        self._to_load: deque[Shard] = deque()
+        self._loading: Task[None] | None = None
+        self._is_stopped = False
+
+    @property
+    def limits(self) -> Limits:
+        """The broker's settings for classic groups."""
+        return self._services.limits
+
+    # life
+
+    def start(self) -> None:
+        """Begin to load what is there."""
+        topic = self._topic.find()
+        if topic is not None:
+            self._count = topic.count
+            for index in range(topic.count):
+                self._shard_at(index)
+
+    def stop(self) -> None:
+        """Answer everybody who waits, and serve no more."""
+        self._is_stopped = True
+        if self._loading is not None:
+            self._loading.cancel()
+        for shard in self._shards.values():
+            shard.close()
+
+    def on_metadata(self, _old: MetadataImage, _new: MetadataImage, delta: ImageDelta) -> None:
+        """Follow the metadata: the offsets of deleted topics go."""
+        for topic in delta.deleted_topics:
+            if topic.name == OFFSETS_TOPIC:
+                for shard in self._shards.values():
+                    shard.close()
+                self._shards.clear()
+                self._to_load.clear()
+                self._count = 0
+            else:
+                for shard in self._shards.values():
+                    shard.remove_topic(topic.name)
+
+    # look-ups
+
+    def prepare(self) -> None:
+        """Make the topic if there is none.
+
+        Raises:
+            KafkaError: COORDINATOR_NOT_AVAILABLE.
+        """
+        if self._is_stopped:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
+        if not self._count:
+            self._count = self._topic.find_or_create().count
+
+    def shard(self, group_id: str) -> Shard:
+        """Return the shard that a group lives in.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
+        """
+        self.prepare()
+        shard = self._shard_at(partition_for(group_id, self._count))
+        if shard is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        if shard.state is ShardState.LOADING:
+            self._load_first(shard)
+        state = shard.state
+        if state is ShardState.LOADING:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if state is not ShardState.ACTIVE:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return shard
+
+    def shards(self) -> tuple[list[Shard], bool]:
+        """Return the shards that serve, and whether these are all."""
+        active = [shard for shard in self._shards.values() if shard.state is ShardState.ACTIVE]
+        return active, not any(shard.state is ShardState.LOADING for shard in self._shards.values())
+
+    def _shard_at(self, index: int) -> Shard | None:
+        """Return the shard of a partition, made now if need be; None where this broker does not serve the partition."""
+        shard = self._shards.get(index)
+        if shard is None:
+            topic = self._topic.find()
+            partition = topic.get(index) if topic is not None else None
+            if partition is None:
+                return None
+            shard = self._shards[index] = Shard(partition, self._services)
+            if shard.state is ShardState.LOADING:
+                self._to_load.append(shard)
+                if self._loading is None or self._loading.done():
+                    self._loading = self._loop.create_task(self._load_all())
+        return shard
+
+    # loading
+
+    async def _load_all(self) -> None:
+        started, records = self._loop.time(), 0
+        while self._to_load:
+            shard = self._to_load.popleft()
+            loader = shard.loader
+            if loader is None:
+                continue
+            try:
+                while shard.loader is loader and not loader.is_at_end:
+                    chunk = await self._loop.run_in_executor(self._threads, loader.next_chunk())
+                    if shard.loader is not loader:
+                        break
+                    for _ in loader.take(chunk):
+                        await sleep(0)
+                if shard.loader is loader:
+                    shard.finish_loading()
+            except (KafkaError, OSError) as failed:
+                shard.fail(str(failed))
+            records += loader.records
+        took = self._loop.time() - started
+        log.info("groups loaded", records=records, took_ms=round(took * 1000))
+
+    def _load_first(self, shard: Shard) -> None:
+        """Somebody asks for it: load it now if that is quick, next otherwise."""
+        loader = shard.loader
+        assert loader is not None
+        if shard not in self._to_load:
+            return  # its turn has come
+        self._to_load.remove(shard)
+        if loader.bytes_left > LOADED_AT_ONCE_BYTES:
+            self._to_load.appendleft(shard)
+            return
+        try:
+            while not loader.is_at_end:
+                for _ in loader.take(loader.next_chunk()()):
+                    pass
+            shard.finish_loading()
+        except (KafkaError, OSError) as failed:
+            shard.fail(str(failed))
+
+    # time
+
+    def expire_offsets(self) -> None:
+        """Look for offsets that have expired, in slices."""
+
+        def walk() -> Iterator[None]:
+            for shard in self.shards()[0]:
+                yield from expire(shard, self._retention_ms)
+
+        self._continue(walk())
+
+    def _continue(self, work: Iterator[None]) -> None:
+        if self._is_stopped:
+            return
+        try:
+            next(work)
+        except StopIteration:
+            return
+        self._loop.call_soon(self._continue, work)

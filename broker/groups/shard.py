@@ -1,0 +1,255 @@
+"""One partition of `__consumer_offsets`: the groups that live in it, and their committed offsets.
+
+Owns: the order in which effects of the state machines are carried out (append, apply, answer, timers), and who waits
+for what. A shard is loaded from its log before it serves. Must not know: requests of any version, which partition a
+group belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from broker.groups.classic.group import ClassicGroup
+from broker.groups.classic.states import GroupState
+from broker.groups.classic.values import Limits
+from broker.groups.effects import Answer, Effects, Record, TimerKey, Token
+from broker.groups.loading import Loader
+from broker.groups.offsets import OffsetStore
+from broker.groups.plain_records import KeyAndValue
+from broker.groups.records import OffsetKey, encode_offset_key, encode_record
+from broker.groups.shard_log import ShardLog
+from broker.groups.timers import Scheduler, Timers
+from broker.partitions.partition import Partition
+from broker.runtime.answers import Deferred
+from broker.runtime.clock import Clock
+from broker.runtime.logging import get_logger
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
+
+log = get_logger("groups")
+
+TOMBSTONES_PER_BATCH = 2000
+"""A batch must fit the largest message of the topic."""
+
+
+class Failed(NamedTuple):
+    """The answer to a request that could not be carried out."""
+
+    error: ErrorCode
+
+
+class Parked(Deferred[Answer]):
+    """The token of a request: what waits for its answer, or the answer if it was there at once."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Answer | None = None
+
+    def resolve(self, result: Answer) -> None:
+        """Answer the request."""
+        self.answer = result
+        super().resolve(result)
+
+
+class ShardState(Enum):
+    """Whether a shard serves."""
+
+    LOADING = "its log is read"
+    ACTIVE = "it serves"
+    FAILED = "its log could not be read"
+    CLOSED = "the partition is gone, or the broker stops"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardServices:
+    """What every shard of a broker is given."""
+
+    scheduler: Scheduler
+    clock: Clock
+    limits: Limits
+    codec: int
+    commit_timeout_ms: int
+    load_chunk_bytes: int
+
+
+class Shard:
+    """See the module."""
+
+    def __init__(self, partition: Partition, services: ShardServices) -> None:
+        self.services = services
+        self.log = ShardLog(partition, services.scheduler, services.codec, services.commit_timeout_ms)
+        self.offsets = OffsetStore()
+        self.groups: dict[str, ClassicGroup] = {}
+        self.state = ShardState.LOADING
+        self.loader: Loader | None = Loader(partition.log, self.offsets, services.load_chunk_bytes)
+        self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
+        self._deleted_topics: list[str] = []
+        if self.loader.is_at_end:
+            self.finish_loading()
+
+    # loading
+
+    def finish_loading(self) -> None:
+        """Make groups of the records that were read, and serve."""
+        assert self.loader is not None
+        now = self.services.clock.now_ms()
+        for record in self.loader.group_records():
+            self._replay(record)
+        for group_id in self.offsets.groups:
+            self._group_with_offsets(group_id, now)
+        self.loader = None
+        self.state = ShardState.ACTIVE
+        for group in list(self.groups.values()):
+            self.carry_out(group, group.loaded(now))
+        for topic in self._deleted_topics:
+            self.remove_topic(topic)
+        self._deleted_topics.clear()
+
+    def fail(self, reason: str) -> None:
+        """Give up: what cannot be read cannot be served."""
+        log.error(
+            "the groups of a partition cannot be loaded",
+            topic=self.log.partition.topic,
+            partition=self.log.partition.index,
+            reason=reason,
+        )
+        self.loader = None
+        self.state = ShardState.FAILED
+
+    def close(self) -> None:
+        """Serve no more: everybody who waits is told to look for the coordinator."""
+        now = self.services.clock.now_ms()
+        self.loader = None
+        self.state = ShardState.CLOSED
+        for group in list(self.groups.values()):
+            self.carry_out(group, group.unload(ErrorCode.NOT_COORDINATOR, now))
+        self.groups.clear()
+        self._timers.clear()
+
+    def _replay(self, record: Record) -> None:
+        key, value = record
+        if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
+            self.groups[key.group] = ClassicGroup.from_record(key.group, value, self.services.limits)
+
+    def _group_with_offsets(self, group_id: str, now: int) -> ClassicGroup:
+        """Return the group; offsets alone make one, too: whoever commits them keeps no membership here."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now, is_new=False)
+        return group
+
+    # machines
+
+    def classic_group(self, group_id: str, now: int) -> ClassicGroup:
+        """Return the group of that name; a new one if there is none."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now)
+        return group
+
+    def ask(self, group: ClassicGroup, event: Callable[[Token], Effects]) -> Answer | Deferred[Answer]:
+        """Let a group work on a request, and return its answer, or the place where it will be."""
+        parked = Parked()
+        self.carry_out(group, event(parked))
+        return parked.answer if parked.answer is not None else parked
+
+    def carry_out(self, group: ClassicGroup, effects: Effects) -> None:
+        """Do what a machine wants; see `effects`.
+
+        Answers go out last of all: an answer may let its connection send the next request at once, and that must find
+        everything done.
+        """
+        end = -1
+        answers: list[tuple[Token, Answer]] = []
+        following: Effects | None = effects
+        while following is not None:
+            effects, following = following, None
+            error = ErrorCode.NONE
+            if effects.records:
+                try:
+                    end = self._append(effects.records)
+                except KafkaError as failed:
+                    error = failed.code
+            for key, delay_ms in effects.timers:
+                name = (group.group_id, key)
+                if delay_ms is None:
+                    self._timers.cancel(name)
+                else:
+                    self._timers.set(name, delay_ms)
+            if error is ErrorCode.NONE:
+                answers += effects.answers
+            else:
+                answers += [(token, Failed(error)) for token, _ in effects.answers]
+            if effects.after is not None:
+                following = effects.after(error, self.services.clock.now_ms())
+        if group.state is GroupState.DEAD and self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+        if answers:
+            self._give(answers, end)
+
+    def _append(self, records: Sequence[Record]) -> int:
+        pairs = [encode_record(record) for record in records]
+        end = self.log.append(pairs, self.services.clock.now_ms())
+        for record, (_, value) in zip(records, pairs, strict=True):
+            key = record.key
+            if isinstance(key, OffsetCommitKey):
+                self.offsets.apply(OffsetKey(key.group, key.topic, key.partition), value)
+        return end
+
+    def _give(self, answers: Sequence[tuple[Token, Answer]], end: int) -> None:
+        def give(error: ErrorCode) -> None:
+            for token, answer in answers:
+                assert isinstance(token, Parked)
+                token.resolve(answer if error is ErrorCode.NONE else Failed(error))
+
+        if end < 0 or self.log.is_safe(end):
+            give(ErrorCode.NONE)
+        else:
+            self.log.when_safe(end, give)
+
+    def _on_timer(self, name: tuple[str, TimerKey]) -> None:
+        group_id, key = name
+        group = self.groups.get(group_id)
+        if group is not None:
+            self.carry_out(group, group.on_timer(key, self.services.clock.now_ms()))
+
+    # offsets
+
+    def write_offsets(self, commits: Sequence[tuple[OffsetKey, bytes | None]]) -> ErrorCode | Deferred[ErrorCode]:
+        """Append offsets (None removes one) in one batch, and take them over; return how that went once it is safe."""
+        pairs: list[KeyAndValue] = [(encode_offset_key(key), value) for key, value in commits]
+        now = self.services.clock.now_ms()
+        try:
+            end = self.log.append(pairs, now)
+        except KafkaError as failed:
+            return failed.code
+        for key, value in commits:
+            self.offsets.apply(key, value)
+            if value is not None:
+                self._group_with_offsets(key.group, now)
+        if self.log.is_safe(end):
+            return ErrorCode.NONE
+        waiting: Deferred[ErrorCode] = Deferred()
+        self.log.when_safe(end, waiting.resolve)
+        return waiting
+
+    def remove_offsets(self, keys: Sequence[OffsetKey]) -> ErrorCode | Deferred[ErrorCode]:
+        """Append tombstones; return how the last batch of them went."""
+        result: ErrorCode | Deferred[ErrorCode] = ErrorCode.NONE
+        for start in range(0, len(keys), TOMBSTONES_PER_BATCH):
+            result = self.write_offsets([(key, None) for key in keys[start : start + TOMBSTONES_PER_BATCH]])
+            if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
+                return result
+        return result
+
+    def remove_topic(self, topic: str) -> None:
+        """The topic is deleted, and all offsets in it with it."""
+        if self.state is ShardState.LOADING:
+            self._deleted_topics.append(topic)
+        elif self.state is ShardState.ACTIVE:
+            self.remove_offsets(self.offsets.keys_in_topic(topic))

@@ -1,0 +1,106 @@
+"""Writing to one partition of `__consumer_offsets`, and waiting until what was written is safe.
+
+Owns: batches, and what a failed append is called towards clients. Must not know: what the records mean. Follows
+Kafka's coordinator runtime: one batch per operation, create time, no acknowledgement before it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from broker.groups.plain_records import KeyAndValue
+from broker.groups.timers import Alarm, Scheduler
+from broker.partitions.partition import Partition
+from broker.runtime.logging import get_logger
+from protocol.errors import ErrorCode, KafkaError
+from protocol.records.batch import Codec
+from protocol.records.building import BatchFields, build_batch, make_records
+from storage.producer_state import Origin
+
+log = get_logger("groups")
+
+_UNAVAILABLE: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+_LOST: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+_TOO_LARGE: Final = frozenset(
+    {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
+)
+
+
+def coordinator_error(code: ErrorCode) -> ErrorCode:
+    """Return what members are told when the log says `code`."""
+    if code in _UNAVAILABLE:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in _LOST:
+        return ErrorCode.NOT_COORDINATOR
+    return ErrorCode.UNKNOWN_SERVER_ERROR if code in _TOO_LARGE else code
+
+
+class ShardLog:
+    """See the module."""
+
+    __slots__ = ("_codec", "_scheduler", "_timeout_s", "partition")
+
+    def __init__(self, partition: Partition, scheduler: Scheduler, codec: int, timeout_ms: int) -> None:
+        """`codec` compresses what is written; `timeout_ms` is how long a write may take to become safe."""
+        self.partition = partition
+        self._scheduler = scheduler
+        self._codec = Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE
+        self._timeout_s = timeout_ms / 1000
+
+    def append(self, pairs: Sequence[KeyAndValue], now_ms: int) -> int:
+        """Append records in one batch, and return the offset behind them.
+
+        Raises:
+            KafkaError: with the code for clients; nothing was written then.
+        """
+        batch = build_batch(make_records(pairs, now_ms), BatchFields(codec=self._codec))
+        partition = self.partition
+        try:
+            if len(batch) > partition.log.config.max_message_bytes:
+                raise KafkaError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{len(pairs)} records of {len(batch)} bytes are more than max.message.bytes of the topic",
+                )
+            return partition.append(batch, now_ms, Origin.COORDINATOR).last_offset + 1
+        except KafkaError as failed:
+            log.error(
+                "a write of the group coordinator failed",
+                topic=partition.topic,
+                partition=partition.index,
+                reason=str(failed),
+            )
+            raise KafkaError(coordinator_error(failed.code), failed.message) from failed
+
+    def is_safe(self, end: int) -> bool:
+        """Whether everything below the offset is committed."""
+        return self.partition.high_watermark >= end
+
+    def when_safe(self, end: int, done: Callable[[ErrorCode], None]) -> None:
+        """Call `done` once everything below the offset is committed, with the error if that fails or takes too long."""
+        wait = _Wait(done)
+        wait.alarm = self._scheduler.call_later(self._timeout_s, wait.finish, ErrorCode.REQUEST_TIMED_OUT)
+        if not self.partition.when_committed(end, wait.finish):
+            wait.finish(ErrorCode.NONE)
+
+
+class _Wait:
+    __slots__ = ("_done", "alarm")
+
+    def __init__(self, done: Callable[[ErrorCode], None]) -> None:
+        self._done: Callable[[ErrorCode], None] | None = done
+        self.alarm: Alarm | None = None
+
+    def finish(self, code: ErrorCode) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            if self.alarm is not None:
+                self.alarm.cancel()
+            done(coordinator_error(code))

@@ -1,0 +1,110 @@
+"""DescribeGroups (0-6), ListGroups (0-5) and DeleteGroups (0-2): what administrators ask of groups.
+
+Version notes: DescribeGroups says GROUP_ID_NOT_FOUND from v6 (KIP-1043), before it showed a dead group; ListGroups
+filters by state from v4 (KIP-518) and by type from v5 (KIP-848).
+"""
+
+from __future__ import annotations
+
+from broker.groups.administration import delete_group
+from broker.groups.classic.states import GroupState
+from broker.groups.coordinator import GroupCoordinator
+from broker.handlers.authorized import group_operations
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+CLASSIC = "classic"
+"""The type of these groups, as ListGroups says it."""
+
+_FIRST_WITH_NOT_FOUND = 6
+
+
+class GroupAdminHandlers:
+    """Answers administrators."""
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        self._coordinator = coordinator
+
+    def describe_groups(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        """Answer DescribeGroups."""
+        operations = group_operations(request.include_authorized_operations)
+        return DescribeGroupsResponse(
+            groups=[self._describe(group_id, operations, context.api_version) for group_id in request.groups]
+        )
+
+    def _describe(self, group_id: str, operations: int, version: int) -> DescribedGroup:
+        try:
+            group = self._coordinator.shard(group_id).groups.get(group_id)
+        except KafkaError as refused:
+            return DescribedGroup(group_id=group_id, error_code=refused.code)
+        if group is None:
+            found = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+            if version >= _FIRST_WITH_NOT_FOUND:
+                found.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+                found.error_message = f"Group {group_id} not found."
+            else:
+                found.authorized_operations = operations
+            return found
+        view = group.describe()
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=view.state.value,
+            protocol_type=view.protocol_type,
+            protocol_data=view.protocol_data,
+            members=[
+                DescribedGroupMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    member_metadata=member.metadata,
+                    member_assignment=member.assignment,
+                )
+                for member in view.members
+            ],
+            authorized_operations=operations,
+        )
+
+    def list_groups(self, _context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+        """Answer ListGroups; what is not loaded yet is missing, and the error says so."""
+        states = {state.lower() for state in request.states_filter}
+        types = {kind.lower() for kind in request.types_filter}
+        shards, complete = self._coordinator.shards()
+        response = ListGroupsResponse(error_code=ErrorCode.NONE if complete else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        if types and CLASSIC not in types:
+            return response
+        response.groups = [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=CLASSIC,
+            )
+            for shard in shards
+            for group in shard.groups.values()
+            if not states or group.state.value.lower() in states
+        ]
+        return response
+
+    def delete_groups(self, _context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+        """Answer DeleteGroups; a name that comes twice is answered once."""
+        return DeleteGroupsResponse(
+            results=[
+                DeletableGroupResult(group_id=group_id, error_code=self._delete(group_id))
+                for group_id in dict.fromkeys(request.groups_names)
+            ]
+        )
+
+    def _delete(self, group_id: str) -> ErrorCode:
+        try:
+            return delete_group(self._coordinator.shard(group_id), group_id)
+        except KafkaError as refused:
+            return refused.code

@@ -1,0 +1,174 @@
+"""OffsetCommit (2-10) and OffsetDelete (0): how far groups have read. OffsetFetch has its own module.
+
+Partitions that are not there are refused one by one, whatever else a request asks for. Version notes: topics have ids
+instead of names from v10 of OffsetCommit on; a commit to a group that is not there is ILLEGAL_GENERATION before v9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from broker.groups.administration import delete_offsets
+from broker.groups.classic.values import CommitRequest
+from broker.groups.commits import check_commit, commit
+from broker.groups.coordinator import GroupCoordinator
+from broker.groups.records import NO_TIMESTAMP, Committed
+from broker.partitions.table import PartitionTable, TopicPartitions
+from broker.runtime.answers import Deferred
+from broker.runtime.clock import Clock
+from broker.runtime.context import RequestContext
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+FIRST_BY_ID = 10
+_FIRST_WITH_NOT_FOUND = 9
+_NO_RETENTION = -1
+
+Offsets = list[tuple[str, int, Committed]]
+
+
+class _Place(NamedTuple):
+    """A partition of a commit that is there, and where its result goes."""
+
+    topic: TopicPartitions
+    wanted: OffsetCommitRequestPartition
+    result: OffsetCommitResponsePartition
+
+
+class OffsetCommitHandlers:
+    """Answers requests that change committed offsets."""
+
+    def __init__(
+        self, coordinator: GroupCoordinator, partitions: PartitionTable, clock: Clock, max_metadata: int
+    ) -> None:
+        """`max_metadata` is offset.metadata.max.bytes (which Kafka counts in characters)."""
+        self._coordinator = coordinator
+        self._partitions = partitions
+        self._clock = clock
+        self._max_metadata = max_metadata
+
+    # OffsetCommit
+
+    def offset_commit(
+        self, context: RequestContext, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+        """Answer OffsetCommit once the offsets are safe."""
+        version = context.api_version
+        response = OffsetCommitResponse()
+        places: list[_Place] = []
+        for wanted in request.topics:
+            topic = self._partitions.find(wanted.topic_id if version >= FIRST_BY_ID else wanted.name)
+            response.topics.append(_place(wanted, topic, version, places))
+        if not places:
+            return response
+        outcome = self._commit(request, places, version)
+        if isinstance(outcome, Deferred):
+            return outcome.then(lambda code: _finish(response, places, code))
+        return _finish(response, places, outcome)
+
+    def _commit(
+        self, request: OffsetCommitRequest, places: Sequence[_Place], version: int
+    ) -> ErrorCode | Deferred[ErrorCode]:
+        group_id = request.group_id
+        who = CommitRequest(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+        absent = ErrorCode.GROUP_ID_NOT_FOUND if version >= _FIRST_WITH_NOT_FOUND else ErrorCode.ILLEGAL_GENERATION
+        try:
+            shard = self._coordinator.shard(group_id)
+        except KafkaError as refused:
+            return refused.code
+        error = check_commit(shard, group_id, who, absent)
+        if error is not ErrorCode.NONE:
+            return error
+        offsets = self._checked(places, request.retention_time_ms)
+        return commit(shard, group_id, offsets) if offsets else ErrorCode.NONE
+
+    def _checked(self, places: Sequence[_Place], retention_ms: int) -> Offsets:
+        now = self._clock.now_ms()
+        expires = NO_TIMESTAMP if retention_ms == _NO_RETENTION else now + retention_ms
+        offsets: Offsets = []
+        for topic, wanted, result in places:
+            metadata = wanted.committed_metadata or ""
+            if len(metadata) > self._max_metadata:
+                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            committed = Committed(
+                wanted.committed_offset, wanted.committed_leader_epoch, metadata, now, expires, topic.topic_id
+            )
+            offsets.append((topic.name, wanted.partition_index, committed))
+        return offsets
+
+    # OffsetDelete
+
+    def offset_delete(self, _context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        """Answer OffsetDelete."""
+        wanted = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
+        known = [(name, index) for name, index in wanted if self._is_there(name, index)]
+        if not request.group_id:
+            return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+        try:
+            results = delete_offsets(self._coordinator.shard(request.group_id), request.group_id, known)
+        except KafkaError as refused:
+            return OffsetDeleteResponse(error_code=refused.code)
+        if isinstance(results, ErrorCode):
+            return OffsetDeleteResponse(error_code=results)
+        return OffsetDeleteResponse(
+            topics=[
+                OffsetDeleteResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetDeleteResponsePartition(
+                            partition_index=partition.partition_index,
+                            error_code=results.get(
+                                (topic.name, partition.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                            ),
+                        )
+                        for partition in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def _is_there(self, name: str, index: int) -> bool:
+        topic = self._partitions.find(name)
+        return topic is not None and 0 <= index < topic.count
+
+
+def _place(
+    wanted: OffsetCommitRequestTopic, topic: TopicPartitions | None, version: int, places: list[_Place]
+) -> OffsetCommitResponseTopic:
+    """Return the results of a topic, with errors for what is not there; the rest is added to `places`."""
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is None and version >= FIRST_BY_ID:
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID
+    results = OffsetCommitResponseTopic(name=wanted.name, topic_id=wanted.topic_id)
+    for partition in wanted.partitions:
+        result = OffsetCommitResponsePartition(partition_index=partition.partition_index)
+        results.partitions.append(result)
+        if topic is None or not 0 <= partition.partition_index < topic.count:
+            result.error_code = unknown
+        else:
+            places.append(_Place(topic, partition, result))
+    return results
+
+
+def _finish(response: OffsetCommitResponse, places: Sequence[_Place], code: ErrorCode) -> OffsetCommitResponse:
+    if code is not ErrorCode.NONE:
+        for place in places:
+            if place.result.error_code == ErrorCode.NONE:
+                place.result.error_code = code
+    return response
