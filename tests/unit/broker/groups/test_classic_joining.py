@@ -96,11 +96,10 @@ def test_member_without_id_has_to_come_again() -> None:
     world = World()
     first = world.join()
     assert first.joined == JoinResult(ErrorCode.MEMBER_ID_REQUIRED, "c-1")
-    assert world.state is GroupState.EMPTY
-    assert not world.group.members
+    assert (world.state, len(world.group.members)) == (GroupState.EMPTY, 0)
     second = world.join("c-1")
     assert second.parked
-    assert world.state is GroupState.PREPARING_REBALANCE
+    assert (world.state, len(world.group.members)) == (GroupState.PREPARING_REBALANCE, 1)
     world.pass_time(6_000)
     assert second.joined.member_id == "c-1"
 
