@@ -1,8 +1,9 @@
 """A classic group under clients that come, go, crash and lie, with appends that fail and take their time.
 
-Clients here keep to no order: they join, sync, beat, commit and leave with what they were told last or long ago, under
-each other's instance ids, while time passes and records are written late or not at all. Whatever they do, the rules
-below hold after every step. A failure prints the steps, and the blob that plays them again.
+Clients here often do what a client should do next. At other times they keep to no order: they join, sync, beat, commit
+and leave with what they were told last or long ago, under each other's instance ids, while time passes and records are
+written late or not at all. Whatever they do, the rules below hold after every step. A failure prints the steps, and the
+blob that plays them again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LONGEST_MS = 700_000
 
 clients = st.integers(0, 5)
 instances = st.sampled_from([None, None, "one", "two"])
-choices = st.sampled_from([(RANGE,), (RANGE, STICKY), (STICKY, RANGE), (MINE, RANGE), (CHANGED,), (STICKY,), ()])
+choices = st.sampled_from([(RANGE,), (RANGE, STICKY), (STICKY, RANGE), (MINE, RANGE), (CHANGED, STICKY), (STICKY,), ()])
 versions = st.sampled_from([0, 3, 4, 8, 9])
 timeouts = st.sampled_from([6_000, 10_000, 45_000])
 
@@ -50,6 +51,9 @@ class Client:
         self.member_id = ""
         self.instance: str | None = None
         self.generation = -1
+        self.leads = False
+        self.synced = False
+        self.protocols: tuple[SupportedProtocol, ...] = (RANGE, STICKY)
         self.pending: list[Request] = []
 
 
@@ -86,7 +90,30 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         """A client joins with the id it has."""
         self._join(self.clients[client], protocols, timeout, 9)
 
+    @rule(count=st.integers(1, 6), rounds=st.integers(1, 5), ms=st.sampled_from([0, 3_000]))
+    def behave(self, count: int, rounds: int, ms: int) -> None:
+        """Some clients do what a good client does next, a few times over."""
+        for _ in range(rounds):
+            for me in self.clients[:count]:
+                self._hear()
+                self._next_step(me)
+                self.every_request_is_answered_at_most_once()
+            self.world.pass_time(ms)
+        self._hear()
+
+    def _next_step(self, me: Client) -> None:
+        if me.pending:
+            return
+        if me.generation < 0:
+            self._join(me, me.protocols, 45_000, 9)
+        elif not me.synced:
+            made = {name: f"{me.generation} {name}".encode() for name in self.world.group.members} if me.leads else {}
+            me.pending.append(self.world.sync(me.member_id, made, generation=me.generation, instance=me.instance))
+        elif self.world.heartbeat(me.member_id, me.generation, me.instance) is not ErrorCode.NONE:
+            me.generation = -1
+
     def _join(self, me: Client, protocols: tuple[SupportedProtocol, ...], timeout: int, version: int) -> None:
+        me.protocols = protocols
         request = self.world.join(
             me.member_id,
             instance=me.instance,
@@ -193,8 +220,9 @@ class ClassicGroupMachine(RuleBasedStateMachine):
                 answer = request.answer
                 if isinstance(answer, JoinResult):
                     self._hear_join(me, answer)
-                elif isinstance(answer, SyncResult) and answer.error is ErrorCode.NONE:
-                    assert answer.protocol_name is not None
+                elif isinstance(answer, SyncResult):
+                    me.synced = answer.error is ErrorCode.NONE
+                    me.generation = me.generation if me.synced else -1
 
     def _hear_join(self, me: Client, answer: JoinResult) -> None:
         if answer.error is ErrorCode.MEMBER_ID_REQUIRED:
@@ -202,7 +230,8 @@ class ClassicGroupMachine(RuleBasedStateMachine):
             self.ids.add(answer.member_id)
             me.member_id = answer.member_id
         elif answer.error is ErrorCode.NONE:
-            me.member_id, me.generation = answer.member_id, answer.generation
+            me.member_id, me.generation, me.synced = answer.member_id, answer.generation, False
+            me.leads = answer.leader == answer.member_id and not answer.skip_assignment
             if answer.members:
                 assert answer.leader == answer.member_id
                 assert answer.member_id in [member.member_id for member in answer.members]
@@ -210,8 +239,11 @@ class ClassicGroupMachine(RuleBasedStateMachine):
                 if not answer.skip_assignment:
                     told = self.leader_told.setdefault(answer.generation, answer.member_id)
                     assert told == answer.member_id, "a generation has two leaders"
-        elif answer.error is ErrorCode.UNKNOWN_MEMBER_ID:
-            me.member_id, me.generation = "", -1
+        else:
+            me.member_id, me.generation = (
+                "" if answer.error is not ErrorCode.REBALANCE_IN_PROGRESS else me.member_id,
+                -1,
+            )
 
     @invariant()
     def every_request_is_answered_at_most_once(self) -> None:

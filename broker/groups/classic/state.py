@@ -49,6 +49,7 @@ class GroupData:
         "state",
         "state_timestamp",
         "subscribed_topics",
+        "writing_generation",
     )
 
     def __init__(self, group_id: str, limits: Limits, now: Now) -> None:
@@ -66,6 +67,8 @@ class GroupData:
         self.roster = Roster()
         self.initial_delay: InitialDelay | None = None
         """Not None: the group was empty, and waits for its first members."""
+        self.writing_generation: int | None = None
+        """The generation whose assignment is on its way to the log."""
         self.is_new = False
         """No record of it was written yet, and one must be."""
 

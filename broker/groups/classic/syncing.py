@@ -34,7 +34,8 @@ def sync(group: GroupData, effects: Effects, request: SyncRequest, token: Token)
     # Of a member that asks twice the first request has nobody left to read its answer.
     answer_sync(group, effects, request.member_id, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
     roster.syncs[request.member_id] = token
-    if request.member_id == roster.leader:
+    # A leader that asks twice waits for its first assignment: what is told must be what was written last.
+    if request.member_id == roster.leader and group.writing_generation != group.generation:
         _write_assignment(group, effects, request.assignments)
 
 
@@ -57,13 +58,15 @@ def _differ(said: str | None, known: str | None) -> bool:
 
 
 def _write_assignment(group: GroupData, effects: Effects, assignments: Mapping[str, bytes]) -> None:
-    generation = group.generation
+    generation = group.writing_generation = group.generation
     # A member that is not mentioned has nothing; who is mentioned and is no member gets nothing.
     complete = {member_id: assignments.get(member_id, b"") for member_id in group.roster.members}
     effects.records.append(metadata_record(group, complete))
 
     def written(error: ErrorCode, now: Now) -> Effects:
         then = Effects()
+        if group.writing_generation == generation:
+            group.writing_generation = None
         if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != generation:
             return then  # the group went on without it
         if error is ErrorCode.NONE:

@@ -146,3 +146,16 @@ def test_sync_that_comes_during_the_append_gets_its_part() -> None:
     world.release()
     assert late.synced.assignment == b"2"
     assert TimerKey("sync") not in world.timers
+
+
+def test_leader_that_asks_twice_during_the_append_is_bound_to_the_first() -> None:
+    """What all are told is what was written, also if the leader sends another assignment meanwhile."""
+    world = World()
+    leader, second = generation(world, 2)
+    world.held = []
+    world.sync(leader, {second: b"first"})
+    again = world.sync(leader, {second: b"other"})
+    late = world.sync(second)
+    world.release()
+    assert again.synced.error is ErrorCode.NONE
+    assert late.synced.assignment == b"first" == world.last_value.members[1].assignment
