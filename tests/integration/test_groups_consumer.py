@@ -1,7 +1,6 @@
 """Groups of the consumer protocol (KIP-848), where the broker assigns: real clients, and every error over the wire."""
 
 import itertools
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,91 +10,16 @@ from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
 from tests.integration.groups import MemberSettings, python_command, settled
 from tests.integration.groups.raw import await_coordinator, committed, subscription
+from tests.integration.groups.raw_consumer import RawConsumer
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
-from tests.support.wire import ERROR_NAMES, Message, WireClient
+from tests.support.wire import ERROR_NAMES, WireClient
 
 PARTITIONS = 6
 CONFLUENT, KAFKA_PYTHON = python_command("confluent"), python_command("kafka_python")
 
 
-class RawMember:
-    """A member of the consumer protocol that is nothing but its heartbeats."""
-
-    def __init__(self, broker: BrokerProcess, group: str, topic: str, instance_id: str | None = None) -> None:
-        self.wire = WireClient(broker.port)
-        self.group = group
-        self.topic = topic
-        self.instance_id = instance_id
-        self.member_id = str(uuid.uuid4())
-        self.epoch = 0
-        self.assigned: set[int] = set()
-
-    def beat(self, version: int = 1, **changed: object) -> Message:
-        """Heartbeat with what has not changed left out."""
-        fields = {
-            "group_id": self.group,
-            "member_id": self.member_id,
-            "member_epoch": self.epoch,
-            "instance_id": self.instance_id,
-            "rebalance_timeout_ms": -1,
-            "subscribed_topic_names": None,
-            "topic_partitions": None,
-        }
-        answer = self.wire.ask("ConsumerGroupHeartbeat", version, **{**fields, **changed})
-        if answer["error_code"] == 0:
-            self.epoch = answer["member_epoch"]
-            for assignment in [answer["assignment"]] if answer["assignment"] else []:
-                self.assigned = {index for each in assignment["topic_partitions"] for index in each["partitions"]}
-        return answer
-
-    def join(self, **changed: object) -> Message:
-        """Heartbeat with everything that a new member tells."""
-        whole = {
-            "member_epoch": 0,
-            "rebalance_timeout_ms": 10_000,
-            "subscribed_topic_names": [self.topic],
-            "topic_partitions": [],
-        }
-        return self.beat(**{**whole, **changed})
-
-    def enter(self, count: int = PARTITIONS) -> None:
-        """Join and heartbeat until so many partitions are assigned."""
-        assert self.join()["error_code"] == 0
-
-        def assigned() -> bool:
-            return self.beat()["error_code"] == 0 and len(self.assigned) == count
-
-        eventually(assigned, f"{count} partitions are assigned")
-
-    def error(self, **changed: object) -> str:
-        """Heartbeat and return the name of the error."""
-        return ERROR_NAMES[self.beat(**changed)["error_code"]]
-
-    def join_error(self, **changed: object) -> str:
-        """Join and return the name of the error."""
-        return ERROR_NAMES[self.join(**changed)["error_code"]]
-
-    def commit(self, offset: int, version: int = 9, **changed: object) -> str:
-        """Commit partition 0 and return the name of the error."""
-        place = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1}
-        fields = {
-            "group_id": self.group,
-            "generation_id_or_member_epoch": self.epoch,
-            "member_id": self.member_id,
-            "topics": [{"name": self.topic, "partitions": [place]}],
-        }
-        answer = self.wire.ask("OffsetCommit", version, **{**fields, **changed})
-        return ERROR_NAMES[answer["topics"][0]["partitions"][0]["error_code"]]
-
-    def fetch(self, **changed: object) -> str:
-        """Fetch all committed offsets as this member and return the name of the error."""
-        asked = {"group_id": self.group, "member_id": self.member_id, "member_epoch": self.epoch, "topics": None}
-        [answer] = self.wire.ask("OffsetFetch", 9, groups=[{**asked, **changed}])["groups"]
-        return ERROR_NAMES[answer["error_code"]]
-
-
-NewRaw = Callable[..., RawMember]
+NewRaw = Callable[..., RawConsumer]
 
 
 @pytest.fixture
@@ -109,10 +33,10 @@ def group(groups_broker: BrokerProcess, topic: str) -> str:
 @pytest.fixture
 def new_raw(groups_broker: BrokerProcess, group: str, topic: str) -> Iterator[NewRaw]:
     """Make members of the group that have not joined yet."""
-    members: list[RawMember] = []
+    members: list[RawConsumer] = []
 
-    def make(instance_id: str | None = None) -> RawMember:
-        members.append(RawMember(groups_broker, group, topic, instance_id))
+    def make(instance_id: str | None = None) -> RawConsumer:
+        members.append(RawConsumer(groups_broker, group, topic, instance_id))
         return members[-1]
 
     yield make
@@ -147,7 +71,7 @@ def test_joins_that_are_refused(new_raw: NewRaw, changed: dict[str, Any], error:
 def test_strangers_and_old_epochs(new_raw: NewRaw) -> None:
     """Members that are not there, epochs that were never given and epochs that are past are told apart."""
     member = new_raw()
-    member.enter()
+    member.enter(PARTITIONS)
     epoch = member.epoch
     assert member.error(member_id="nobody") == "UNKNOWN_MEMBER_ID"
     assert member.error(member_id="nobody", member_epoch=-1) == "UNKNOWN_MEMBER_ID"
@@ -173,7 +97,7 @@ def test_a_full_group(new_raw: NewRaw) -> None:
 def test_static_members(new_raw: NewRaw) -> None:
     """An instance id is held by one live member; who leaves for a while gives it free, and keeps the partitions."""
     first, second = new_raw("i"), new_raw("i")
-    first.enter()
+    first.enter(PARTITIONS)
     assert second.join_error() == "UNRELEASED_INSTANCE_ID"
     assert second.error(member_epoch=first.epoch) == "FENCED_INSTANCE_ID"
     first.beat(member_epoch=-2)
@@ -185,7 +109,7 @@ def test_static_members(new_raw: NewRaw) -> None:
 def test_revoke_before_assign(new_raw: NewRaw) -> None:
     """A partition goes to its next owner only when the owner before has given it up."""
     first, second = new_raw(), new_raw()
-    first.enter()
+    first.enter(PARTITIONS)
     topic_id = first.join(member_epoch=first.epoch)["assignment"]["topic_partitions"][0]["topic_id"]
     assert second.join()["error_code"] == 0
     before = set(first.assigned)
@@ -202,7 +126,7 @@ def test_revoke_before_assign(new_raw: NewRaw) -> None:
 def test_a_silent_member_is_put_out(new_raw: NewRaw) -> None:
     """A member that does not heartbeat within the session loses its partitions to the others."""
     first, second = new_raw(), new_raw()
-    first.enter()
+    first.enter(PARTITIONS)
     assert second.join()["error_code"] == 0
     eventually(lambda: second.beat() and len(second.assigned) == PARTITIONS, "the other gets everything", 15)
     assert first.error() == "UNKNOWN_MEMBER_ID"
@@ -219,7 +143,7 @@ def test_subscription_by_expression(new_raw: NewRaw) -> None:
 def test_the_two_protocols_do_not_mix_where_they_cannot(new_raw: NewRaw) -> None:
     """A classic member of another protocol type is refused by a consumer group."""
     member = new_raw()
-    member.enter()
+    member.enter(PARTITIONS)
     joining = {
         "group_id": member.group,
         "session_timeout_ms": 10_000,
@@ -236,7 +160,7 @@ def test_the_two_protocols_do_not_mix_where_they_cannot(new_raw: NewRaw) -> None
 def test_description(new_raw: NewRaw) -> None:
     """ConsumerGroupDescribe tells state, epochs, assignor and what each member owns and is to own."""
     member = new_raw()
-    member.enter()
+    member.enter(PARTITIONS)
     answer = member.wire.ask("ConsumerGroupDescribe", 1, group_ids=[member.group, "group-nowhere"])
     by_group = {each["group_id"]: each for each in answer["groups"]}
     assert ERROR_NAMES[by_group["group-nowhere"]["error_code"]] == "GROUP_ID_NOT_FOUND"
