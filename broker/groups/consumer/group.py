@@ -20,6 +20,7 @@ from broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member, 
 from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.consumer.state import GroupState
 from broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS, subscribes_to
+from broker.groups.consumer.views import GroupView, describe
 from broker.groups.effects import Effects, Now, Record, TimerKey, Token
 from broker.metadata.image import MetadataImage, TopicImage
 from protocol.errors import ErrorCode, KafkaError
@@ -119,6 +120,10 @@ class ConsumerGroup:
         return effects
 
     # Administration.
+
+    def describe(self) -> GroupView:
+        """Return the group as it is shown."""
+        return describe(self.state, self._settings(), self._image())
 
     def delete_error(self) -> ErrorCode:
         """Return why it cannot be deleted, or NONE."""

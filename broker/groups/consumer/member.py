@@ -80,8 +80,8 @@ class Member:
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: Owned = NOTHING
-    revoking: Owned = NOTHING
+    assigned: Owned = field(default_factory=lambda: NOTHING)
+    revoking: Owned = field(default_factory=lambda: NOTHING)
     """What it still owns, and has to give up."""
 
     @property

@@ -13,8 +13,6 @@ from typing import Final
 from uuid import UUID
 
 from broker.groups.consumer.member import Member
-from broker.groups.consumer.regex_syntax import InvalidExpressionError
-from broker.groups.consumer.regexes import Expression
 from broker.groups.consumer.state import GroupState
 from broker.metadata.image import MetadataImage
 from protocol.errors import ErrorCode, KafkaError
@@ -62,6 +60,9 @@ def metadata_hash(state: GroupState, image: MetadataImage) -> int:
 
 def match_topics(expression: str, image: MetadataImage) -> frozenset[str]:
     """Return the names of all topics that match; raises KafkaError INVALID_REGULAR_EXPRESSION."""
+    from broker.groups.consumer.regex_syntax import InvalidExpressionError  # few groups need what these bring in
+    from broker.groups.consumer.regexes import Expression
+
     try:
         return Expression(expression).matching(image.topics_by_name)
     except InvalidExpressionError as invalid:
