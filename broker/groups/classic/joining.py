@@ -130,7 +130,7 @@ def _join_member(group: GroupData, effects: Effects, request: JoinRequest, token
     member_id = request.member_id
     error = member_error(group, member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
-        effects.answers.append((token, JoinResult(error, member_id, protocol_name=None)))
+        effects.answers.append((token, JoinResult(error, member_id)))
         return
     member = group.roster.members[member_id]
     same = member.protocols == request.protocols

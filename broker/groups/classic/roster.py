@@ -147,7 +147,7 @@ class Roster:
 
     def rebalance_timeout_ms(self) -> int:
         """Return the longest time that any member wants to be waited for."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+        return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))
 
     def all_speak(self, protocol_name: str) -> bool:
         """Return whether every member speaks a protocol; nobody is in the way where there are no members."""

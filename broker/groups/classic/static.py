@@ -91,7 +91,7 @@ def _keeping_result(group: GroupData, request: JoinRequest, new_id: str, old_lea
 
 def _rename(group: GroupData, effects: Effects, old_id: str, new_id: str) -> None:
     fenced = ErrorCode.FENCED_INSTANCE_ID
-    answer_join(group, effects, old_id, JoinResult(fenced, old_id, protocol_name=None))
+    answer_join(group, effects, old_id, JoinResult(fenced, old_id))
     answer_sync(group, effects, old_id, SyncResult(fenced))
     group.roster.rename(old_id, new_id)
     effects.timers.append((TimerKey(SESSION, old_id), None))

@@ -77,7 +77,7 @@ class JoinResult(NamedTuple):
     member_id: str = ""
     generation: int = -1
     protocol_type: str | None = None
-    protocol_name: str | None = ""
+    protocol_name: str | None = None
     """None is sent as an empty string before version 7."""
     leader: str = ""
     skip_assignment: bool = False

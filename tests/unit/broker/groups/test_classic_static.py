@@ -107,7 +107,7 @@ def test_return_while_members_join_takes_the_place_in_the_queue() -> None:
     early = world.join(instance="here")
     late = world.join(instance="here")
     (old_id, new_id) = ("here-1", "here-2")
-    assert early.joined == JoinResult(FENCED, old_id, protocol_name=None)
+    assert early.joined == JoinResult(FENCED, old_id)
     world.pass_time(6_000)
     assert late.joined.member_id == late.joined.leader == new_id
     assert list(world.group.members) == [new_id]
@@ -120,7 +120,7 @@ def test_holder_of_an_instance_is_checked_first(api: str) -> None:
     world.stable(2, ("here", "there"))
     for instance, error in (("here", FENCED), ("nowhere", ErrorCode.UNKNOWN_MEMBER_ID)):
         if api == "join":
-            assert world.join("old", instance=instance).joined == JoinResult(error, "old", protocol_name=None)
+            assert world.join("old", instance=instance).joined == JoinResult(error, "old")
         elif api == "sync":
             assert world.sync("old", instance=instance).synced == SyncResult(error)
         elif api == "heartbeat":
