@@ -177,6 +177,7 @@ class Broker:
 
     def _follow_settings(self, changed: BrokerSettings) -> None:
         self._partitions.reconfigure_all(self._metadata.image)
+        self._groups.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
 
     def _build_network(self, directories: list[LogDirectory]) -> Network:
@@ -189,7 +190,9 @@ class Broker:
         )
         controller, configs = build_controller(settings, self._metadata, directory_ids)
         topic = OffsetsTopic(controller, self._partitions, settings)
-        self._groups = GroupCoordinator(self._loop, self._threads, self._clock, settings, topic)
+        self._groups = GroupCoordinator(
+            self._loop, self._threads, self._clock, self._settings.current, topic, lambda: self._metadata.image
+        )
         self._metadata.watch(self._groups.on_metadata)
         services = Services(
             loop=self._loop,

@@ -14,6 +14,7 @@ from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.api_versions import ApiVersionsHandler
 from broker.handlers.cluster import ClusterHandler
 from broker.handlers.configs import ConfigHandlers
+from broker.handlers.consumer_groups import ConsumerGroupHandlers
 from broker.handlers.coordinator import CoordinatorHandler
 from broker.handlers.describe_configs import ConfigDescriber
 from broker.handlers.fetch import FetchHandler
@@ -60,6 +61,7 @@ class Handlers:
     group_admin: GroupAdminHandlers
     offset_commits: OffsetCommitHandlers
     offset_fetch: OffsetFetchHandler
+    consumer_groups: ConsumerGroupHandlers
 
 
 def direct_routes(handlers: Handlers) -> Mapping[ApiKey, DirectHandler]:
@@ -97,6 +99,8 @@ def message_routes(handlers: Handlers) -> Mapping[ApiKey, MessageHandler]:
         ApiKey.DESCRIBE_GROUPS: handlers.group_admin.describe_groups,
         ApiKey.LIST_GROUPS: handlers.group_admin.list_groups,
         ApiKey.DELETE_GROUPS: handlers.group_admin.delete_groups,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT: handlers.consumer_groups.heartbeat,
+        ApiKey.CONSUMER_GROUP_DESCRIBE: handlers.consumer_groups.describe,
     }
 
 
@@ -155,4 +159,5 @@ def build_handlers(services: Services) -> Handlers:
         group_admin=GroupAdminHandlers(groups),
         offset_commits=OffsetCommitHandlers(groups, partitions, services.clock, settings.offset_metadata_max_bytes),
         offset_fetch=OffsetFetchHandler(groups, partitions),
+        consumer_groups=ConsumerGroupHandlers(groups, services.clock),
     )

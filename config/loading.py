@@ -18,6 +18,7 @@ EMBEDDED_DEFAULTS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "log.dirs": "./odradek-data",
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
 }
 
 
@@ -26,10 +27,10 @@ def load_settings(
 ) -> BrokerSettings:
     """Return the settings of a file, if one is given, with `key=value` overrides on top.
 
-    Without a file the broker listens on 127.0.0.1:9092, keeps its data in ./odradek-data, and lets the first member of a
-    group begin at once; with one, what the file
-    does not say has Kafka's default, so that Apache Kafka understands the same file in the same way. Only node.id (1)
-    and process.roles (broker,controller), which Kafka insists on, may be missing. `base` lies below the file.
+    Without a file the broker listens on 127.0.0.1:9092, keeps its data in ./odradek-data, and lets members of groups
+    begin at once instead of waiting for more; with one, what the file does not say has Kafka's default, so that Apache
+    Kafka understands the same file in the same way. Only node.id (1) and process.roles (broker,controller), which Kafka
+    insists on, may be missing. `base` lies below the file.
 
     Raises ConfigError with file, line, key, value and what was expected.
     """

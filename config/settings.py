@@ -67,6 +67,12 @@ class BrokerSettings:
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int
     group_max_size: int
+    group_consumer_max_size: int
+    group_consumer_session_timeout_ms: int
+    group_consumer_heartbeat_interval_ms: int
+    group_consumer_assignment_interval_ms: int
+    group_consumer_regex_refresh_interval_ms: int
+    group_consumer_assignors: tuple[str, ...]
     offset_metadata_max_bytes: int
     offsets_commit_timeout_ms: int
     offsets_load_buffer_size: int
@@ -186,6 +192,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         log_dirs=log_dirs,
         metadata_log_dir=node.read_metadata_dir(read, log_dirs),
         max_connections_per_ip_overrides=read.connection_overrides(),
+        group_consumer_assignors=read.elements("group.consumer.assignors"),
         topic_defaults=topic_defaults(values),
         values=dict(values),
         origins=dict(origins),
@@ -231,6 +238,11 @@ _INTEGERS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.max.size",
+    "group.consumer.max.size",
+    "group.consumer.session.timeout.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.assignment.interval.ms",
+    "group.consumer.regex.refresh.interval.ms",
     "offset.metadata.max.bytes",
     "offsets.commit.timeout.ms",
     "offsets.load.buffer.size",

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from broker.groups.classic.states import GroupState
+from broker.groups.consumer.group import ConsumerGroup
 from broker.groups.effects import Effects, Record
+from broker.groups.group import Group, delete_offsets_error, is_empty
 from broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
 from broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
 from protocol.errors import ErrorCode
@@ -31,7 +32,7 @@ def delete_group(shard: Shard, group_id: str) -> ErrorCode:
     return _delete(shard, group)
 
 
-def _delete(shard: Shard, group: ClassicGroup) -> ErrorCode:
+def _delete(shard: Shard, group: Group) -> ErrorCode:
     keys = shard.offsets.keys_of(group.group_id)
     while len(keys) > TOMBSTONES_PER_BATCH:
         result = shard.remove_offsets(keys[:TOMBSTONES_PER_BATCH])
@@ -55,17 +56,17 @@ def _delete(shard: Shard, group: ClassicGroup) -> ErrorCode:
     return outcome[0]
 
 
-def delete_offsets(
+def remove_offsets(
     shard: Shard, group_id: str, wanted: Sequence[tuple[str, int]]
 ) -> ErrorCode | dict[tuple[str, int], ErrorCode]:
     """Remove offsets of a group in partitions that no member reads; return what became of each, or why nothing was."""
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    error = group.delete_offsets_error()
+    error = delete_offsets_error(group)
     if error is not ErrorCode.NONE:
         return error
-    has_members = group.state is not GroupState.EMPTY
+    has_members = not is_empty(group)
     results: dict[tuple[str, int], ErrorCode] = {}
     keys: list[OffsetKey] = []
     for topic, partition in wanted:
@@ -94,8 +95,13 @@ def expire(shard: Shard, retention_ms: int) -> Iterator[None]:
             yield
 
 
-def _expiration(group: ClassicGroup, now: int, retention_ms: int) -> Callable[[str, Committed], bool] | None:
+def _expiration(group: Group, now: int, retention_ms: int) -> Callable[[str, Committed], bool] | None:
     """Return what decides whether an offset of the group has expired; None where none does as long as it is so."""
+    if isinstance(group, ConsumerGroup):
+        subscribes = group.subscribes
+        return lambda topic, committed: (
+            not subscribes(topic) and _is_over(committed, committed.commit_timestamp, now, retention_ms)
+        )
     if not group.protocol_type:  # offsets only
         return lambda _, committed: _is_over(committed, committed.commit_timestamp, now, retention_ms)
     if group.state is GroupState.EMPTY:

@@ -1,4 +1,4 @@
-"""Commits of offsets: who may commit, and what is written.
+"""Commits of offsets: who may commit and fetch, and what is written.
 
 Must not know: requests of any version. Follows Kafka's `OffsetMetadataManager`.
 """
@@ -8,24 +8,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker.groups.classic.values import CommitRequest
+from broker.groups.consumer.commits import CommitRule
+from broker.groups.consumer.commits import check_commit as check_consumer_commit
+from broker.groups.consumer.commits import check_fetch as check_consumer_fetch
+from broker.groups.consumer.group import ConsumerGroup
 from broker.groups.records import Committed, OffsetKey, encode_committed
 from broker.groups.shard import Shard
 from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode
+from protocol.errors import ErrorCode, KafkaError
+
+FIRST_WITH_NOT_FOUND = 9
+"""Before, a commit to a group that is not there was an illegal generation."""
 
 
-def check_commit(shard: Shard, group_id: str, who: CommitRequest, absent: ErrorCode) -> ErrorCode:
-    """Return why a commit to the group is refused, or NONE; one that is not is a sign of life of its member.
+def check_commit(shard: Shard, group_id: str, who: CommitRequest, version: int) -> CommitRule:
+    """Return by which rule a commit to the group is taken; it is a sign of life of a classic member.
 
-    `absent` is the answer to a member of a group that is not there. Who is in no group needs none: one comes to be by
-    the commit.
+    Who is in no group needs none: one comes to be by the commit. `version` is that of OffsetCommit.
+
+    Raises:
+        KafkaError: the commit is refused.
     """
     group = shard.groups.get(group_id)
-    if group is None:
-        return ErrorCode.NONE if who.generation < 0 else absent
-    error, effects = group.commit(who)
-    shard.carry_out(group, effects)
-    return error
+    if isinstance(group, ConsumerGroup):
+        return check_consumer_commit(group.state, who.member_id, who.generation, version)
+    error = ErrorCode.NONE
+    if group is not None:
+        error, effects = group.commit(who)
+        shard.carry_out(group, effects)
+    elif who.generation >= 0:
+        not_found = version >= FIRST_WITH_NOT_FOUND
+        error = ErrorCode.GROUP_ID_NOT_FOUND if not_found else ErrorCode.ILLEGAL_GENERATION
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error)
+    return CommitRule(None, who.generation)
+
+
+def check_fetch(shard: Shard, group_id: str, member_id: str | None, member_epoch: int) -> None:
+    """Refuse a member of a consumer group that is not up to date; whoever does not say who it is may read.
+
+    Raises:
+        KafkaError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
+    """
+    group = shard.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        check_consumer_fetch(group.state, member_id, member_epoch)
 
 
 def commit(

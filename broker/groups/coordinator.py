@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Task, sleep
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
 from broker.groups.administration import expire
 from broker.groups.classic.values import Limits
+from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
 from broker.groups.partitioning import partition_for
 from broker.groups.shard import Shard, ShardServices, ShardState
@@ -41,6 +42,7 @@ class GroupCoordinator:
         clock: Clock,
         settings: BrokerSettings,
         topic: OffsetsTopic,
+        image: Callable[[], MetadataImage],
     ) -> None:
         self._loop = loop
         self._threads = threads
@@ -54,10 +56,14 @@ class GroupCoordinator:
                 max_size=settings.group_max_size,
                 initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
             ),
+            consumer_settings=lambda: self.consumer_settings,
+            image=image,
             codec=settings.offsets_topic_compression_codec,
             commit_timeout_ms=settings.offsets_commit_timeout_ms,
             load_chunk_bytes=min(settings.offsets_load_buffer_size, LOAD_CHUNK_BYTES),
         )
+        self.consumer_settings = _consumer_settings(settings)
+        """The broker's settings for groups of the consumer protocol."""
         self._retention_ms = settings.offsets_retention_minutes * 60_000
         self._count = 0
         """Partitions of the topic when it was first seen: where a group lives must not change."""
@@ -88,6 +94,10 @@ class GroupCoordinator:
             self._loading.cancel()
         for shard in self._shards.values():
             shard.close()
+
+    def follow_settings(self, settings: BrokerSettings) -> None:
+        """Follow settings that were changed while the broker runs."""
+        self.consumer_settings = _consumer_settings(settings)
 
     def on_metadata(self, _old: MetadataImage, _new: MetadataImage, delta: ImageDelta) -> None:
         """Follow the metadata: the offsets of deleted topics go."""
@@ -215,3 +225,14 @@ class GroupCoordinator:
         except StopIteration:
             return
         self._loop.call_soon(self._continue, work)
+
+
+def _consumer_settings(settings: BrokerSettings) -> ConsumerGroupSettings:
+    return ConsumerGroupSettings(
+        max_size=settings.group_consumer_max_size,
+        session_timeout_ms=settings.group_consumer_session_timeout_ms,
+        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
+        assignors=settings.group_consumer_assignors,
+        assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
+        regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+    )

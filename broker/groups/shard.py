@@ -13,15 +13,18 @@ from enum import Enum
 from typing import NamedTuple
 
 from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.states import GroupState
 from broker.groups.classic.values import Limits
+from broker.groups.consumer.group import ConsumerGroup
+from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.effects import Answer, Effects, Record, TimerKey, Token
+from broker.groups.group import Group, is_gone, loaded, on_timer, unload
 from broker.groups.loading import Loader
 from broker.groups.offsets import OffsetStore
 from broker.groups.plain_records import KeyAndValue
 from broker.groups.records import OffsetKey, encode_offset_key, encode_record
 from broker.groups.shard_log import ShardLog
 from broker.groups.timers import Scheduler, Timers
+from broker.metadata.image import MetadataImage
 from broker.partitions.partition import Partition
 from broker.runtime.answers import Deferred
 from broker.runtime.clock import Clock
@@ -72,6 +75,8 @@ class ShardServices:
     scheduler: Scheduler
     clock: Clock
     limits: Limits
+    consumer_settings: Callable[[], ConsumerGroupSettings]
+    image: Callable[[], MetadataImage]
     codec: int
     commit_timeout_ms: int
     load_chunk_bytes: int
@@ -84,7 +89,7 @@ class Shard:
         self.services = services
         self.log = ShardLog(partition, services.scheduler, services.codec, services.commit_timeout_ms)
         self.offsets = OffsetStore()
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.state = ShardState.LOADING
         self.loader: Loader | None = Loader(partition.log, self.offsets, services.load_chunk_bytes)
         self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
@@ -105,7 +110,7 @@ class Shard:
         self.loader = None
         self.state = ShardState.ACTIVE
         for group in list(self.groups.values()):
-            self.carry_out(group, group.loaded(now))
+            self.carry_out(group, loaded(group, now))
         for topic in self._deleted_topics:
             self.remove_topic(topic)
         self._deleted_topics.clear()
@@ -127,38 +132,74 @@ class Shard:
         self.loader = None
         self.state = ShardState.CLOSED
         for group in list(self.groups.values()):
-            self.carry_out(group, group.unload(ErrorCode.NOT_COORDINATOR, now))
+            self.carry_out(group, unload(group, ErrorCode.NOT_COORDINATOR, now))
         self.groups.clear()
         self._timers.clear()
 
     def _replay(self, record: Record) -> None:
         key, value = record
-        if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
+        if isinstance(key, GroupMetadataKey):
+            assert isinstance(value, GroupMetadataValue)
             self.groups[key.group] = ClassicGroup.from_record(key.group, value, self.services.limits)
+            return
+        group_id = getattr(key, "group_id", None)
+        if isinstance(group_id, str):
+            group = self.groups.get(group_id)
+            if not isinstance(group, ConsumerGroup):
+                group = self.groups[group_id] = self._new_consumer_group(group_id)
+            group.apply(record)
 
-    def _group_with_offsets(self, group_id: str, now: int) -> ClassicGroup:
-        """Return the group; offsets alone make one, too: whoever commits them keeps no membership here."""
-        group = self.groups.get(group_id)
-        if group is None:
-            group = self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now, is_new=False)
-        return group
+    def _group_with_offsets(self, group_id: str, now: int) -> None:
+        """Make sure that there is a group: offsets alone make one, whoever commits them keeps no membership here."""
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now, is_new=False)
 
     # machines
 
-    def classic_group(self, group_id: str, now: int) -> ClassicGroup:
-        """Return the group of that name; a new one if there is none."""
+    def classic_group(self, group_id: str, now: int) -> ClassicGroup | None:
+        """Return the classic group of that name, a new one if there is none; None if it has members of the other kind.
+
+        A consumer group without members gives way.
+        """
         group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            if not self._gives_way(group):
+                return None
+            group = None
         if group is None:
             group = self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now)
         return group
 
-    def ask(self, group: ClassicGroup, event: Callable[[Token], Effects]) -> Answer | Deferred[Answer]:
+    def consumer_group(self, group_id: str, create: bool) -> ConsumerGroup | None:
+        """Return the consumer group of that name, a new one if there is none and `create` is set.
+
+        A classic group without members gives way; None if one has members, or there is none.
+        """
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if not create or (group is not None and not self._gives_way(group)):
+            return None
+        group = self.groups[group_id] = self._new_consumer_group(group_id)
+        return group
+
+    def _new_consumer_group(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id, self.services.consumer_settings, self.services.image)
+
+    def _gives_way(self, group: Group) -> bool:
+        """Remove a group without members for one of the other kind; its offsets stay."""
+        if group.delete_error() is not ErrorCode.NONE:
+            return False
+        self.carry_out(group, group.delete())
+        return group.group_id not in self.groups
+
+    def ask(self, group: Group, event: Callable[[Token], Effects]) -> Answer | Deferred[Answer]:
         """Let a group work on a request, and return its answer, or the place where it will be."""
         parked = Parked()
         self.carry_out(group, event(parked))
         return parked.answer if parked.answer is not None else parked
 
-    def carry_out(self, group: ClassicGroup, effects: Effects) -> None:
+    def carry_out(self, group: Group, effects: Effects) -> None:
         """Do what a machine wants; see `effects`.
 
         Answers go out last of all: an answer may let its connection send the next request at once, and that must find
@@ -187,7 +228,7 @@ class Shard:
                 answers += [(token, Failed(error)) for token, _ in effects.answers]
             if effects.after is not None:
                 following = effects.after(error, self.services.clock.now_ms())
-        if group.state is GroupState.DEAD and self.groups.get(group.group_id) is group:
+        if is_gone(group) and self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
         if answers:
             self._give(answers, end)
@@ -216,7 +257,7 @@ class Shard:
         group_id, key = name
         group = self.groups.get(group_id)
         if group is not None:
-            self.carry_out(group, group.on_timer(key, self.services.clock.now_ms()))
+            self.carry_out(group, on_timer(group, key, self.services.clock.now_ms()))
 
     # offsets
 

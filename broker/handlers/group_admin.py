@@ -7,8 +7,10 @@ filters by state from v4 (KIP-518) and by type from v5 (KIP-848).
 from __future__ import annotations
 
 from broker.groups.administration import delete_group
+from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.states import GroupState
 from broker.groups.coordinator import GroupCoordinator
+from broker.groups.group import protocol_type_of, state_of, type_of
 from broker.handlers.authorized import group_operations
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
@@ -20,9 +22,6 @@ from protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-
-CLASSIC = "classic"
-"""The type of these groups, as ListGroups says it."""
 
 _FIRST_WITH_NOT_FOUND = 6
 
@@ -45,11 +44,12 @@ class GroupAdminHandlers:
             group = self._coordinator.shard(group_id).groups.get(group_id)
         except KafkaError as refused:
             return DescribedGroup(group_id=group_id, error_code=refused.code)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             found = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
             if version >= _FIRST_WITH_NOT_FOUND:
                 found.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-                found.error_message = f"Group {group_id} not found."
+                what = "not found" if group is None else "is not a classic group"
+                found.error_message = f"Group {group_id} {what}."
             else:
                 found.authorized_operations = operations
             return found
@@ -79,18 +79,16 @@ class GroupAdminHandlers:
         types = {kind.lower() for kind in request.types_filter}
         shards, complete = self._coordinator.shards()
         response = ListGroupsResponse(error_code=ErrorCode.NONE if complete else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        if types and CLASSIC not in types:
-            return response
         response.groups = [
             ListedGroup(
                 group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
+                protocol_type=protocol_type_of(group),
+                group_state=state_of(group),
+                group_type=type_of(group),
             )
             for shard in shards
             for group in shard.groups.values()
-            if not states or group.state.value.lower() in states
+            if (not states or state_of(group).lower() in states) and (not types or type_of(group) in types)
         ]
         return response
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.groups.administration import delete_offsets
+from broker.groups.administration import remove_offsets
 from broker.groups.classic.values import CommitRequest
 from broker.groups.commits import check_commit, commit
+from broker.groups.consumer.commits import CommitRule
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.records import NO_TIMESTAMP, Committed
 from broker.partitions.table import PartitionTable, TopicPartitions
@@ -35,7 +36,6 @@ from protocol.messages.offset_delete import (
 )
 
 FIRST_BY_ID = 10
-_FIRST_WITH_NOT_FOUND = 9
 _NO_RETENTION = -1
 
 Offsets = list[tuple[str, int, Committed]]
@@ -85,18 +85,15 @@ class OffsetCommitHandlers:
     ) -> ErrorCode | Deferred[ErrorCode]:
         group_id = request.group_id
         who = CommitRequest(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
-        absent = ErrorCode.GROUP_ID_NOT_FOUND if version >= _FIRST_WITH_NOT_FOUND else ErrorCode.ILLEGAL_GENERATION
         try:
             shard = self._coordinator.shard(group_id)
+            rule = check_commit(shard, group_id, who, version)
         except KafkaError as refused:
             return refused.code
-        error = check_commit(shard, group_id, who, absent)
-        if error is not ErrorCode.NONE:
-            return error
-        offsets = self._checked(places, request.retention_time_ms)
+        offsets = self._checked(places, rule, request.retention_time_ms)
         return commit(shard, group_id, offsets) if offsets else ErrorCode.NONE
 
-    def _checked(self, places: Sequence[_Place], retention_ms: int) -> Offsets:
+    def _checked(self, places: Sequence[_Place], rule: CommitRule, retention_ms: int) -> Offsets:
         now = self._clock.now_ms()
         expires = NO_TIMESTAMP if retention_ms == _NO_RETENTION else now + retention_ms
         offsets: Offsets = []
@@ -104,6 +101,9 @@ class OffsetCommitHandlers:
             metadata = wanted.committed_metadata or ""
             if len(metadata) > self._max_metadata:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                continue
+            result.error_code = rule.error_of(topic.topic_id, wanted.partition_index)
+            if result.error_code:
                 continue
             committed = Committed(
                 wanted.committed_offset, wanted.committed_leader_epoch, metadata, now, expires, topic.topic_id
@@ -120,7 +120,7 @@ class OffsetCommitHandlers:
         if not request.group_id:
             return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         try:
-            results = delete_offsets(self._coordinator.shard(request.group_id), request.group_id, known)
+            results = remove_offsets(self._coordinator.shard(request.group_id), request.group_id, known)
         except KafkaError as refused:
             return OffsetDeleteResponse(error_code=refused.code)
         if isinstance(results, ErrorCode):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from uuid import uuid4
 
+from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.joining import refusal
 from broker.groups.classic.values import (
     HeartbeatRequest as Heartbeat,
@@ -75,6 +76,8 @@ class GroupHandlers:
             return respond(refused_at_once)
         now = self._clock.now_ms()
         group = shard.classic_group(request.group_id, now)
+        if group is None:  # it has members of the consumer protocol
+            return respond(Failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         return _respond(shard.ask(group, lambda token: group.join(joining, token, now)), respond)
 
     def sync_group(
@@ -91,7 +94,7 @@ class GroupHandlers:
         except KafkaError as refused:
             return _synced(Failed(refused.code))
         group = shard.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             return _synced(Failed(ErrorCode.UNKNOWN_MEMBER_ID))
         syncing = SyncRequest(
             request.member_id,
@@ -115,7 +118,7 @@ class GroupHandlers:
                 return HeartbeatResponse()  # whoever it is, there is nothing yet that it would have to do
             return HeartbeatResponse(error_code=refused.code)
         group = shard.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         beat = Heartbeat(request.member_id, request.group_instance_id, request.generation_id)
         return _respond(shard.ask(group, lambda token: group.heartbeat(beat, token)), _beaten)
@@ -139,7 +142,7 @@ class GroupHandlers:
         except KafkaError as refused:
             return respond(Failed(refused.code))
         group = shard.groups.get(request.group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             strangers = tuple(LeftMember(*member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving)
             return respond(LeaveResult(ErrorCode.NONE, strangers))
         return _respond(shard.ask(group, lambda token: group.leave(leaving, token, self._clock.now_ms())), respond)

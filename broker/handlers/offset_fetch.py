@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from broker.groups.commits import check_fetch
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.records import NO_LEADER_EPOCH, Committed
 from broker.groups.shard import Shard
@@ -64,6 +65,7 @@ class OffsetFetchHandler:
     def _group(self, group: OffsetFetchRequestGroup, version: int, require_stable: bool) -> OffsetFetchResponseGroup:
         try:
             shard = self._coordinator.shard(group.group_id)
+            check_fetch(shard, group.group_id, group.member_id, group.member_epoch)
         except KafkaError as refused:
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=refused.code)
         if group.topics is None:
