@@ -71,6 +71,16 @@ def _string(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
+def request(api_key: int, version: int, body: bytes) -> bytes:
+    """A request of an inflexible version whose body is written by the caller."""
+    return _frame(api_key, version, body, flexible=False)
+
+
+def string(text: str) -> bytes:
+    """A string as inflexible versions write it."""
+    return _string(text)
+
+
 def api_versions() -> bytes:
     """ApiVersions 0: the first thing a client asks, answered by every broker that is up."""
     return _frame(_API_VERSIONS, 0, b"", flexible=False)

@@ -5,7 +5,7 @@ What needs a quiet disk and a quiet machine comes first; what leaves gigabytes t
 
 from __future__ import annotations
 
-from benchmarks.axes import durable, endtoend, fetch, footprint, lookup, metadata, produce, requests, startup
+from benchmarks.axes import durable, endtoend, fetch, footprint, groups, lookup, metadata, produce, requests, startup
 from benchmarks.axis import Axis
 
 ALL: tuple[Axis, ...] = (
@@ -13,6 +13,7 @@ ALL: tuple[Axis, ...] = (
     *footprint.IDLE,
     *requests.AXES,
     *endtoend.AXES,
+    *groups.AXES,
     *durable.AXES,
     *produce.AXES,
     *fetch.AXES,
