@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.groups.consumer.member import Partitions
 from protocol.errors import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatResult:
+class HeartbeatResult(NamedTuple):
     """The answer to a heartbeat. In a refusal only error and message say anything."""
 
     error: ErrorCode = ErrorCode.NONE

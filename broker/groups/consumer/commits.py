@@ -6,8 +6,7 @@ since then. Must not know: offsets, requests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.groups.consumer.heartbeat import unknown_member
@@ -19,8 +18,7 @@ _FIRST_COMMIT_VERSION: Final = 9
 """Of OffsetCommit, that knows member epochs."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRule:
+class CommitRule(NamedTuple):
     """Which partitions of a commit are taken."""
 
     member: Member | None

@@ -7,7 +7,7 @@ Must not know: timers, tokens, how records are written. Follows KIP-848, "Heartb
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from broker.groups.consumer import records
@@ -34,8 +34,7 @@ _FIRST_EPOCH = 2
 """Of a group that was not there: 1 is that of a group nobody has joined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """Where a request came from."""
 
     client_id: str
@@ -43,8 +42,7 @@ class Client:
     """As it is kept and shown: `/127.0.0.1`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """What a heartbeat is judged by, besides the group."""
 
     client: Client
@@ -118,7 +116,7 @@ def _take_over(draft: Draft, member_id: str, holder: Member) -> Member:
             f"The instance id {holder.metadata.instance_id} is owned by member {holder.member_id}.",
         )
     group_id, target = draft.state.group_id, draft.state.targets.get(holder.member_id, NO_PARTITIONS)
-    member = replace(holder, member_id=member_id, epoch=JOINING, previous_epoch=JOINING)
+    member = holder._replace(member_id=member_id, epoch=JOINING, previous_epoch=JOINING)
     draft.emit_all(records.member_gone(group_id, holder.member_id))
     draft.emit(
         records.member_metadata(group_id, member),
@@ -165,7 +163,7 @@ def _update_metadata(
     if new == old:
         return False, False
     group_id = draft.state.group_id
-    draft.emit(records.member_metadata(group_id, replace(before, metadata=new)))
+    draft.emit(records.member_metadata(group_id, before._replace(metadata=new)))
     expression_changed = new.regex != old.regex
     if expression_changed:
         if old.regex and old.regex in draft.state.expressions and not draft.state.subscribers(old.regex):

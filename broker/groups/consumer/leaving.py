@@ -7,7 +7,6 @@ group stays, empty, as long as it has offsets or until it is deleted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from broker.groups.consumer import records
 from broker.groups.consumer.draft import Draft
@@ -30,7 +29,7 @@ def find_leaving(state: GroupState, member_id: str, instance_id: str | None) -> 
 
 def leave_for_a_while(draft: Draft, member: Member) -> None:
     """Keep a static member's place: its partitions wait for it as long as its session lasts."""
-    gone = replace(member, epoch=LEAVING_FOR_A_WHILE, revoking=NOTHING)
+    gone = member._replace(epoch=LEAVING_FOR_A_WHILE, revoking=NOTHING)
     draft.emit(records.current_assignment(draft.state.group_id, gone))
 
 

@@ -6,10 +6,9 @@ Owns: the values, and how they follow from records. Must not know: the group aro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from protocol.messages.group_records import (
@@ -54,8 +53,7 @@ class MemberType(IntEnum):
     CONSUMER = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """Who a member is, and what it subscribes to."""
 
     client_id: str = ""
@@ -71,17 +69,16 @@ class Metadata:
     """Given for members of the classic protocol, in a group that is on its way to the new one or back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A member as its records have it."""
 
     member_id: str
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: Metadata = Metadata()
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: Owned = field(default_factory=lambda: NOTHING)
-    revoking: Owned = field(default_factory=lambda: NOTHING)
+    assigned: Owned = NOTHING
+    revoking: Owned = NOTHING
     """What it still owns, and has to give up."""
 
     @property
@@ -121,8 +118,7 @@ def with_assignment(member: Member, value: ConsumerGroupCurrentMemberAssignmentV
         state = MemberState(value.state)
     except ValueError:
         state = MemberState.UNKNOWN
-    return replace(
-        member,
+    return member._replace(
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         state=state,

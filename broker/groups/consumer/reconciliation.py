@@ -17,15 +17,14 @@ UNRELEASED_PARTITIONS; otherwise -> STABLE.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from broker.groups.consumer.member import NOTHING, Member, MemberState, Owned, Partitions
 from protocol.errors import ErrorCode, KafkaError
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(NamedTuple):
     """Where a member is to go, and what stands in its way."""
 
     epoch: int
@@ -110,4 +109,4 @@ def _owns_any(owned: Partitions | None, revoking: Owned) -> bool:
 
 
 def _moved(member: Member, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> Member:
-    return replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)
+    return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerGroupSettings:
+class ConsumerGroupSettings(NamedTuple):
     """The configs `group.consumer.*`; times in milliseconds, defaults those of Kafka 4.3 but for one."""
 
     max_size: int = 2_147_483_647

@@ -8,7 +8,6 @@ follows the replay methods of Kafka's group coordinator.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -157,7 +156,7 @@ class GroupState:
                 self._release(known)
                 del self.members[member_id]
             return
-        member = replace(known or Member(member_id), metadata=metadata_from_record(value))
+        member = (known or Member(member_id))._replace(metadata=metadata_from_record(value))
         self.members[member_id] = member
         if member.metadata.instance_id is not None:
             self.static_members[member.metadata.instance_id] = member_id
@@ -188,8 +187,8 @@ class GroupState:
             self._take(member_id, member.assigned)
             self._take(member_id, member.revoking)
         elif known is not None:
-            self.members[member_id] = replace(
-                known, epoch=LEAVING, previous_epoch=LEAVING, assigned=NOTHING, revoking=NOTHING
+            self.members[member_id] = known._replace(
+                epoch=LEAVING, previous_epoch=LEAVING, assigned=NOTHING, revoking=NOTHING
             )
 
     def _take(self, member_id: str, owned: Owned) -> None:

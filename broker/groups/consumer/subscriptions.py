@@ -8,7 +8,6 @@ expressions are matched within the heartbeat that brings them and not on a threa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
@@ -47,6 +46,8 @@ def metadata_hash(state: GroupState, image: MetadataImage) -> int:
 
     Kafka's is another hash. A group that changes brokers is assigned once more, and comes to the same assignment.
     """
+    from hashlib import blake2b  # not needed before there is a group
+
     names = frozenset[str]().union(*(topic_names(state, member) for member in state.members.values()))
     digest = blake2b(digest_size=8)
     found = False

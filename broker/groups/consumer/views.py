@@ -5,7 +5,6 @@ Owns: the group as ConsumerGroupDescribe and ListGroups have it, with names for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -24,8 +23,7 @@ class TopicView(NamedTuple):
     partitions: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberView:
+class MemberView(NamedTuple):
     """A member, what it has, and what it is to have."""
 
     member: Member
@@ -33,8 +31,7 @@ class MemberView:
     target: list[TopicView]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupView:
+class GroupView(NamedTuple):
     """A group."""
 
     group_id: str

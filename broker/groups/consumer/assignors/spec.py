@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 Assignment = Mapping[UUID, frozenset[int]]
 """Partitions by topic id; no topic without any."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSpec:
+class MemberSpec(NamedTuple):
     """A member: the topics it subscribes to, all of them existing, and its part of the target so far."""
 
     topics: frozenset[UUID]
@@ -19,8 +18,7 @@ class MemberSpec:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSpec:
+class GroupSpec(NamedTuple):
     """A group's members, and how many partitions each topic has."""
 
     members: Mapping[str, MemberSpec]
