@@ -83,7 +83,6 @@ class GroupData:
         has_members = bool(self.roster.members)
         self.protocol_name = self.roster.select_protocol() if has_members else None
         self.subscribed_topics = subscribed_topics(self)
-        self.roster.unsynced.clear()
         self.move(Event.MEMBERS_JOINED if has_members else Event.NOBODY_JOINED, now)
 
 

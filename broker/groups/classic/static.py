@@ -13,7 +13,6 @@ from broker.groups.classic.rebalance import (
     answer_join,
     answer_sync,
     generation_result,
-    prepare,
     rebalance_or_complete,
     watch,
 )
@@ -42,10 +41,8 @@ def replace(
     member.take_timeouts(request)
     watch(effects, member)
     roster.joins[new_id] = token
-    if group.state is GroupState.COMPLETING_REBALANCE:
-        # The leader may have been told the old id already, and would leave the new one without an assignment.
-        prepare(group, effects, now)
-    elif group.state is not GroupState.STABLE or roster.select_protocol() != group.protocol_name:
+    if group.state is not GroupState.STABLE or roster.select_protocol() != group.protocol_name:
+        # In CompletingRebalance too: the leader may have been told the old id, and would assign nothing to the new one.
         rebalance_or_complete(group, effects, now)
     else:
         _keep_generation(group, effects, request, before, new_id, old_leader)
