@@ -80,13 +80,13 @@ def remove_offsets(
     return written if isinstance(written, ErrorCode) and written is not ErrorCode.NONE else results
 
 
-def expire(shard: Shard, retention_ms: int) -> Iterator[None]:
+def expire(shard: Shard, offsets_retention_ms: int) -> Iterator[None]:
     """Remove the offsets whose time is over, and groups that have neither members nor offsets; in slices."""
     for count, group_id in enumerate(list(shard.groups)):
         group = shard.groups.get(group_id)
         if group is None:
             continue
-        is_expired = _expiration(group, shard.services.clock.now_ms(), retention_ms)
+        is_expired = _expiration(group, shard.services.clock.now_ms(), offsets_retention_ms)
         if is_expired is not None:
             shard.remove_offsets(shard.offsets.expired(group_id, is_expired))
             if not shard.offsets.has_offsets(group_id) and group.delete_error() is ErrorCode.NONE:
@@ -95,29 +95,29 @@ def expire(shard: Shard, retention_ms: int) -> Iterator[None]:
             yield
 
 
-def _expiration(group: Group, now: int, retention_ms: int) -> Callable[[str, Committed], bool] | None:
+def _expiration(group: Group, now: int, offsets_retention_ms: int) -> Callable[[str, Committed], bool] | None:
     """Return what decides whether an offset of the group has expired; None where none does as long as it is so."""
     if isinstance(group, ConsumerGroup):
         subscribes = group.subscribes
         return lambda topic, committed: (
-            not subscribes(topic) and _is_over(committed, committed.commit_timestamp, now, retention_ms)
+            not subscribes(topic) and _is_over(committed, committed.commit_timestamp, now, offsets_retention_ms)
         )
     if not group.protocol_type:  # offsets only
-        return lambda _, committed: _is_over(committed, committed.commit_timestamp, now, retention_ms)
+        return lambda _, committed: _is_over(committed, committed.commit_timestamp, now, offsets_retention_ms)
     if group.state is GroupState.EMPTY:
         since = group.state_timestamp
         return lambda _, committed: _is_over(
-            committed, committed.commit_timestamp if since == NO_TIMESTAMP else since, now, retention_ms
+            committed, committed.commit_timestamp if since == NO_TIMESTAMP else since, now, offsets_retention_ms
         )
     topics = group.subscribed_topics
     if group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state is GroupState.STABLE and topics is not None:
         return lambda topic, committed: (
-            topic not in topics and _is_over(committed, committed.commit_timestamp, now, retention_ms)
+            topic not in topics and _is_over(committed, committed.commit_timestamp, now, offsets_retention_ms)
         )
     return None
 
 
-def _is_over(committed: Committed, since: int, now: int, retention_ms: int) -> bool:
+def _is_over(committed: Committed, since: int, now: int, offsets_retention_ms: int) -> bool:
     if committed.expire_timestamp != NO_TIMESTAMP:
         return now >= committed.expire_timestamp
-    return now - since >= retention_ms
+    return now - since >= offsets_retention_ms

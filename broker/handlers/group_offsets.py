@@ -93,9 +93,9 @@ class OffsetCommitHandlers:
         offsets = self._checked(places, rule, request.retention_time_ms)
         return commit(shard, group_id, offsets) if offsets else ErrorCode.NONE
 
-    def _checked(self, places: Sequence[_Place], rule: CommitRule, retention_ms: int) -> Offsets:
+    def _checked(self, places: Sequence[_Place], rule: CommitRule, offsets_retention_ms: int) -> Offsets:
         now = self._clock.now_ms()
-        expires = NO_TIMESTAMP if retention_ms == _NO_RETENTION else now + retention_ms
+        expires = NO_TIMESTAMP if offsets_retention_ms == _NO_RETENTION else now + offsets_retention_ms
         offsets: Offsets = []
         for topic, wanted, result in places:
             metadata = wanted.committed_metadata or ""

@@ -32,11 +32,10 @@ def test_a_produce_without_records_is_answered(broker: BrokerProcess, topic: str
     assert partition["error_code"] == error_code("INVALID_RECORD")
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-def test_there_is_no_coordinator(broker: BrokerProcess, kind: int) -> None:
-    """Who asks for the coordinator of a group or of a transaction is told that there is none, and why."""
+def test_there_is_no_coordinator_of_transactions(broker: BrokerProcess) -> None:
+    """Who asks for the coordinator of a transaction is told that there is none, and why."""
     with WireClient(broker.port) as wire:
-        answer = wire.ask("FindCoordinator", 4, key_type=kind, coordinator_keys=["mine"])
+        answer = wire.ask("FindCoordinator", 4, key_type=1, coordinator_keys=["mine"])
     [coordinator] = answer["coordinators"]
     assert coordinator["error_code"] == error_code("COORDINATOR_NOT_AVAILABLE")
     assert "odradek" in coordinator["error_message"]

@@ -7,7 +7,7 @@ import pytest
 from config.definitions import broker_definitions
 from config.errors import ConfigError
 from config.loading import load_settings
-from config.settings import BrokerSettings
+from config.settings import BrokerSettings, build_settings
 
 LAYOUT = {
     "listeners",
@@ -30,7 +30,7 @@ def key_of(field: str) -> str:
 
 def test_fields_are_keys_and_hold_kafkas_defaults() -> None:
     """Every plain field is the key with dots as underscores; without a value it has the table's default."""
-    settings = load_settings(None)
+    settings = build_settings({}, {})
     for field in fields(BrokerSettings):
         if field.name not in LAYOUT | {"node_id"}:
             definition = broker_definitions()[key_of(field.name)]
@@ -111,6 +111,8 @@ def test_dynamic_values_lie_on_top_and_replace_earlier_ones() -> None:
         "process.roles": "broker,controller",
         "log.retention.ms": "5",
         "max.connections": "7",
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.assignment.interval.ms": "0",
     }
     assert changed.with_dynamic({}) == settings
     assert settings.effective == settings.values

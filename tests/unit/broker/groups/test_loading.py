@@ -1,0 +1,179 @@
+"""A shard's log is read back as it was written: the last record of each key, and nothing that is not sure."""
+
+import random
+import struct
+from uuid import UUID
+
+import pytest
+
+from broker.groups.effects import Record
+from broker.groups.loading import Loader
+from broker.groups.offsets import OffsetStore
+from broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
+from protocol.errors import KafkaError
+from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
+from protocol.records.batch import Codec
+from protocol.records.building import BatchFields, build_batch, make_records
+from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from storage.producer_state import Origin
+from tests.support.logs import NOW_MS, open_at, small_config
+from tests.support.memory_files import MemoryFiles
+
+Pair = tuple[bytes | None, bytes | None]
+KEY = OffsetKey("g", "t", 0)
+
+
+def commit(offset: int, key: OffsetKey = KEY, metadata: str = "") -> Pair:
+    committed = Committed(offset, 0, metadata, NOW_MS, topic_id=UUID(int=5))
+    return encode_offset_key(key), encode_committed(committed)
+
+
+def group(name: str, generation: int) -> Pair:
+    return encode_record(Record(GroupMetadataKey(group=name), GroupMetadataValue(generation=generation)))
+
+
+class Written:
+    """A log to be read back."""
+
+    def __init__(self, segment_bytes: int = 2000) -> None:
+        files = MemoryFiles()
+        files.mkdir("/data")
+        files.mkdir("/data/spool-0")
+        self.log = open_at(files, small_config(segment_bytes=segment_bytes))
+
+    def append(self, *pairs: Pair, fields: BatchFields | None = None) -> None:
+        batch = build_batch(make_records(pairs, NOW_MS), fields or BatchFields())
+        self.log.append(batch, 0, NOW_MS, Origin.REPLICATION)  # transactions need no coordinator of theirs here
+
+    def end(self, producer_id: int, committed: bool) -> None:
+        marker = build_end_transaction_batch(EndTransactionMarker(committed, 0), producer_id, 0, NOW_MS)
+        self.log.append_marker(marker, 0, NOW_MS, 0)
+
+    def read(self, chunk_bytes: int = 1 << 20) -> tuple[OffsetStore, Loader]:
+        store = OffsetStore()
+        loader = Loader(self.log, store, chunk_bytes)
+        while not loader.is_at_end:
+            for _ in loader.take(loader.next_chunk()()):
+                pass
+        return store, loader
+
+
+def offset_in(store: OffsetStore, key: OffsetKey = KEY) -> int | None:
+    found = store.get(*key)
+    return None if found is None else found.offset
+
+
+def test_the_last_commit_of_a_partition_counts() -> None:
+    """Over batches, segments and chunks of any size."""
+    written = Written()
+    for offset in range(200):
+        written.append(commit(offset), commit(offset * 2, KEY._replace(partition=1)))
+    assert len(written.log.segments) > 1
+    for chunk_bytes in (1, 100, 1 << 20):
+        store, loader = written.read(chunk_bytes)
+        assert offset_in(store) == 199
+        assert offset_in(store, KEY._replace(partition=1)) == 398
+        assert loader.records == 400
+
+
+def test_tombstones_remove() -> None:
+    """Offsets and groups."""
+    written = Written()
+    written.append(commit(1), group("g", 1))
+    written.append((commit(1)[0], None), (group("g", 1)[0], None))
+    store, loader = written.read()
+    assert offset_in(store) is None
+    assert list(loader.group_records()) == []
+
+
+def test_of_the_records_of_groups_the_last_ones_are_handed_out_in_the_order_of_the_log() -> None:
+    """As a compacted log would have them."""
+    written = Written()
+    written.append(group("a", 1), group("b", 1))
+    written.append(group("c", 1), group("a", 2))
+    _, loader = written.read()
+    found = [(record.key, record.value) for record in loader.group_records()]
+    assert [key.group for key, _ in found if isinstance(key, GroupMetadataKey)] == ["b", "c", "a"]
+    assert [value.generation for _, value in found if isinstance(value, GroupMetadataValue)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_compressed_batches_are_read(codec: Codec) -> None:
+    """offsets.topic.compression.codec may be any."""
+    written = Written()
+    written.append(commit(1), commit(2), fields=BatchFields(codec=codec))
+    assert offset_in(written.read()[0]) == 2
+
+
+def test_records_of_any_size_are_read() -> None:
+    """Long metadata, long names, records with headers: whatever the quick reader does not take."""
+    randomness = random.Random(4)
+    written = Written()
+    expected = {}
+    for offset in range(60):
+        key = OffsetKey("g" * randomness.choice([1, 31, 32, 200]), "t" * randomness.choice([1, 60, 249]), offset)
+        written.append(commit(offset, key, "m" * randomness.choice([0, 1, 100, 127, 128, 1000])))
+        expected[key] = offset
+    store, _ = written.read()
+    assert {key: offset_in(store, key) for key in expected} == expected
+
+
+def test_what_no_reader_knows_is_skipped() -> None:
+    """Types of later versions, share groups, keys that do not parse, values of unknown versions, no key at all."""
+    written = Written()
+    written.append((struct.pack(">h", 99) + b"x", b"\0\0"), (b"", b"x"), (b"\0", b"x"), (None, b"x"))
+    written.append((b"\0\x02\0\x01g", b"\0\x63"), (b"\0\x01\0\x05", b"\0\x04"), commit(3))
+    store, loader = written.read()
+    assert offset_in(store) == 3
+    assert list(loader.group_records()) == []
+
+
+def test_a_transaction_counts_when_its_marker_says_so() -> None:
+    """Committed ones only; what is open stays open."""
+    written = Written()
+
+    def fields(producer_id: int) -> BatchFields:
+        return BatchFields(producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+
+    written.append(commit(1))
+    written.append(commit(2), fields=fields(1))
+    written.append(commit(3, KEY._replace(partition=1)), fields=fields(2))
+    written.append(commit(4, KEY._replace(partition=2)), fields=fields(3))
+    written.end(1, committed=True)
+    written.end(2, committed=False)
+    store, _ = written.read()
+    assert offset_in(store) == 2
+    assert offset_in(store, KEY._replace(partition=1)) is None
+    assert offset_in(store, KEY._replace(partition=2)) is None
+    assert store.is_pending("g", "t", 2)
+
+
+def test_damage_is_not_read_over() -> None:
+    """A wrong offset would be worse than none."""
+    written = Written()
+    written.append(commit(1))
+    loader = Loader(written.log, OffsetStore(), 1 << 20)
+    chunk = bytearray(loader.next_chunk()())
+    chunk[-3] ^= 1
+    with pytest.raises(KafkaError):
+        list(loader.take(bytes(chunk)))
+    with pytest.raises(KafkaError):
+        list(Loader(written.log, OffsetStore(), 1 << 20).take(bytes(chunk[:30])))
+
+
+def test_an_empty_log_is_read_at_once() -> None:
+    """There is nothing to wait for."""
+    assert Loader(Written().log, OffsetStore(), 1 << 20).is_at_end
+
+
+def test_others_get_their_turn() -> None:
+    """Thousands of records are taken in slices."""
+    written = Written(1 << 20)
+    for _ in range(30):
+        written.append(*(commit(offset) for offset in range(100)))
+    loader = Loader(written.log, OffsetStore(), 1 << 20)
+    slices = 0
+    while not loader.is_at_end:
+        slices += sum(1 for _ in loader.take(loader.next_chunk()()))
+    assert loader.records == 3000
+    assert slices >= 1

@@ -1,0 +1,334 @@
+"""A shard carries out what machines want in order, keeps what it acknowledged, and answers everybody once."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.groups.administration import delete_group, expire, remove_offsets
+from broker.groups.classic.group import ClassicGroup
+from broker.groups.classic.values import (
+    CommitRequest,
+    JoinRequest,
+    JoinResult,
+    Limits,
+    SupportedProtocol,
+    SyncRequest,
+    SyncResult,
+)
+from broker.groups.commits import check_commit
+from broker.groups.effects import Answer
+from broker.groups.records import Committed, OffsetKey, encode_committed, record_type
+from broker.groups.shard import Failed, ShardState
+from broker.runtime.answers import Deferred
+from protocol.errors import ErrorCode, KafkaError
+from storage.errors import StorageError
+from tests.unit.broker.groups.shard_world import World
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def join_request(member_id: str = "", version: int = 3, protocol_type: str = "consumer") -> JoinRequest:
+    return JoinRequest(
+        member_id, None, "c", "/h", 10_000, 20_000, protocol_type, (SupportedProtocol("range", b""),), version, "uuid"
+    )
+
+
+def now_or_later(answer: Answer | Deferred[Answer]) -> list[Answer]:
+    """Return the list that the answer is in, or will be."""
+    found: list[Answer] = []
+    if isinstance(answer, Deferred):
+        answer.on_done(found.append)
+    else:
+        found.append(answer)
+    return found
+
+
+def form_group(world: World, name: str = "g") -> tuple[ClassicGroup, str]:
+    """Make a stable group of one member, and return it with the member's id."""
+    group = world.shard.classic_group(name, world.clock.now_ms())
+    assert group is not None
+    joined = now_or_later(world.shard.ask(group, lambda token: group.join(join_request(), token, world.clock.now_ms())))
+    world.scheduler.advance(3)
+    (result,) = joined
+    assert isinstance(result, JoinResult)
+    sync = SyncRequest(result.member_id, None, result.generation, None, None, {result.member_id: b"mine"})
+    (synced,) = now_or_later(world.shard.ask(group, lambda token: group.sync(sync, token)))
+    assert isinstance(synced, SyncResult)
+    assert synced.assignment == b"mine"
+    return group, result.member_id
+
+
+def test_a_group_and_its_offsets_come_back_after_a_restart() -> None:
+    """Members, generation, assignment; and the member goes on with a heartbeat."""
+    world = World()
+    group, member_id = form_group(world)
+    world.commit("g", 0, 42)
+    before = group.describe()
+    world.restart()
+    after = world.shard.groups["g"]
+    assert isinstance(after, ClassicGroup)
+    assert after is not group
+    assert after.describe() == before
+    assert after.members[member_id].assignment == b"mine"
+    found = world.shard.offsets.get("g", "t", 0)
+    assert found is not None
+    assert found.offset == 42
+
+
+def test_a_member_that_does_not_come_back_after_a_restart_is_removed() -> None:
+    """Its session begins when the log is loaded."""
+    world = World()
+    form_group(world)
+    world.restart()
+    world.scheduler.advance(10)
+    assert world.shard.groups["g"].describe().state.value == "Empty"  # type: ignore[union-attr]
+
+
+def test_offsets_alone_make_a_group() -> None:
+    """Live and after a restart, until they are gone."""
+    world = World()
+    assert world.commit("g", 0, 1) is ErrorCode.NONE
+    assert "g" in world.shard.groups
+    world.restart()
+    assert "g" in world.shard.groups
+    assert delete_group(world.shard, "g") is ErrorCode.NONE
+    assert "g" not in world.shard.groups
+    assert not world.shard.offsets.has_offsets("g")
+    world.restart()
+    assert "g" not in world.shard.groups
+    assert delete_group(world.shard, "g") is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_deleting_a_group_writes_tombstones_for_all_it_had() -> None:
+    """Offsets first, the group last, as Kafka does."""
+    world = World()
+    world.commit("g", 0, 1)
+    world.commit("g", 1, 1)
+    delete_group(world.shard, "g")
+    tombstones = [record.key for record in world.records() if record.value is None]
+    assert [record_type(key) for key in tombstones if key] == [1, 1, 2]
+
+
+def test_a_group_with_members_is_not_deleted() -> None:
+    """NON_EMPTY_GROUP."""
+    world = World()
+    form_group(world)
+    assert delete_group(world.shard, "g") is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_group_with_more_offsets_than_fit_one_batch_is_deleted() -> None:
+    """In several."""
+    world = World()
+    value = encode_committed(Committed(1))
+    for start in range(0, 5000, 1000):
+        world.shard.write_offsets([(OffsetKey("g", "t", start + i), value) for i in range(1000)])
+    assert delete_group(world.shard, "g") is ErrorCode.NONE
+    assert len(world.shard.offsets) == 0
+    world.restart()
+    assert len(world.shard.offsets) == 0
+
+
+def test_a_failed_append_changes_nothing_and_is_told() -> None:
+    """KAFKA_STORAGE_ERROR becomes NOT_COORDINATOR, and the store has what the log has."""
+    world = World()
+    world.commit("g", 0, 1)
+
+    def fail(*_: object) -> None:
+        raise StorageError("no space")
+
+    world.log.append = fail  # type: ignore[assignment,method-assign]
+    assert world.commit("g", 0, 2) is ErrorCode.NOT_COORDINATOR
+    found = world.shard.offsets.get("g", "t", 0)
+    assert found is not None
+    assert found.offset == 1
+    assert delete_group(world.shard, "g") is ErrorCode.NOT_COORDINATOR
+    assert "g" in world.shard.groups
+    group = world.shard.classic_group("new", world.clock.now_ms())
+    assert group is not None
+    now = world.clock.now_ms()
+    (answer,) = now_or_later(world.shard.ask(group, lambda token: group.join(join_request(), token, now)))
+    assert answer.error is ErrorCode.NOT_COORDINATOR
+    assert "new" not in world.shard.groups
+
+
+def test_a_batch_larger_than_the_topic_allows_is_refused() -> None:
+    """With the code that Kafka gives."""
+    world = World()
+    text = "m" * 4000
+    value = encode_committed(Committed(1, 0, text))
+    result = world.shard.write_offsets([(OffsetKey("g", "t", i), value) for i in range(300)])
+    assert result is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not world.shard.offsets.has_offsets("g")
+
+
+def test_nothing_is_acknowledged_before_it_is_on_the_disk() -> None:
+    """With flush.messages=1 on the topic, commits and members wait for the fsync."""
+    world = World(flush_messages=1)
+    result = world.commit("g", 0, 1)
+    assert isinstance(result, Deferred)
+    told: list[ErrorCode] = []
+    result.on_done(told.append)
+    assert told == []
+    world.flusher.flush()
+    assert told == [ErrorCode.NONE]
+
+
+def test_a_write_that_never_becomes_safe_is_told_in_time() -> None:
+    """offsets.commit.timeout.ms."""
+    world = World(flush_messages=1)
+    result = world.commit("g", 0, 1)
+    assert isinstance(result, Deferred)
+    told: list[ErrorCode] = []
+    result.on_done(told.append)
+    world.scheduler.advance(5)
+    assert told == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    world.flusher.flush()
+    assert len(told) == 1
+
+
+def test_who_waits_when_the_shard_closes_is_answered() -> None:
+    """NOT_COORDINATOR, once, and no timer is left."""
+    world = World()
+    group = world.shard.classic_group("g", world.clock.now_ms())
+    assert group is not None
+    now = world.clock.now_ms()
+    answers = now_or_later(world.shard.ask(group, lambda token: group.join(join_request(), token, now)))
+    assert answers == []
+    world.shard.close()
+    assert [answer.error for answer in answers] == [ErrorCode.NOT_COORDINATOR]
+    assert world.scheduler.pending == 0
+    assert world.shard.state is ShardState.CLOSED
+
+
+def test_who_has_gone_is_not_answered() -> None:
+    """A cancelled place takes nothing, and the group goes on."""
+    world = World()
+    group = world.shard.classic_group("g", world.clock.now_ms())
+    assert group is not None
+    now = world.clock.now_ms()
+    answer = world.shard.ask(group, lambda token: group.join(join_request(), token, now))
+    assert isinstance(answer, Deferred)
+    answers = now_or_later(answer)
+    answer.cancel()
+    world.scheduler.advance(4)
+    assert answers == []
+    assert group.generation == 1
+
+
+def test_commits_of_strangers() -> None:
+    """What each is told."""
+    world = World()
+    stranger = CommitRequest("m", None, 3)
+    for version, code in ((9, ErrorCode.GROUP_ID_NOT_FOUND), (8, ErrorCode.ILLEGAL_GENERATION)):
+        with pytest.raises(KafkaError) as caught:
+            check_commit(world.shard, "none", stranger, version)
+        assert caught.value.code is code
+    rule = check_commit(world.shard, "none", CommitRequest("", None, -1), 9)
+    assert rule.error_of(None, 0) is ErrorCode.NONE
+    form_group(world)
+    with pytest.raises(KafkaError) as caught:
+        check_commit(world.shard, "g", stranger, 9)
+    assert caught.value.code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def expire_all(world: World, days: int = 7) -> None:
+    for _ in expire(world.shard, days * DAY_MS):
+        pass
+
+
+def test_offsets_without_a_group_expire_by_their_age() -> None:
+    """And the group with the last of them."""
+    world = World()
+    world.commit("g", 0, 1)
+    world.clock.advance(4 * 24 * 3600)
+    world.commit("g", 1, 1)
+    world.clock.advance(3 * 24 * 3600)
+    expire_all(world)
+    assert world.shard.offsets.get("g", "t", 0) is None
+    assert world.shard.offsets.get("g", "t", 1) is not None
+    world.clock.advance(4 * 24 * 3600)
+    expire_all(world)
+    assert "g" not in world.shard.groups
+    world.restart()
+    assert "g" not in world.shard.groups
+
+
+def test_offsets_of_a_group_that_lost_its_members_expire_by_the_time_since_then() -> None:
+    """Not by their own age; a group with members whose subscription is not known keeps all."""
+    world = World()
+    form_group(world)
+    world.commit("g", 0, 1)
+    world.clock.advance(8 * 24 * 3600)
+    expire_all(world)
+    assert world.shard.offsets.get("g", "t", 0) is not None  # the member is still there
+    world.scheduler.advance(60)
+    assert world.shard.groups["g"].describe().state.value == "Empty"  # type: ignore[union-attr]
+    expire_all(world)
+    assert world.shard.offsets.get("g", "t", 0) is not None
+    world.clock.advance(7 * 24 * 3600)
+    expire_all(world)
+    assert "g" not in world.shard.groups
+
+
+def test_an_offset_with_a_time_of_its_own_expires_then() -> None:
+    """OffsetCommit 2 to 4 may say how long."""
+    world = World()
+    value = encode_committed(Committed(1, 0, "", world.clock.now_ms(), world.clock.now_ms() + 5000))
+    world.shard.write_offsets([(OffsetKey("g", "t", 0), value)])
+    expire_all(world)
+    assert world.shard.offsets.has_offsets("g")
+    world.clock.advance(5)
+    expire_all(world)
+    assert not world.shard.offsets.has_offsets("g")
+
+
+def test_removing_offsets() -> None:
+    """Of topics that nobody reads; the rest is refused one by one."""
+    world = World()
+    assert remove_offsets(world.shard, "g", [("t", 0)]) is ErrorCode.GROUP_ID_NOT_FOUND
+    world.commit("g", 0, 1)
+    assert remove_offsets(world.shard, "g", [("t", 0), ("t", 1)]) == {
+        ("t", 0): ErrorCode.NONE,
+        ("t", 1): ErrorCode.NONE,
+    }
+    assert world.shard.offsets.get("g", "t", 0) is None
+    form_group(world)
+    world.commit("g", 0, 1)
+    assert remove_offsets(world.shard, "g", [("t", 0)]) == {("t", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_a_deleted_topic_takes_its_offsets_with_it() -> None:
+    """Of all groups, also those of a shard that is still loading, and for good."""
+    world = World()
+    world.commit("g", 0, 1)
+    world.commit("h", 0, 1)
+    world.commit("g", 0, 1, topic="other")
+    world.shard.remove_topic("t")
+    assert len(world.shard.offsets) == 1
+    world.restart()
+    assert len(world.shard.offsets) == 1
+
+
+def test_an_empty_group_gives_way_to_one_of_the_other_kind() -> None:
+    """Its offsets stay; one with members does not."""
+    world = World()
+    world.commit("g", 0, 1)
+    assert world.shard.consumer_group("g", create=False) is None
+    assert world.shard.consumer_group("g", create=True) is not None
+    assert world.shard.offsets.has_offsets("g")
+    form_group(world, "h")
+    assert world.shard.consumer_group("h", create=True) is None
+
+
+def test_a_group_that_became_too_large_shrinks() -> None:
+    """group.max.size was lowered: the members join again."""
+    world = World()
+    form_group(world)
+    world.limits = Limits(max_size=0)
+    world.restart()
+    assert world.shard.groups["g"].describe().state.value == "PreparingRebalance"  # type: ignore[union-attr]
+
+
+def test_failed_answers_say_why() -> None:
+    """They have nothing else."""
+    assert Failed(ErrorCode.NOT_COORDINATOR).error is ErrorCode.NOT_COORDINATOR
