@@ -14,11 +14,12 @@ from typing import Final
 from broker.groups.consumer import records
 from broker.groups.consumer.answers import HeartbeatResult
 from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.heartbeat import Circumstances, Client, beat
+from broker.groups.consumer.heartbeat import Client, beat
 from broker.groups.consumer.leaving import find_leaving, leave_for_a_while, remove_members
 from broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member, MemberState
 from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.consumer.state import GroupState
+from broker.groups.consumer.steps import Circumstances
 from broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS, subscribes_to
 from broker.groups.consumer.views import GroupView, describe
 from broker.groups.effects import Effects, Now, Record, TimerKey, Token
@@ -86,7 +87,7 @@ class ConsumerGroup:
         topics_changed = self._seen_topics is not image.topics_by_name
         search = bool(self.state.expressions) and self._is_search_due(image, settings, now)
         draft = Draft(self.state)
-        member, answer = beat(draft, request, Circumstances(client, image, settings, now, topics_changed, search))
+        member, answer = beat(draft, request, client, Circumstances(image, settings, now, topics_changed, search))
         before = self.state.members.get(member.member_id)
 
         def written(following: Effects) -> None:

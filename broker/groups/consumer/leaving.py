@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from broker.groups.consumer import records
 from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.heartbeat import check_instance, unknown_member
 from broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, Member
 from broker.groups.consumer.state import GroupState
+from broker.groups.consumer.steps import check_instance, unknown_member
 from broker.groups.consumer.subscriptions import metadata_hash
 from broker.metadata.image import MetadataImage
 

@@ -1,0 +1,162 @@
+"""The steps by which a member's request changes a consumer group, whichever protocol the member speaks.
+
+Owns: taking over a static member's place, and the way from what a member says of itself to what it has: metadata,
+expressions, the group's epoch, the target, one step of reconciliation. Each works on the draft of the steps before it,
+in the order of Kafka's coordinator. Must not know: requests and answers.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from broker.groups.consumer import records
+from broker.groups.consumer.draft import Draft
+from broker.groups.consumer.member import JOINING, LEAVING_FOR_A_WHILE, NO_PARTITIONS, Member, Metadata, Partitions
+from broker.groups.consumer.reconciliation import Aim, reconcile
+from broker.groups.consumer.settings import ConsumerGroupSettings
+from broker.groups.consumer.subscriptions import match_topics, metadata_hash, topic_ids, topic_names
+from broker.groups.consumer.targets import assign, is_due
+from broker.metadata.image import MetadataImage
+from protocol.errors import ErrorCode, KafkaError
+
+_FIRST_EPOCH: Final = 2
+"""Of a group that was not there: 1 is that of a group nobody has joined."""
+
+
+class Circumstances(NamedTuple):
+    """What a request is judged by, besides the group and whom it comes from."""
+
+    image: MetadataImage
+    settings: ConsumerGroupSettings
+    now: int
+    topics_changed: bool
+    """Whether the cluster's topics may be others than when the group last looked."""
+    refresh_expressions: bool
+    """Whether it is time to look for new topics that expressions match."""
+
+
+class Changes(NamedTuple):
+    """What a member changed its mind about."""
+
+    names: bool
+    expression: bool
+
+    @property
+    def any(self) -> bool:
+        """Whether it subscribes to something else."""
+        return self.names or self.expression
+
+
+def take_over(draft: Draft, member_id: str, holder: Member, *, must_be_away: bool) -> Member:
+    """Let a static member come back, with what it had; its instance has to have left before, if `must_be_away`."""
+    if must_be_away and holder.epoch != LEAVING_FOR_A_WHILE and holder.metadata.classic is None:
+        raise KafkaError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"The instance id {holder.metadata.instance_id} is owned by member {holder.member_id}.",
+        )
+    group_id, target = draft.state.group_id, draft.state.targets.get(holder.member_id, NO_PARTITIONS)
+    member = holder._replace(member_id=member_id, epoch=JOINING, previous_epoch=JOINING)
+    draft.emit_all(records.member_gone(group_id, holder.member_id))
+    draft.emit(
+        records.member_metadata(group_id, member),
+        records.target_assignment(group_id, member_id, target),
+        records.current_assignment(group_id, member),
+    )
+    return member
+
+
+def check_instance(holder: Member | None, member_id: str, instance_id: str) -> Member:
+    """Return the member that has the instance id; raises KafkaError if that is nobody, or not the one who says so."""
+    if holder is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if holder.member_id != member_id:
+        raise KafkaError(
+            ErrorCode.FENCED_INSTANCE_ID, f"Member {member_id} was replaced: another has instance id {instance_id}."
+        )
+    return holder
+
+
+def unknown_member(group_id: str, member_id: str) -> KafkaError:
+    """The error of a request by somebody who is no member."""
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
+
+
+def check_room(draft: Draft, member_id: str, settings: ConsumerGroupSettings) -> None:
+    """Raise KafkaError GROUP_MAX_SIZE_REACHED if the group can take nobody who is no member yet."""
+    if member_id not in draft.state.members and len(draft.state.members) >= settings.max_size:
+        raise KafkaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED, f"The group has reached its maximum of {settings.max_size} members."
+        )
+
+
+def write_metadata(draft: Draft, before: Member, new: Metadata, around: Circumstances) -> Changes:
+    """Write what a member says of itself, if that is new."""
+    old = before.metadata
+    if new == old:
+        return Changes(False, False)
+    group_id = draft.state.group_id
+    draft.emit(records.member_metadata(group_id, before._replace(metadata=new)))
+    changes = Changes(new.topics != old.topics, new.regex != old.regex)
+    if changes.expression:
+        if old.regex and old.regex in draft.state.expressions and not draft.state.subscribers(old.regex):
+            draft.emit(records.regular_expression_gone(group_id, old.regex))
+        if new.regex and new.regex not in draft.state.expressions:
+            _resolve(draft, new.regex, around)
+    return changes
+
+
+def advance(draft: Draft, member_id: str, owned: Partitions | None, changes: Changes, around: Circumstances) -> Member:
+    """Bring the group and the member as far as they can come now; return the member as it is then."""
+    if around.refresh_expressions:
+        _refresh_expressions(draft, around)
+    _update_epoch(draft, changes.any, around)
+    if is_due(draft.state, around.settings, around.now):
+        assign(draft, around.image, around.settings, around.now)
+    return _reconcile(draft, member_id, owned, changes.any, around.image)
+
+
+def _resolve(draft: Draft, expression: str, around: Circumstances) -> None:
+    topics = match_topics(expression, around.image)
+    group_id = draft.state.group_id
+    draft.emit(records.regular_expression(group_id, expression, topics, around.image.offset, around.now))
+
+
+def _refresh_expressions(draft: Draft, around: Circumstances) -> None:
+    for expression, resolved in list(draft.state.expressions.items()):
+        topics = match_topics(expression, around.image)
+        if topics != resolved.topics:
+            group_id = draft.state.group_id
+            draft.emit(records.regular_expression(group_id, expression, topics, around.image.offset, around.now))
+
+
+def _update_epoch(draft: Draft, changed: bool, around: Circumstances) -> None:
+    state = draft.state
+    bump = changed or state.epoch == 0
+    if not bump and not around.topics_changed and not around.refresh_expressions:
+        return
+    digest = metadata_hash(state, around.image)
+    if bump or digest != state.metadata_hash:
+        draft.emit(records.group_epoch(state.group_id, state.epoch + 1 if state.epoch else _FIRST_EPOCH, digest))
+    if state.has_partition_metadata:
+        draft.emit(records.partition_metadata_gone(state.group_id))
+
+
+def _reconcile(
+    draft: Draft, member_id: str, owned: Partitions | None, subscription_changed: bool, image: MetadataImage
+) -> Member:
+    state = draft.state
+    member = state.members[member_id]
+    if not subscription_changed and member.is_reconciled_to(state.assignment_epoch):
+        return member
+    aim = Aim(
+        epoch=max(1, state.assignment_epoch),
+        target=state.targets.get(member_id, NO_PARTITIONS),
+        subscribed=topic_ids(topic_names(state, member), image),
+        owners=state.owners,
+        owned=owned,
+        subscription_changed=subscription_changed,
+    )
+    moved = reconcile(member, aim)
+    if moved != member:
+        draft.emit(records.current_assignment(state.group_id, moved))
+    return moved
