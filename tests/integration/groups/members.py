@@ -213,7 +213,9 @@ def settled(broker: BrokerProcess, members: Sequence[Member], partitions: int) -
 
     def is_settled() -> bool:
         for member in members:
+            # librdkafka writes that it has given up, and then is silent for ever.
             assert member.running, f"a member has ended: {member.output()}"
+            assert "|FATAL|" not in member.output(), f"a member has given up: {member.output()}"
         return _shared_out([member.owned for member in members], partitions) and group_state(broker, group) == "Stable"
 
     try:
