@@ -17,8 +17,7 @@ from uuid import UUID
 
 from broker.background import BackgroundJobs
 from broker.dispatch.dispatcher import Dispatcher
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.offsets_topic import OffsetsTopic
+from broker.group_services import GroupParts, GroupServices
 from broker.handlers.node import ThisNode
 from broker.live_settings import LiveSettings
 from broker.metadata.image import MetadataImage
@@ -108,8 +107,8 @@ class Broker:
         self._jobs.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
-        self._groups.start()
         self._network.start()
+        self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
 
     async def stop(self) -> None:
@@ -189,9 +188,18 @@ class Broker:
             found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
         )
         controller, configs = build_controller(settings, self._metadata, directory_ids)
-        topic = OffsetsTopic(controller, self._partitions, settings)
-        self._groups = GroupCoordinator(
-            self._loop, self._threads, self._clock, self._settings.current, topic, lambda: self._metadata.image
+        node = ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for)
+        self._groups = GroupServices(
+            GroupParts(
+                loop=self._loop,
+                threads=self._threads,
+                clock=self._clock,
+                settings=lambda: self._settings.current,
+                controller=controller,
+                partitions=self._partitions,
+                node=node,
+                image=lambda: self._metadata.image,
+            )
         )
         self._metadata.watch(self._groups.on_metadata)
         services = Services(
@@ -201,7 +209,7 @@ class Broker:
             metadata=self._metadata,
             partitions=self._partitions,
             logs=self._logs,
-            node=ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for),
+            node=node,
             configs=configs,
             controller=controller,
             groups=self._groups,

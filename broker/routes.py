@@ -10,22 +10,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker.dispatch.dispatcher import DirectHandler, MessageHandler
-from broker.groups.coordinator import GroupCoordinator
+from broker.group_services import GroupServices
 from broker.handlers.api_versions import ApiVersionsHandler
 from broker.handlers.cluster import ClusterHandler
 from broker.handlers.configs import ConfigHandlers
-from broker.handlers.consumer_groups import ConsumerGroupHandlers
-from broker.handlers.coordinator import CoordinatorHandler
 from broker.handlers.describe_configs import ConfigDescriber
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.fetch_sessions import FetchSessions
-from broker.handlers.group_admin import GroupAdminHandlers
-from broker.handlers.group_offsets import OffsetCommitHandlers
-from broker.handlers.groups import GroupHandlers
 from broker.handlers.log_dirs import LogDirHandlers
 from broker.handlers.metadata import MetadataHandler
 from broker.handlers.node import ThisNode
-from broker.handlers.offset_fetch import OffsetFetchHandler
 from broker.handlers.offsets import OffsetHandlers
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.producer_ids import ProducerIdHandler
@@ -56,12 +50,7 @@ class Handlers:
     offsets: OffsetHandlers
     log_dirs: LogDirHandlers
     producer_ids: ProducerIdHandler
-    coordinator: CoordinatorHandler
-    groups: GroupHandlers
-    group_admin: GroupAdminHandlers
-    offset_commits: OffsetCommitHandlers
-    offset_fetch: OffsetFetchHandler
-    consumer_groups: ConsumerGroupHandlers
+    groups: GroupServices
 
 
 def direct_routes(handlers: Handlers) -> Mapping[ApiKey, DirectHandler]:
@@ -88,19 +77,7 @@ def message_routes(handlers: Handlers) -> Mapping[ApiKey, MessageHandler]:
         ApiKey.DELETE_RECORDS: handlers.offsets.delete_records,
         ApiKey.DESCRIBE_LOG_DIRS: handlers.log_dirs.describe_log_dirs,
         ApiKey.INIT_PRODUCER_ID: handlers.producer_ids.init_producer_id,
-        ApiKey.FIND_COORDINATOR: handlers.coordinator.find_coordinator,
-        ApiKey.JOIN_GROUP: handlers.groups.join_group,
-        ApiKey.SYNC_GROUP: handlers.groups.sync_group,
-        ApiKey.HEARTBEAT: handlers.groups.heartbeat,
-        ApiKey.LEAVE_GROUP: handlers.groups.leave_group,
-        ApiKey.OFFSET_COMMIT: handlers.offset_commits.offset_commit,
-        ApiKey.OFFSET_DELETE: handlers.offset_commits.offset_delete,
-        ApiKey.OFFSET_FETCH: handlers.offset_fetch.offset_fetch,
-        ApiKey.DESCRIBE_GROUPS: handlers.group_admin.describe_groups,
-        ApiKey.LIST_GROUPS: handlers.group_admin.list_groups,
-        ApiKey.DELETE_GROUPS: handlers.group_admin.delete_groups,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT: handlers.consumer_groups.heartbeat,
-        ApiKey.CONSUMER_GROUP_DESCRIBE: handlers.consumer_groups.describe,
+        **handlers.groups.routes(),
     }
 
 
@@ -117,7 +94,7 @@ class Services:
     node: ThisNode
     configs: BrokerConfigs
     controller: Controller
-    groups: GroupCoordinator
+    groups: GroupServices
     log_level: str
     served: Callable[[], Sequence[Api]]
 
@@ -140,7 +117,7 @@ def build_controller(
 def build_handlers(services: Services) -> Handlers:
     """Make the handlers."""
     settings, metadata, partitions = services.settings, services.metadata, services.partitions
-    controller, configs, groups = services.controller, services.configs, services.groups
+    controller, configs = services.controller, services.configs
     describer = ConfigDescriber(configs, services.log_level)
     sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, lambda: random.getrandbits(31))
     return Handlers(
@@ -154,10 +131,5 @@ def build_handlers(services: Services) -> Handlers:
         offsets=OffsetHandlers(partitions),
         log_dirs=LogDirHandlers(partitions, services.logs),
         producer_ids=ProducerIdHandler(ProducerIds(metadata, settings.node_id)),
-        coordinator=CoordinatorHandler(services.node, groups),
-        groups=GroupHandlers(groups, services.clock),
-        group_admin=GroupAdminHandlers(groups),
-        offset_commits=OffsetCommitHandlers(groups, partitions, services.clock, settings.offset_metadata_max_bytes),
-        offset_fetch=OffsetFetchHandler(groups, partitions),
-        consumer_groups=ConsumerGroupHandlers(groups, services.clock),
+        groups=services.groups,
     )

@@ -164,7 +164,7 @@ class Dispatcher:
         if isinstance(result, Coroutine):
             return self._await(route, context, result, head)
         if isinstance(result, Deferred):
-            return _DeferredAnswer(result, head, version)
+            return _DeferredAnswer(result, lambda response: self._finish(route.api, head, version, context, response))
         return head + encode(result, version)
 
     def _await(
@@ -185,6 +185,16 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return _TaskAnswer(task)
+
+    def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Answer:
+        """Return the answer that a deferred response makes; whoever resolved it must not suffer if it cannot be one."""
+        try:
+            return head + encode(response, version)
+        except Exception as failed:  # noqa: BLE001 - as for every other handler
+            try:
+                return head + self._error_body(api, version, context, failed)
+            except CloseConnectionError as close:
+                return close
 
     def _error_body(self, api: Api, version: int, context: RequestContext, failed: Exception) -> bytes:
         if isinstance(failed, KafkaError):
@@ -230,16 +240,15 @@ class _TaskAnswer:
 class _DeferredAnswer:
     """A deferred response, as a pending answer."""
 
-    __slots__ = ("_deferred", "_head", "_version")
+    __slots__ = ("_deferred", "_finish")
 
-    def __init__(self, deferred: Deferred[Message], head: bytes, version: int) -> None:
+    def __init__(self, deferred: Deferred[Message], finish: Callable[[Message], Answer]) -> None:
         self._deferred = deferred
-        self._head = head
-        self._version = version
+        self._finish = finish
 
     def on_done(self, callback: Callable[[Answer], None]) -> None:
-        head, version = self._head, self._version
-        self._deferred.on_done(lambda response: callback(head + encode(response, version)))
+        finish = self._finish
+        self._deferred.on_done(lambda response: callback(finish(response)))
 
     def cancel(self) -> None:
         self._deferred.cancel()

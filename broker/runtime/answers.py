@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -95,32 +94,3 @@ class _Converted(Deferred[U]):
     def cancel(self) -> None:
         super().cancel()
         self._cancel_source()
-
-
-def gather(deferred: Sequence[Deferred[T]], convert: Callable[[list[T]], U]) -> Deferred[U]:
-    """Return the place for what `convert` makes of all results, in order; cancelling it cancels them all."""
-    return _Gathered(deferred, convert)
-
-
-class _Gathered(Deferred[U]):
-    """Several deferred results as one."""
-
-    __slots__ = ("_cancel_sources",)
-
-    def __init__(self, sources: Sequence[Deferred[T]], convert: Callable[[list[T]], U]) -> None:
-        super().__init__()
-        self._cancel_sources = [source.cancel for source in sources]
-        results: dict[int, T] = {}
-
-        def done(index: int, result: T) -> None:
-            results[index] = result
-            if len(results) == len(sources):
-                self.resolve(convert([results[i] for i in range(len(sources))]))
-
-        for index, source in enumerate(sources):
-            source.on_done(partial(done, index))
-
-    def cancel(self) -> None:
-        super().cancel()
-        for cancel in self._cancel_sources:
-            cancel()

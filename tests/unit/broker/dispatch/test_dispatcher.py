@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from broker.dispatch.dispatcher import Dispatcher, MessageHandler
-from broker.runtime.answers import Answer, CloseConnectionError, Pending
+from broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -150,3 +150,38 @@ async def test_coroutines_answer_when_they_are_done(context: RequestContext) -> 
     answer = await answered
     assert isinstance(answer, bytes)
     assert decode(DescribeClusterResponse, answer, 0, 5)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_deferred_response_is_encoded_when_it_comes(context: RequestContext) -> None:
+    """Without a task; and nobody is called any more once the connection is gone."""
+    deferred: list[Deferred[MetadataResponse]] = []
+
+    def later(_context: RequestContext, _request: MetadataRequest) -> Deferred[MetadataResponse]:
+        deferred.append(Deferred())
+        return deferred[-1]
+
+    handle = dispatcher({ApiKey.METADATA: later}).handle
+    answers: list[Answer] = []
+    for is_gone in (False, True):
+        pending = handle(context, metadata_frame(9))
+        assert not isinstance(pending, bytes | list | CloseConnectionError | None)
+        pending.on_done(answers.append)
+        if is_gone:
+            pending.cancel()
+    for place in deferred:
+        place.resolve(MetadataResponse(controller_id=6))
+    (answer,) = answers
+    assert body_of(answer, 9).controller_id == 6
+
+
+def test_a_deferred_response_that_cannot_be_encoded_harms_nobody_else(context: RequestContext) -> None:
+    """Whoever resolves it goes on; the client gets what a failed handler gives."""
+    place: Deferred[MetadataResponse] = Deferred()
+    handle = dispatcher({ApiKey.METADATA: lambda _context, _request: place}).handle
+    pending = handle(context, metadata_frame(13))
+    assert not isinstance(pending, bytes | list | CloseConnectionError | None)
+    answers: list[Answer] = []
+    pending.on_done(answers.append)
+    place.resolve(MetadataResponse(controller_id="not a number"))  # type: ignore[arg-type]
+    (answer,) = answers
+    assert body_of(answer, 13).error_code == ErrorCode.UNKNOWN_SERVER_ERROR

@@ -21,7 +21,6 @@ from broker.groups.records import Committed, OffsetKey, encode_committed, record
 from broker.groups.shard import Failed, ShardState
 from broker.runtime.answers import Deferred
 from protocol.errors import ErrorCode, KafkaError
-from storage.errors import StorageError
 from tests.unit.broker.groups.shard_world import World
 
 DAY_MS = 24 * 3600 * 1000
@@ -133,10 +132,7 @@ def test_a_failed_append_changes_nothing_and_is_told() -> None:
     world = World()
     world.commit("g", 0, 1)
 
-    def fail(*_: object) -> None:
-        raise StorageError("no space")
-
-    world.log.append = fail  # type: ignore[assignment,method-assign]
+    world.files.fail("write", times=3)
     assert world.commit("g", 0, 2) is ErrorCode.NOT_COORDINATOR
     found = world.shard.offsets.get("g", "t", 0)
     assert found is not None
