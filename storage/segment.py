@@ -32,7 +32,7 @@ from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
 _NOT_READ = -2
-"""A timestamp that stands in the files, and that nobody has asked for yet."""
+"""A timestamp that nobody has asked for yet."""
 _SMALL = 8192
 """A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
 _INDEXED_SURELY = 1 << 20
@@ -150,8 +150,7 @@ class Segment:
     def write(self, data: Buffer) -> None:
         """Write whole batches at the end of the data file; `note_batch` must follow for each of them.
 
-        Raises OSError, and the file is then as it was: a part that was written is cut off, now or before the next
-        write.
+        Raises OSError, and the file is as it was: a part that was written is cut off, now or before the next write.
         """
         if not self._ready:
             self._prepare_append()
