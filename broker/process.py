@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from broker.app import Broker
+from broker.metadata.errors import MetadataError
 from broker.runtime.logging import configure_logging, get_logger
 from config.errors import ConfigError
 from config.loading import load_settings
@@ -41,7 +42,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
         return _run(lambda loop: _serve_until_stopped(Broker(loop, settings, log_level)))
-    except (KafkaError, OSError) as refused:
+    except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
 

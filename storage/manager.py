@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from config.topic import TopicConfig
 from protocol.errors import KafkaError
-from storage.clean_shutdown import remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
+from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
 from storage.deletion import PendingDeletions
 from storage.errors import IncompatibleDirectory, StorageError
 from storage.files import DiskSpace, FileSystem
@@ -342,10 +342,11 @@ class LogManager:
 
     # --- end
 
-    def close(self) -> list[str]:
+    def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> list[str]:
         """Bring everything to the disk and close it; return what went wrong, in sentences.
 
-        Directories in which all went well are marked as cleanly shut down. Nothing may use the logs meanwhile.
+        Directories in which all went well are marked as cleanly shut down, with the epoch under which Apache Kafka
+        registered this broker, if it ever did. Nothing may use the logs meanwhile.
         """
         problems: dict[str, str] = {}
         self._flush_all(problems)
@@ -358,7 +359,7 @@ class LogManager:
         sentences = list(problems.values())
         for directory in self._directories:
             try:
-                self._close_directory(directory, problems)
+                self._close_directory(directory, problems, broker_epoch)
             except OSError as error:
                 sentences.append(f"Cannot finish log directory {directory.path}: {error}")
             directory.lock.release()
@@ -392,14 +393,14 @@ class LogManager:
             if log.directory not in problems:
                 log.complete_flush(plan)
 
-    def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str]) -> None:
+    def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str], broker_epoch: int) -> None:
         """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
         if directory.for_partitions:
-            self._recovery_points.write(directory, self._offsets(lambda log: log.recovery_point))
+            self._recovery_points.write(directory, self._offsets(lambda log: log.checkpointed_recovery_point))
             self._log_starts.write(directory, self._offsets(_start_to_write))
         clean = not any(log.directory in problems for log in self.logs_in(directory))
         if clean and (self._clean.get(directory.path) or not directory.closed):
-            write_clean_shutdown(self._fs, directory.path)
+            write_clean_shutdown(self._fs, directory.path, broker_epoch)
 
 
 def _start_to_write(log: Log) -> int | None:
