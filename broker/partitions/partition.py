@@ -40,6 +40,7 @@ class Partition:
         "_awaited",
         "_flush_messages",
         "_flusher",
+        "_is_retired",
         "high_watermark",
         "index",
         "last_flush_ms",
@@ -63,6 +64,7 @@ class Partition:
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
+        self._is_retired = False
         if leader_epoch != log.leader_epochs.latest:
             log.note_leader_epoch(leader_epoch, log.log_end_offset)  # an epoch begins here even if no record follows
         self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
@@ -93,6 +95,8 @@ class Partition:
 
     def flushed(self) -> None:
         """A flush has ended well: what is on the disk is committed."""
+        if self._is_retired:
+            return  # another flush would write to names that may be a new partition's by now
         log = self.log
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._advance(log.recovery_point)
@@ -103,7 +107,9 @@ class Partition:
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
         log = self.log
-        return log.recovery_point < log.log_end_offset and now_ms - self.last_flush_ms >= log.config.flush_ms
+        waited_ms = now_ms - self.last_flush_ms
+        # a clock that was set back tells nothing of how long it is since
+        return log.recovery_point < log.log_end_offset and not 0 <= waited_ms < log.config.flush_ms
 
     def flush_failed(self) -> None:
         """The disk refused: those who wait learn that their data may not survive."""
@@ -183,5 +189,6 @@ class Partition:
 
     def retired(self) -> None:
         """The partition is deleted or moved away: whoever waits must ask for its new home."""
+        self._is_retired = True
         self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake_fetches()
