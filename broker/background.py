@@ -18,6 +18,9 @@ from storage.manager import LogManager
 DELETIONS_INTERVAL_MS = 5000
 """How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""
 
+OFFLINE_INTERVAL_MS = 1000
+"""How often partitions are tried again whose log could not be made, on a full disk for example."""
+
 NEVER_MS = 2**53
 """Intervals from here on (Kafka's default is the largest int64) mean that a job does not run."""
 
@@ -48,6 +51,7 @@ class BackgroundJobs:
             (settings.log_flush_start_offset_checkpoint_interval_ms, "log starts", self._log_starts),
             (settings.producer_id_expiration_check_interval_ms, "producer expiration", self._expire_producers),
             (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
+            (OFFLINE_INTERVAL_MS, "offline partitions", self._partitions.retry_offline),
         ):
             jobs.every(interval_ms / 1000, name, job)
         if settings.log_flush_scheduler_interval_ms < NEVER_MS:
