@@ -262,7 +262,7 @@ def test_partition_found_on_disk_is_opened_when_it_is_asked_for() -> None:
 
 
 def test_partition_that_cannot_be_opened_is_offline_alone() -> None:
-    """The others are served; asking for it says why; its directory does not count as clean at the end."""
+    """The others are served; asking for it says why, and its directory does not count as clean at the end."""
     fs = MemoryFiles()
     filled(fs)
     survivor = fs.crash(kept=1.0)
@@ -275,6 +275,20 @@ def test_partition_that_cannot_be_opened_is_offline_alone() -> None:
         manager.get_or_create(ONE, TOPIC_ID, CONFIG)
     manager.close()
     assert not was_clean_shutdown(survivor, "/a")
+
+
+def test_partition_that_could_not_be_opened_is_tried_again_when_asked_for() -> None:
+    """An error of the disk may pass: no restart is needed then."""
+    fs = MemoryFiles()
+    filled(fs)
+    survivor = fs.crash(kept=1.0)
+    survivor.fail("read", errno.EIO, "spool-2")
+    manager, report = start(survivor)
+    assert list(report.offline) == [TWO]
+    log = manager.get_or_create(TWO, TOPIC_ID, CONFIG)
+    assert log.log_end_offset == 2
+    assert manager.close() == []
+    assert was_clean_shutdown(survivor, "/a")
 
 
 def test_log_that_cannot_be_closed_leaves_its_directory_unclean() -> None:
