@@ -87,12 +87,13 @@ class WaitingProduce:
     """A produce that was appended and waits until each of its partitions says that the data is safe, failed, or time is
     up."""
 
-    __slots__ = ("_answer", "_callback", "_open", "_timer")
+    __slots__ = ("_answer", "_callback", "_loop", "_open", "_timer")
 
     def __init__(
         self, loop: AbstractEventLoop, partitions: int, timeout_s: float, answer: Callable[[], Answer]
     ) -> None:
         """`answer()` builds the response from what is known when the last partition reported or the time was up."""
+        self._loop = loop
         self._open = partitions
         self._answer = answer
         self._callback: Callable[[Answer], None] | None = None
@@ -103,10 +104,14 @@ class WaitingProduce:
         self._callback = callback
 
     def partition_done(self) -> None:
-        """One of the partitions has reported."""
+        """One of the partitions has reported.
+
+        The answer comes in the loop's next turn: a connection goes on with its next request then, which must not happen
+        in the middle of a change to the partitions.
+        """
         self._open -= 1
         if self._open == 0:
-            self._finish()
+            self._loop.call_soon(self._finish)
 
     def cancel(self) -> None:
         """Nobody waits any more; the data stays."""

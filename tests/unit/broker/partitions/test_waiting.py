@@ -87,7 +87,7 @@ async def test_a_cancelled_fetch_never_answers() -> None:
 
 @pytest.mark.parametrize("partitions", [1, 3])
 async def test_a_produce_is_answered_when_all_its_partitions_have_reported(partitions: int) -> None:
-    """Not before the last one, and once."""
+    """Not before the last one, and once; in a turn of the loop of its own, since a connection goes on from there."""
     waiting = WaitingProduce(asyncio.get_running_loop(), partitions, NEVER_S, lambda: b"done")
     answers = Answers()
     waiting.on_done(answers)
@@ -95,7 +95,18 @@ async def test_a_produce_is_answered_when_all_its_partitions_have_reported(parti
         assert answers.all == []
         assert reported < partitions
         waiting.partition_done()
+    assert answers.all == []
+    await turns()
     assert answers.all == [b"done"]
+
+
+async def test_a_produce_whose_partitions_are_done_already_is_answered() -> None:
+    """What reports before the connection has said where the answer goes is not lost."""
+    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, lambda: b"done")
+    waiting.partition_done()
+    answers = Answers()
+    waiting.on_done(answers)
+    assert await asyncio.wait_for(answers.first, 10) == b"done"
 
 
 async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
@@ -105,4 +116,5 @@ async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
     waiting.on_done(answers)
     assert await asyncio.wait_for(answers.first, 10) == b"late"
     waiting.partition_done()
+    await turns()
     assert answers.all == [b"late"]
