@@ -14,6 +14,7 @@ import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from socket import socket
 from struct import Struct
 
@@ -30,6 +31,11 @@ FRAMES_PER_TURN = 128
 
 ANSWER_BYTES_PER_TURN = 256 * 1024
 """Answers that may queue up before they are sent: a client that pipelines and does not read costs no more than this."""
+
+SLOW_SENDER_GRACE_S = 5.0
+SLOW_SENDER_BYTES_PER_S = 64 * 1024
+"""While memory for arriving requests is short, a request that began to arrive longer ago than the grace and came more
+slowly than this is given up: a client that dribbles must not keep others from sending."""
 
 WARM_CHUNK_BYTES = 1024 * 1024
 """How much of a cold region a thread brings into the page cache at a time."""
@@ -48,6 +54,7 @@ class Connection:
     """See the module."""
 
     __slots__ = (
+        "_arriving_since",
         "_closed",
         "_fd",
         "_finishing",
@@ -56,6 +63,7 @@ class Connection:
         "_loop",
         "_memory",
         "_on_close",
+        "_on_starved",
         "_out",
         "_pending",
         "_reading",
@@ -83,6 +91,7 @@ class Connection:
         self.context = context
         self._handle = handle
         self._on_close = shared.on_close
+        self._on_starved = shared.on_starved
         self._threads = shared.threads
         self._memory = shared.memory
         self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
@@ -93,6 +102,8 @@ class Connection:
         self._writing = False
         self._warming = False
         self._turn_scheduled = False
+        self._arriving_since = 0.0
+        """When the request that is incomplete began to arrive; 0 if there is none."""
         self._finishing = False
         self._closed = False
         self.last_active = loop.time()
@@ -127,6 +138,13 @@ class Connection:
             pending.cancel()
         self._frames.close()
         self._on_close(self)
+
+    def is_slow_sender(self, now: float) -> bool:
+        """Whether a request that arrives too slowly holds memory that others may wait for."""
+        if not self._frames.held_bytes or not self._arriving_since:
+            return False
+        seconds = now - self._arriving_since
+        return seconds > SLOW_SENDER_GRACE_S and self._frames.rest_bytes < seconds * SLOW_SENDER_BYTES_PER_S
 
     def finish(self) -> None:
         """Close as soon as no request is in work and every answer is sent: the broker stops."""
@@ -196,6 +214,10 @@ class Connection:
         if self._closed:
             return
         kept = self._frames.keep_rest()
+        if not self._frames.has_rest:
+            self._arriving_since = 0.0
+        elif not self._arriving_since:
+            self._arriving_since = self._loop.time()
         if self._pending is not None or self._unsent:
             return
         if self._finishing:
@@ -207,6 +229,7 @@ class Connection:
         elif not kept:
             self._pause_reading()
             self._memory.when_freed(self._on_turn)
+            self._on_starved()
         elif not self._reading:
             self._resume_reading()
 
@@ -346,22 +369,16 @@ class Connection:
             self._loop.remove_writer(self._fd)
 
 
+@dataclass(frozen=True, slots=True)
 class Shared:
     """What all connections of a broker share."""
 
-    __slots__ = ("max_frame_bytes", "memory", "on_close", "threads")
-
-    def __init__(
-        self,
-        memory: ReceiveMemory,
-        max_frame_bytes: int,
-        threads: Executor,
-        on_close: Callable[[Connection], None],
-    ) -> None:
-        self.memory = memory
-        self.max_frame_bytes = max_frame_bytes
-        self.threads = threads
-        self.on_close = on_close
+    memory: ReceiveMemory
+    max_frame_bytes: int
+    threads: Executor
+    on_close: Callable[[Connection], None]
+    on_starved: Callable[[], None]
+    """Called when a connection must wait for memory."""
 
 
 def _is_cold(region: FileRegion) -> bool:

@@ -39,9 +39,13 @@ class ReceiveMemory:
         self._held = 0
         self._spare: bytearray | None = None
 
-    def may_hold(self, size: int) -> bool:
-        """Whether another `size` bytes fit; the first buffer always fits, so that a single large frame can pass."""
-        return self._held == 0 or self._held + size <= self._limit
+    def may_hold(self, size: int, instead_of: int = 0) -> bool:
+        """Whether another `size` bytes fit, `instead_of` those that are held already.
+
+        Where nobody else holds any they always fit, so that a single large frame can pass.
+        """
+        others = self._held - instead_of
+        return others == 0 or others + size <= self._limit
 
     def take(self, size: int) -> bytearray:
         """A buffer of at least `size` bytes; its pages cost memory only as they are written."""
@@ -64,6 +68,11 @@ class ReceiveMemory:
             for callback in waiting:
                 self._schedule(callback)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody waits for memory."""
+        return bool(self._waiting)
+
     def when_freed(self, callback: Callable[[], None]) -> None:
         """Schedule the callback once after memory was given back."""
         self._waiting.append(callback)
@@ -82,6 +91,16 @@ class FrameReader:
         self._view: memoryview = memory.scratch  # what frames are cut from: scratch, or the own buffer
         self._start = 0
         self._end = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the frame which is arriving takes; 0 while all fits into the shared scratch buffer."""
+        return 0 if self._buffer is None else len(self._buffer)
+
+    @property
+    def rest_bytes(self) -> int:
+        """How much has arrived that is not handed out yet."""
+        return self._end - self._start
 
     @property
     def has_rest(self) -> bool:
@@ -154,7 +173,7 @@ class FrameReader:
         buffer = self._buffer
         if buffer is not None and start == 0 and len(buffer) >= needed:
             return True
-        if not self._memory.may_hold(needed) and needed > SCRATCH_BYTES:
+        if needed > SCRATCH_BYTES and not self._memory.may_hold(needed, instead_of=self.held_bytes):
             if buffer is None:
                 self._move(self._memory.take(rest))
             return False
