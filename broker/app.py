@@ -291,7 +291,7 @@ def _log_findings(report: LoadReport) -> None:
     for finding in report.findings:
         log.warning("found at start", finding=finding)
     for path in report.strays.values():
-        log.warning("left alone: it belongs to no topic of this cluster", directory=path)
+        log.warning("set aside as stray: it belongs to no topic of this cluster; nothing was removed", directory=path)
     for partition, reason in report.offline.items():
         log.error("partition is offline", partition=str(partition), reason=reason)
     if report.recovered:
