@@ -116,10 +116,17 @@ class WaitingProduce:
     def cancel(self) -> None:
         """Nobody waits any more; the data stays."""
         self._callback = None
+        self._answer = _no_answer
         self._timer.cancel()
 
     def _finish(self) -> None:
         self._timer.cancel()
         callback, self._callback = self._callback, None
         if callback is not None:
-            callback(self._answer())
+            answer = self._answer
+            self._answer = _no_answer  # what it holds refers to this: without it there is no cycle to be collected
+            callback(answer())
+
+
+def _no_answer() -> Answer:
+    return None
