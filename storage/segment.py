@@ -259,19 +259,19 @@ class Segment:
             return
         self._indexes_checked = True
         try:
+            for index in (self.offset_index, self.time_index):
+                if self.fs.size(index.path) != index.count * index.ENTRY.size:
+                    raise CorruptFile(index.path, "there are zeros or a part of an entry behind the last one")
             self.offset_index.sanity_check(self.size)
             self.time_index.sanity_check()
             if not self._indexes_are_lost():
                 return
-        except (CorruptFile, CorruptRecord):
+        except (CorruptFile, CorruptRecord, FileNotFoundError):
             pass
         self.rebuild_indexes()
 
     def _indexes_are_lost(self) -> bool:
-        """Return whether entries are missing: the files of a segment that is not appended to have all, and no more."""
-        for index in (self.offset_index, self.time_index):
-            if self.fs.size(index.path) != index.count * index.ENTRY.size:
-                return True  # a tail of zeros
+        """Return whether there is data but no trace of it in an index: both are complete before they are read."""
         if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
             return True
         return self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP
