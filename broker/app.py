@@ -99,6 +99,7 @@ class Broker:
         )
         self._partitions.apply(MetadataImage(), self._metadata.image)
         self._partitions.open_all()
+        await self._flusher.stop()  # what was acknowledged before a crash, but not known to be on the disk, counts now
         self._follow_metadata()
         self._network = self._build_network(directories)
         try:

@@ -34,11 +34,22 @@ class Logs(Protocol):
     def delete(self, tp: TopicPartition) -> None: ...
 
 
+RARELY = 60
+"""Every so many turns a partition is tried again that is offline for long."""
+
+
 class _Offline(NamedTuple):
     """A partition whose log cannot be opened, and why."""
 
     reason: str
     image: PartitionImage
+    turns: int
+    """How often it could have been tried again since."""
+
+
+def is_turn(turns: int) -> bool:
+    """Whether to try again: less and less often, since checking a large damaged log keeps everybody waiting."""
+    return turns & (turns - 1) == 0 or turns % RARELY == 0
 
 
 class TopicPartitions:
@@ -94,7 +105,8 @@ class TopicPartitions:
     def retry_offline(self) -> None:
         """Try again to open the logs that could not be opened: there may be space on the disk by now."""
         for index, offline in list(self._offline.items()):
-            if self._try_open(index, offline.image) is not None:
+            self._offline[index] = offline._replace(turns=offline.turns + 1)
+            if is_turn(offline.turns) and self._try_open(index, offline.image) is not None:
                 del self._offline[index]
                 log.info("partition is online again", topic=self.name, partition=index)
 
@@ -105,7 +117,8 @@ class TopicPartitions:
             reason = str(failed)
             if index not in self._offline or self._offline[index].reason != reason:
                 log.error("partition is offline", topic=self.name, partition=index, reason=reason)
-            self._offline[index] = _Offline(reason, image)
+            turns = self._offline[index].turns if index in self._offline else 0
+            self._offline[index] = _Offline(reason, image, turns)
             return None
         return partition
 
