@@ -152,6 +152,7 @@ class LogManager:
         remove_clean_shutdown(self._fs, directory.path)
         for path in directory.deleted:
             self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
+        report.findings += directory.findings
         report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
         for partition, path in directory.closed.items():
             topic = wanted(partition)
