@@ -234,7 +234,7 @@ class PartitionTable:
                 continue
             partition = known.get(index) if known is not None else None
             if partition is not None:
-                partition.leader_epoch = image.leader_epoch
+                partition.begin_epoch(image.leader_epoch)
                 served.adopt(partition)
             else:
                 served.expect(index, image)
