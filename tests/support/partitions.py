@@ -66,7 +66,12 @@ class Node:
     """The partitions of one node, its files, and the means to change what it should have."""
 
     def __init__(
-        self, files: MemoryFiles | None = None, *, paths: tuple[str, ...] = (DATA,), image: MetadataImage | None = None
+        self,
+        files: MemoryFiles | None = None,
+        *,
+        paths: tuple[str, ...] = (DATA,),
+        metadata_path: str | None = None,
+        image: MetadataImage | None = None,
     ) -> None:
         """Start on `files`, with partitions as `image` wants them; all that is given is empty otherwise."""
         self.files = files or MemoryFiles()
@@ -78,7 +83,9 @@ class Node:
         numbers = iter(range(1, 100))
         self.logs = LogManager(
             self.files,
-            open_log_directories(self.files, paths, NODE, lambda: UUID(int=(1 << 100) + next(numbers))),
+            open_log_directories(
+                self.files, paths, NODE, lambda: UUID(int=(1 << 100) + next(numbers)), metadata_path=metadata_path
+            ),
             self.clock.now_ms,
             LogManagerSettings(verify_transactions=False),
         )
