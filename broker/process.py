@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -34,6 +35,7 @@ allocations."""
 def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
     """Run the broker until it is told to stop; returns the exit code of the process."""
     configure_logging(log_level)
+    _allow_many_files()
     try:
         settings = load_settings(properties, overrides)
     except ConfigError as wrong:
@@ -44,6 +46,16 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         return _run(lambda loop: _serve_until_stopped(Broker(loop, settings, log_level)))
     except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
+
+
+def _allow_many_files() -> None:
+    """Use all descriptors that the system grants: connections and logs in use take one each."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as failed:
+            log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
 
 
 async def _serve_until_stopped(broker: Broker) -> int:
