@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import random
 import threading
+from functools import partial
 
 import pytest
 
@@ -105,6 +106,10 @@ def _check(wire: WireClient, producer: Producer) -> None:
         assert len(numbers) // 2 - len(producer.acknowledged) in (0, 1)
 
 
+def _have_written(producers: list[Producer], least: list[int]) -> bool:
+    return all(len(each.acknowledged) >= count or each.failure for each, count in zip(producers, least, strict=True))
+
+
 @pytest.mark.parametrize("flush", ["1", "9223372036854775807"], ids=["flush each", "default flush"])
 def test_killed_while_everybody_writes(new_broker: BrokerFactory, topic: str, flush: str) -> None:
     """Idempotent and other producers, on several partitions with small segments, through several kills."""
@@ -118,13 +123,7 @@ def test_killed_while_everybody_writes(new_broker: BrokerFactory, topic: str, fl
         reached = [len(producer.acknowledged) + ENOUGH for producer in producers]
         for producer in producers:
             producer.start(broker.port)
-        eventually(
-            lambda reached=reached: all(
-                len(producer.acknowledged) >= least or producer.failure
-                for producer, least in zip(producers, reached, strict=True)
-            ),
-            "everybody has written",
-        )
+        eventually(partial(_have_written, producers, reached), "everybody has written")
         broker.kill()
         for producer in producers:
             producer.join()
