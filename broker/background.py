@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions.partition import Flusher
 from broker.partitions.table import PartitionTable
 from broker.runtime.clock import Clock
 from broker.runtime.tasks import PeriodicJobs
@@ -33,7 +33,7 @@ class BackgroundJobs:
         settings: BrokerSettings,
         logs: LogManager,
         partitions: PartitionTable,
-        flusher: BackgroundFlusher,
+        flusher: Flusher,
         clock: Clock,
     ) -> None:
         self._settings = settings

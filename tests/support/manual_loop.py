@@ -1,16 +1,22 @@
-"""An event loop without sockets or a clock of its own: a test says when callbacks run and how much time has passed."""
+"""An event loop without sockets or a clock of its own: a test says when callbacks run and how much time has passed.
+
+And threads that work when a test says so.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from contextvars import Context
-from typing import TypeVarTuple
+from typing import ParamSpec, TypeVar, TypeVarTuple
 
 Arguments = TypeVarTuple("Arguments")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ManualLoop(asyncio.BaseEventLoop):
-    """What code needs of a loop that only schedules calls: `call_soon`, `call_later` and `time`."""
+    """What code needs of a loop that only schedules calls, also of those that threads have worked on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,9 +28,8 @@ class ManualLoop(asyncio.BaseEventLoop):
         """Return the seconds that `advance` let pass."""
         return self._now
 
-    def is_closed(self) -> bool:
-        """Return true: there is nothing to close."""
-        return True
+    def __del__(self) -> None:
+        """There is nothing to close, so nobody is warned that it was not."""
 
     def call_soon(
         self,
@@ -36,6 +41,15 @@ class ManualLoop(asyncio.BaseEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         self._soon.append((handle, lambda: callback(*args)))
         return handle
+
+    def call_soon_threadsafe(
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """Remember a call for `settle`."""
+        return self.call_soon(callback, *args, context=context)
 
     def call_later(
         self,
@@ -75,3 +89,32 @@ class ManualLoop(asyncio.BaseEventLoop):
             if not handle.cancelled():
                 call()
         self.settle()
+
+
+class HandExecutor(Executor):
+    """Threads that do what they were given when the test says so."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Remember work for `run`."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as failed:  # noqa: BLE001 - as a thread pool does
+                future.set_exception(failed)
+
+        self._waiting.append(work)
+        return future
+
+    def run(self) -> None:
+        """Do the work that waits."""
+        waiting, self._waiting = self._waiting, []
+        for work in waiting:
+            work()
