@@ -272,3 +272,13 @@ def test_committed_reader_at_an_open_transaction_gets_nothing(transactions: Node
     """No data, and no error either."""
     found = result(fetch(Place("tx", offset=4), ask=replace(COMMITTED, max_wait_ms=0)))
     assert (found.error_code, size_of(found), found.aborted_transactions) == (0, 0, [])
+
+
+def test_transactions_after_the_data_are_not_told_yet(node: Node, fetch: Consumer) -> None:
+    """Under a limit, the list is about what the answer has, as near as the offset index can tell."""
+    node.create("tx")
+    sizes = [node.append("tx", bytes(300)).size for _ in range(4)]
+    node.begin_transaction("tx", PRODUCER, b"x")
+    node.end_transaction("tx", PRODUCER, committed=False)
+    assert result(fetch(replace(Place("tx"), max_bytes=sizes[0]), ask=COMMITTED)).aborted_transactions == []
+    assert result(fetch(Place("tx"), ask=COMMITTED)).aborted_transactions

@@ -229,6 +229,11 @@ def test_epoch_ends_where_the_next_one_begins(node: Node) -> None:
     assert (end_of(node, 2).leader_epoch, end_of(node, 2).end_offset) == (-1, -1)
 
 
+def test_epoch_without_records_has_an_end_too(node: Node) -> None:
+    """A leader's epoch begins when it leads, not when it writes."""
+    assert (end_of(node, 0, partition=1).leader_epoch, end_of(node, 0, partition=1).end_offset) == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("partition", "current", "topic", "code"),
     [
