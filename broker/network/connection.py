@@ -60,6 +60,7 @@ class Connection:
         "_finishing",
         "_frames",
         "_handle",
+        "_last_look",
         "_loop",
         "_memory",
         "_on_close",
@@ -104,6 +105,8 @@ class Connection:
         self._turn_scheduled = False
         self._arriving_since = 0.0
         """When the request that is incomplete began to arrive; 0 if there is none."""
+        self._last_look = (0.0, 0)
+        """When it was last found out how fast a request arrives, and how much of it was there."""
         self._finishing = False
         self._closed = False
         self.last_active = loop.time()
@@ -141,10 +144,17 @@ class Connection:
 
     def is_slow_sender(self, now: float) -> bool:
         """Whether a request that arrives too slowly holds memory that others may wait for."""
-        if not self._frames.held_bytes or not self._arriving_since:
+        if not self._reading or not self._frames.held_bytes or not self._arriving_since:
+            return False  # what is not read now waits for memory itself, or for its answer
+        began = max(self._arriving_since, self.last_active)  # of requests in a row, the last one
+        since, before = self._last_look
+        if since < began:
+            since, before = began, 0
+        seconds, arrived = now - since, self._frames.rest_bytes
+        if seconds <= SLOW_SENDER_GRACE_S:
             return False
-        seconds = now - self._arriving_since
-        return seconds > SLOW_SENDER_GRACE_S and self._frames.rest_bytes < seconds * SLOW_SENDER_BYTES_PER_S
+        self._last_look = (now, arrived)
+        return arrived - before < seconds * SLOW_SENDER_BYTES_PER_S
 
     def finish(self) -> None:
         """Close as soon as no request is in work and every answer is sent: the broker stops."""

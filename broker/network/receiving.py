@@ -8,6 +8,7 @@ Kafka's framing: an int32 size that does not count itself, at most socket.reques
 """
 
 from collections.abc import Callable
+from mmap import mmap
 from socket import socket
 from struct import Struct
 
@@ -21,6 +22,8 @@ for."""
 
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
+
+Buffer = bytearray | mmap
 
 
 class FrameError(Exception):
@@ -37,7 +40,7 @@ class ReceiveMemory:
         self._schedule = schedule
         self._waiting: list[Callable[[], None]] = []
         self._held = 0
-        self._spare: bytearray | None = None
+        self._spare: Buffer | None = None
 
     def may_hold(self, size: int, instead_of: int = 0) -> bool:
         """Whether another `size` bytes fit, `instead_of` those that are held already.
@@ -47,18 +50,19 @@ class ReceiveMemory:
         others = self._held - instead_of
         return others == 0 or others + size <= self._limit
 
-    def take(self, size: int) -> bytearray:
+    def take(self, size: int) -> Buffer:
         """A buffer of at least `size` bytes; its pages cost memory only as they are written."""
         spare = self._spare
         if spare is not None and len(spare) >= size:
             self._spare = None
             buffer = spare
         else:
-            buffer = bytearray(max(size, 4096))
+            # bytearray writes zeros to all of it; a mapping costs nothing before bytes arrive, whatever was announced
+            buffer = bytearray(max(size, 4096)) if size <= SPARE_BYTES else mmap(-1, size)
         self._held += len(buffer)
         return buffer
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: Buffer) -> None:
         """Return a buffer that nothing refers to any more."""
         self._held -= len(buffer)
         if len(buffer) <= SPARE_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
@@ -87,7 +91,7 @@ class FrameReader:
         self._memory = memory
         self._scratch = memory.scratch
         self._max_frame = max_frame_bytes
-        self._buffer: bytearray | None = None
+        self._buffer: Buffer | None = None
         self._view: memoryview = memory.scratch  # what frames are cut from: scratch, or the own buffer
         self._start = 0
         self._end = 0
@@ -197,7 +201,7 @@ class FrameReader:
                 return max(size + 4, 4096)
         return max(rest, 4096)
 
-    def _move(self, buffer: bytearray) -> None:
+    def _move(self, buffer: Buffer) -> None:
         rest = self._end - self._start
         buffer[:rest] = self._view[self._start : self._end]
         self._release()

@@ -234,6 +234,20 @@ async def test_a_dribbling_sender_is_told_from_a_slow_start() -> None:
         peer.close()
 
 
+async def test_a_sender_that_stalls_is_found_however_fast_it_was() -> None:
+    """Each stretch of time is judged alone: what arrived before it does not count."""
+    peer = Peer()
+    try:
+        await peer.loop.sock_sendall(peer.theirs, pack(">i", 10 * MIB) + bytes(9 * MIB))
+        await peer.until(lambda: peer.connection._frames.rest_bytes == 9 * MIB + 4)
+        now = peer.loop.time()
+        assert not peer.connection.is_slow_sender(now + 10)
+        assert not peer.connection.is_slow_sender(now + 11)
+        assert peer.connection.is_slow_sender(now + 20)
+    finally:
+        peer.close()
+
+
 async def test_a_request_over_the_memory_limit_waits_and_says_so() -> None:
     """Reading pauses, the network is told, and it goes on when memory is given back."""
     peer = Peer(memory_bytes=MIB)
