@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
-from protocol.codec import DecodeError, Message
+from protocol.codec import DecodeError, EncodeError, Message
 from protocol.errors import ErrorCode, KafkaError
 from protocol.headers import decode_request_header
 from protocol.registry import API, Api, ApiKey, decode, encode
@@ -162,7 +162,7 @@ class Dispatcher:
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Coroutine):
             return self._await(route, context, result, head)
-        return head + encode(result, version)
+        return head + _encoded(result, version)
 
     def _await(
         self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, Message], head: bytes
@@ -171,7 +171,9 @@ class Dispatcher:
 
         async def finish() -> Answer:
             try:
-                return head + encode(await coroutine, version)
+                return head + _encoded(await coroutine, version)
+            except CloseConnectionError as close:
+                return close
             except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
                 try:
                     return head + self._error_body(route.api, version, context, failed)
@@ -202,7 +204,19 @@ class Dispatcher:
         response.error_code = int(code)
         if hasattr(response, "error_message"):
             response.error_message = message
+        return _encoded(response, version)
+
+
+def _encoded(response: Message, version: int) -> bytes:
+    """The bytes of a response.
+
+    Raises:
+        CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
+    """
+    try:
         return encode(response, version)
+    except EncodeError as bad:
+        raise CloseConnectionError(f"the answer cannot be written: {bad}") from None
 
 
 class _TaskAnswer:

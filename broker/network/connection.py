@@ -221,6 +221,10 @@ class Connection:
             except (FrameError, CloseConnectionError) as refused:
                 self.close(str(refused))
                 return
+            except Exception as failed:  # our fault: this connection must end, and no other
+                log.error("request failed", peer=self.context.peer, client=self.context.client_id, exc_info=failed)
+                self.close("the broker failed to answer; its log says why")
+                return
         if self._closed:
             return
         kept = self._frames.keep_rest()

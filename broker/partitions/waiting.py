@@ -11,7 +11,10 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from broker.runtime.answers import Answer
+from broker.runtime.answers import Answer, CloseConnectionError
+from broker.runtime.logging import get_logger
+
+log = get_logger("partitions")
 
 
 class Watched(Protocol):
@@ -62,14 +65,21 @@ class WaitingFetch:
     def _look_again(self) -> None:
         self._scheduled = False
         if self._callback is not None:
-            answer = self._attempt(False)
+            answer = self._try(False)
             if answer is not None:
                 self._finish(answer)
 
     def expire(self) -> None:
         """Answer now, with what there is: the deadline has come, or the broker stops."""
         if self._callback is not None:
-            self._finish(self._attempt(True))
+            self._finish(self._try(True))
+
+    def _try(self, final: bool) -> Answer:
+        try:
+            return self._attempt(final)
+        except Exception as failed:  # our fault: whoever waits must not wait for ever
+            log.error("a waiting fetch failed", exc_info=failed)
+            return CloseConnectionError("the broker failed to answer; its log says why")
 
     def _finish(self, answer: Answer) -> None:
         callback, self._callback = self._callback, None

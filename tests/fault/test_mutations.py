@@ -21,7 +21,15 @@ from tests.fault.talk import (
 from tests.support.broker import BrokerProcess
 from tests.support.process import open_descriptors, resident_bytes
 from tests.support.waiting import eventually
-from tests.support.wire import SCHEMAS, BatchFields, Record, WireClient, build_batch, served_versions
+from tests.support.wire import (
+    SCHEMAS,
+    BatchFields,
+    ConnectionClosedError,
+    Record,
+    WireClient,
+    build_batch,
+    served_versions,
+)
 from tests.support.wire.client import request_frame
 from tests.support.wire.schema import APIS, Type
 
@@ -140,6 +148,45 @@ def test_batches_that_are_right_only_in_their_checksum(running: BrokerProcess, t
     assert running.stop() == 0
     assert "cut " not in running.log, running.log
     assert_quiet(running)
+
+
+LONG_NAME = "n" * 32_767
+_CONFIG = {"name": "retention.ms", "config_operation": 0, "value": "1"}
+_TOPIC = {"name": "x", "num_partitions": 1, "replication_factor": 1}
+
+
+UNQUOTABLE: list[tuple[str, int, dict[str, Any]]] = [
+    ("CreateTopics", 4, {"topics": [{**_TOPIC, "name": LONG_NAME}]}),
+    ("CreateTopics", 4, {"topics": [{**_TOPIC, "configs": [{"name": LONG_NAME, "value": "1"}]}]}),
+    ("CreateTopics", 4, {"topics": [{**_TOPIC, "configs": [{"name": "retention.ms", "value": LONG_NAME}]}]}),
+    ("DescribeConfigs", 1, {"resources": [{"resource_type": 2, "resource_name": LONG_NAME}]}),
+    ("DescribeConfigs", 1, {"resources": [{"resource_type": 4, "resource_name": LONG_NAME}]}),
+    (
+        "IncrementalAlterConfigs",
+        0,
+        {"resources": [{"resource_type": 2, "resource_name": LONG_NAME, "configs": [_CONFIG]}]},
+    ),
+    ("Metadata", 4, {"topics": [{"name": LONG_NAME}], "allow_auto_topic_creation": True}),
+    ("DeleteTopics", 5, {"topic_names": [LONG_NAME]}),
+]
+
+
+@pytest.mark.parametrize(
+    "number", range(len(UNQUOTABLE)), ids=[f"{api} {at}" for at, (api, *_) in enumerate(UNQUOTABLE)]
+)
+def test_names_too_long_to_be_quoted(broker: BrokerProcess, number: int) -> None:
+    """An answer that cannot be written, since it quotes what is as long as a text can be, ends the connection."""
+    api, version, fields = UNQUOTABLE[number]
+    with WireClient(broker.port) as wire:
+        wire.send(api, version, timeout_ms=1_000, **fields)
+        try:
+            wire.answer(api, version)
+        except ConnectionClosedError as closed:
+            reason = str(closed)
+        else:
+            reason = "answered"
+    assert "TimeoutError" not in reason
+    assert_quiet(broker)
 
 
 def _search(wire: WireClient, topic: str) -> list[tuple[int, int]]:

@@ -261,3 +261,16 @@ async def test_a_request_over_the_memory_limit_waits_and_says_so() -> None:
         assert len(await peer.receive()) == MIB + 3
     finally:
         peer.close()
+
+
+async def test_a_handler_that_fails_ends_its_connection(peer: Peer) -> None:
+    """An error that nobody foresaw leaves no client without an answer and without an end."""
+
+    def fail(_body: bytes) -> Answer:
+        raise ZeroDivisionError
+
+    peer.answers = fail
+    await peer.send(b"x")
+    with pytest.raises(ConnectionError):
+        await peer.receive()
+    assert peer.closed == [peer.connection]

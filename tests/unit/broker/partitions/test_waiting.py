@@ -1,12 +1,13 @@
 """Requests that wait are answered exactly once: by what they wait for, or by their deadline."""
 
 import asyncio
+import weakref
 from collections.abc import Callable
 
 import pytest
 
 from broker.partitions.waiting import WaitingFetch, WaitingProduce
-from broker.runtime.answers import Answer
+from broker.runtime.answers import Answer, CloseConnectionError
 
 SOON_S = 0.01
 NEVER_S = 3600.0
@@ -118,3 +119,34 @@ async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
     waiting.partition_done()
     await turns()
     assert answers.all == [b"late"]
+
+
+async def test_a_fetch_whose_look_fails_ends_its_connection() -> None:
+    """An error that nobody foresaw is an end, not a wait for ever."""
+
+    def fail(_final: bool) -> Answer:
+        raise ZeroDivisionError
+
+    partition = Watched()
+    waiting, answers = fetch([partition], fail)
+    waiting.wake()
+    assert isinstance(await answers.first, CloseConnectionError)
+    assert partition.waiting_fetches == set()
+
+
+async def test_a_produce_that_was_answered_holds_nothing() -> None:
+    """What builds the answer refers to those who wait: it is let go, so that no cycle keeps their logs open."""
+
+    class Answering:
+        def __call__(self) -> Answer:
+            return b"done"
+
+    answering = Answering()
+    released = weakref.ref(answering)
+    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, answering)
+    del answering
+    answers = Answers()
+    waiting.on_done(answers)
+    waiting.partition_done()
+    assert await answers.first == b"done"
+    assert released() is None
