@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_a_signal_before_the_broker_serves(new_broker: BrokerFactory, topic: str
     os.mkfifo(slow_file)  # whoever reads it waits for what this test writes, which is nothing
     broker.launch()
     writer = eventually(lambda: _open_if_read(str(slow_file)), "the broker reads the checkpoint")
-    broker.signal(number)
+    eventually(lambda: _is_ended_by(broker, number), "the broker has ended", 5)
     assert broker.wait(5) == 130
     os.close(writer)
     assert_quiet(broker)
@@ -120,13 +121,22 @@ def test_a_second_signal_while_the_disk_is_waited_for(running: BrokerProcess, to
     eventually(lambda: '"stopping"' in running.log, "the broker stops")
     with pytest.raises(AssertionError):
         eventually(lambda: '"stopped"' in running.log, "the broker has stopped", 0.5)
-    running.signal(signal.SIGTERM)
+    eventually(lambda: _is_ended_by(running, signal.SIGTERM), "the broker has ended", 5)
     assert running.wait(5) == 130
     assert_quiet(running)
     slow_file.unlink(missing_ok=True)
     running.start()
     with WireClient(running.port) as wire:
         assert read_all(wire, topic) == [(0, b"kept")]
+
+
+def _is_ended_by(broker: BrokerProcess, number: signal.Signals) -> bool:
+    """Send a signal, and return whether an earlier one has ended the process.
+
+    Asked again and again: one that comes in the very moment before a call that blocks is only seen after it.
+    """
+    broker.signal(number)
+    return not Path(f"/proc/{broker.pid}").exists()
 
 
 def _open_if_read(path: str) -> int:
