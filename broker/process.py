@@ -88,10 +88,12 @@ async def _serve_until_stopped(broker: Broker) -> int:
 
 
 def _end_at_once(number: int, _frame: object = None) -> None:
-    """End the process as a crash would; runs between any two steps of the main thread."""
-    with suppress(RuntimeError):  # that thread may be in the middle of a log line
+    """End the process as a crash would; runs between any two steps of the main thread, be it in the middle of a log
+    line, of an import or of this."""
+    try:
         log.warning("stopping at once; the next start will recover", signal=signal.Signals(number).name)
-    os._exit(EXIT_SECOND_SIGNAL)
+    finally:
+        os._exit(EXIT_SECOND_SIGNAL)
 
 
 def _run(main: Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, int]]) -> int:
