@@ -37,7 +37,7 @@ test-interop: $(VENV)/.installed-test tools
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-bench-peers: $(VENV)/.installed-test tools
+bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 # What tests use beside Python packages: kcat from the system's packages, Apache Kafka from Maven.

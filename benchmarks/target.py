@@ -77,7 +77,9 @@ class Prepared:
         log = self.directory.with_suffix(".log")
         with open(log, "ab") as output:
             began = time.perf_counter()
-            process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment()
+            )
         broker = Broker(process, ("127.0.0.1", self.port), log, began)
         try:
             broker.await_answer()
@@ -85,6 +87,11 @@ class Prepared:
             broker.kill()
             raise
         return broker
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, without what would make an installed program compile itself at every start."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class Broker:

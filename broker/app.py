@@ -35,7 +35,8 @@ from broker.runtime.tasks import PeriodicJobs
 from config.settings import BrokerSettings
 from config.topic import TopicConfig
 from protocol.uuids import random_uuid
-from storage.clean_shutdown import was_clean_shutdown
+from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
+from storage.errors import StorageError
 from storage.files import PosixFiles
 from storage.log_dirs import LogDirectory, open_log_directories
 from storage.manager import LoadReport, LogManager, LogManagerSettings
@@ -99,9 +100,14 @@ class Broker:
         )
         self._partitions.apply(MetadataImage(), self._metadata.image)
         self._partitions.open_all()
+        await self._flusher.stop()  # what was acknowledged before a crash, but not known to be on the disk, counts now
         self._follow_metadata()
         self._network = self._build_network(directories)
-        self._bind()
+        try:
+            self._bind()
+        except OSError:
+            self._close_logs()
+            raise
         self._jobs = PeriodicJobs(self._loop, self._threads)
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._jobs)
         self._jobs.every(
@@ -124,14 +130,31 @@ class Broker:
         await self._dispatcher.stop()
         await self._jobs.stop()
         await self._flusher.stop()
-        self._metadata.close()
-        checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
-        if checkpoint is not None:
-            checkpoint()
-        for problem in self._logs.close():
-            log.error("not closed in order; the next start will recover", reason=problem)
+        try:
+            checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
+            if checkpoint is not None:
+                checkpoint()
+        except OSError as failed:
+            log.warning("high watermarks not written", reason=str(failed))
+        self._close_logs()
         self._threads.shutdown()
         log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
+
+    def _close_logs(self) -> None:
+        """Bring everything to the disk, as far as it takes it."""
+        problems = []
+        try:
+            self._metadata.close()
+        except StorageError as failed:
+            problems.append(str(failed))
+        for problem in (*problems, *self._logs.close(self._broker_epoch())):
+            log.error("not closed in order; the next start will recover", reason=problem)
+
+    def _broker_epoch(self) -> int:
+        """The epoch under which Apache Kafka registered this broker, if it ever ran here: it looks for it in the
+        marker."""
+        registration = self._metadata.image.brokers.get(self._static.node_id)
+        return UNKNOWN_BROKER_EPOCH if registration is None else registration.epoch
 
     # building
 
@@ -139,24 +162,27 @@ class Broker:
         settings = self._static
         path = os.path.abspath(settings.metadata_log_dir)
         directory = next((found for found in directories if os.path.abspath(found.path) == path), directories[0])
-        return open_metadata_log(
-            self._fs,
-            directory.path,
-            MetadataOptions(
-                node_id=settings.node_id,
-                topic_config=settings.topic_defaults.with_overrides(
-                    {
-                        "segment.bytes": str(max(settings.metadata_log_segment_bytes, 1024 * 1024)),
-                        "segment.ms": str(settings.metadata_log_segment_ms),
-                        "cleanup.policy": "delete",
-                        "compression.type": "producer",
-                    }
-                ),
-                min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
-                clean=was_clean_shutdown(self._fs, directory.path),
+        options = MetadataOptions(
+            node_id=settings.node_id,
+            topic_config=settings.topic_defaults.with_overrides(
+                {
+                    "segment.bytes": str(max(settings.metadata_log_segment_bytes, 1024 * 1024)),
+                    "segment.ms": str(settings.metadata_log_segment_ms),
+                    "cleanup.policy": "delete",
+                    "compression.type": "producer",
+                }
             ),
-            self._clock,
+            min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
+            clean=was_clean_shutdown(self._fs, directory.path),
+            snapshot_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
         )
+        try:
+            return open_metadata_log(self._fs, directory.path, options, self._clock)
+        except OSError as failed:
+            raise StorageError(
+                f"the metadata in {directory.path} cannot be opened: {failed.strerror or failed}; see that the disk has"
+                " space and that the user that runs the broker may read and write there"
+            ) from failed
 
     def _wanted(self, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
         image = self._metadata.image
@@ -291,7 +317,7 @@ def _log_findings(report: LoadReport) -> None:
     for finding in report.findings:
         log.warning("found at start", finding=finding)
     for path in report.strays.values():
-        log.warning("left alone: it belongs to no topic of this cluster", directory=path)
+        log.warning("set aside as stray: it belongs to no topic of this cluster; nothing was removed", directory=path)
     for partition, reason in report.offline.items():
         log.error("partition is offline", partition=str(partition), reason=reason)
     if report.recovered:

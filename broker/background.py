@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions.partition import Flusher
 from broker.partitions.table import PartitionTable
 from broker.runtime.clock import Clock
 from broker.runtime.tasks import PeriodicJobs
@@ -17,6 +17,9 @@ from storage.manager import LogManager
 
 DELETIONS_INTERVAL_MS = 5000
 """How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""
+
+OFFLINE_INTERVAL_MS = 1000
+"""How often partitions are tried again whose log could not be made, on a full disk for example."""
 
 NEVER_MS = 2**53
 """Intervals from here on (Kafka's default is the largest int64) mean that a job does not run."""
@@ -30,7 +33,7 @@ class BackgroundJobs:
         settings: BrokerSettings,
         logs: LogManager,
         partitions: PartitionTable,
-        flusher: BackgroundFlusher,
+        flusher: Flusher,
         clock: Clock,
     ) -> None:
         self._settings = settings
@@ -48,6 +51,7 @@ class BackgroundJobs:
             (settings.log_flush_start_offset_checkpoint_interval_ms, "log starts", self._log_starts),
             (settings.producer_id_expiration_check_interval_ms, "producer expiration", self._expire_producers),
             (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
+            (OFFLINE_INTERVAL_MS, "offline partitions", self._partitions.retry_offline),
         ):
             jobs.every(interval_ms / 1000, name, job)
         if settings.log_flush_scheduler_interval_ms < NEVER_MS:

@@ -1,7 +1,8 @@
 """The broker as a process: settings, logging, event loop, signals, exit code.
 
-SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers).
-Exit code 0 after an orderly stop, 1 where it could not start, with one sentence on standard error that says what to do.
+SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers),
+and so does one before the broker serves, since nothing can be lost then. Exit code 0 after an orderly stop, 1 where it
+could not start, with one sentence on standard error that says what to do.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -16,6 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from broker.app import Broker
+from broker.metadata.errors import MetadataError
 from broker.runtime.logging import configure_logging, get_logger
 from config.errors import ConfigError
 from config.loading import load_settings
@@ -25,6 +28,8 @@ log = get_logger("broker")
 
 EXIT_OK, EXIT_CANNOT_START, EXIT_SECOND_SIGNAL = 0, 1, 130
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 GC_THRESHOLDS = (50_000, 20, 100)
 """Requests leave no cycles behind, so the collector has little to find; it must not look after every 700
 allocations."""
@@ -33,6 +38,9 @@ allocations."""
 def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
     """Run the broker until it is told to stop; returns the exit code of the process."""
     configure_logging(log_level)
+    for number in STOP_SIGNALS:
+        signal.signal(number, _end_at_once)
+    _allow_many_files()
     try:
         settings = load_settings(properties, overrides)
     except ConfigError as wrong:
@@ -41,30 +49,51 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
         return _run(lambda loop: _serve_until_stopped(Broker(loop, settings, log_level)))
-    except (KafkaError, OSError) as refused:
+    except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
+
+
+def _allow_many_files() -> None:
+    """Use all descriptors that the system grants: connections and logs in use take one each."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError) as failed:
+            log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
 
 
 async def _serve_until_stopped(broker: Broker) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
-    def on_signal(name: str) -> None:
+    def on_signal(number: signal.Signals) -> None:
         if stop.is_set():
-            log.warning("stopping at once; the next start will recover", signal=name)
-            os._exit(EXIT_SECOND_SIGNAL)
-        log.info("stopping", signal=name)
+            _end_at_once(number)
+        log.info("stopping", signal=number.name)
         stop.set()
+        for each in STOP_SIGNALS:
+            loop.remove_signal_handler(each)
+            signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number.name)
     await broker.start()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, on_signal, number)
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     await stop.wait()
     await broker.stop()
     return EXIT_OK
+
+
+def _end_at_once(number: int, _frame: object = None) -> None:
+    """End the process as a crash would; runs between any two steps of the main thread, be it in the middle of a log
+    line, of an import or of this."""
+    try:
+        log.warning("stopping at once; the next start will recover", signal=signal.Signals(number).name)
+    finally:
+        os._exit(EXIT_SECOND_SIGNAL)
 
 
 def _run(main: Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, int]]) -> int:

@@ -9,16 +9,21 @@ Kafka's log behaviour, flush and recovery point.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from storage.errors import StorageError
 from storage.files import FileSystem, OpenFile
 from storage.names import LEADER_EPOCH_FILE
 from storage.segment import Segment
+from storage.threads import for_each
 
 if TYPE_CHECKING:
     from storage.log import Log
+
+_SYNC_THREADS = 8
 
 
 @dataclass(slots=True)
@@ -134,3 +139,39 @@ def checkpointed_recovery_point(log: Log) -> int:
     if log.segments.active.size:
         point = min(point, log.log_end_offset - 1)
     return max(point, 0)
+
+
+def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
+    """Bring many logs to the disk, several at a time: a disk can do so at little more cost than one.
+
+    Returns why it did not work, by the directory of the log; the others are not concerned.
+    """
+    problems: dict[str, str] = {}
+    plans: list[tuple[Log, FlushPlan]] = []
+    for log in logs:
+        try:
+            plan = log.prepare_flush()
+        except StorageError as error:
+            problems[log.directory] = str(error)
+        else:
+            if plan is not None:
+                plans.append((log, plan))
+
+    def sync(planned: tuple[Log, FlushPlan]) -> None:
+        log, plan = planned
+        try:
+            plan.sync_files()
+        except OSError as error:
+            problems[log.directory] = str(log.failure("flush", error))
+
+    for_each(plans, lambda: sync, _SYNC_THREADS)
+    for directory in {directory for _, plan in plans for directory in plan.directories}:
+        try:
+            with suppress(FileNotFoundError):
+                fs.sync_dir(directory)
+        except OSError as error:
+            problems |= {log.directory: str(log.failure("flush", error)) for log, _ in plans}
+    for log, plan in plans:
+        if log.directory not in problems:
+            log.complete_flush(plan)
+    return problems

@@ -259,7 +259,7 @@ class _Load:
                 segment.seal()
                 self.unsynced.segments.append(segment)
                 self.producers.end_offset = max(self.producers.end_offset, self.segments[number + 1].base_offset)
-                self.snapshots.take(self.producers)
+                self._take_snapshot()
         self.unsynced.leader_epochs = True
         self.unsynced.directories.add(self.directory)
 
@@ -326,7 +326,7 @@ class _Load:
         elif self.snapshots.offsets:
             self._load_producers_upto(self.log_end_offset, self.segments)
         self.producers.end_offset = self.log_end_offset
-        self.snapshots.take(self.producers)
+        self._take_snapshot()
 
     def _load_producers_upto(self, offset: int, segments: list[Segment]) -> None:
         """Load the newest snapshot that is not beyond `offset`, and replay what these segments have after it."""
@@ -336,6 +336,13 @@ class _Load:
             self._note(f"producer snapshot removed: {error}")
         if self.producers.end_offset < offset:
             replay_segments(self.producers, Segments(segments).since(self.producers.end_offset), offset)
+
+    def _take_snapshot(self) -> None:
+        """Spare the next start some reading, if that can be done: a full disk must not keep the data from readers."""
+        try:
+            self.snapshots.take(self.producers)
+        except OSError as error:
+            self._note(f"no producer snapshot at offset {self.producers.end_offset}: {error}")
 
     def _note(self, finding: str) -> None:
         self.findings.append(f"{self.opening.partition} in {self.directory}: {finding}")

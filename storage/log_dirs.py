@@ -39,6 +39,8 @@ class LogDirectory:
     """Paths of partitions whose removal was under way."""
     set_aside: list[str] = field(default_factory=list)
     """Paths of stray partitions, and of copies of partitions on their way to another directory: left alone."""
+    findings: list[str] = field(default_factory=list)
+    """What was not as it should be, and what was done about it, in sentences."""
 
 
 def open_log_directories(
@@ -73,6 +75,11 @@ def open_log_directories(
         settled = settle_directories(found, node_id, draw_id, cluster_id)
         for directory in directories:
             if directory.meta != settled[directory.path]:
+                if directory.closed and (directory.meta is None or directory.meta.cluster_id is None):
+                    directory.findings.append(
+                        f"{directory.path} has partitions, but its meta.properties did not say of which cluster: it "
+                        f"says {settled[directory.path].cluster_id} now"
+                    )
                 directory.meta = settled[directory.path]
                 with _explained("write to", directory.path):
                     write_meta_properties(fs, directory.path, settled[directory.path])

@@ -7,18 +7,17 @@ which partitions there should be. Follows Kafka's log behaviour, start-up load a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID, uuid4
 
 from config.topic import TopicConfig
 from protocol.errors import KafkaError
-from storage.clean_shutdown import remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
+from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
 from storage.deletion import PendingDeletions
 from storage.errors import IncompatibleDirectory, StorageError
 from storage.files import DiskSpace, FileSystem
-from storage.flush import FlushPlan
+from storage.flush import flush_all
 from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
 from storage.log import Log
 from storage.log_dirs import LogDirectory
@@ -37,7 +36,6 @@ from storage.threads import for_each
 
 Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
 """Says of a partition found on disk which topic it should belong to, and how that is configured; None: to no topic."""
-_SYNC_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,6 @@ class LogManager:
         self._settings = settings or LogManagerSettings()
         self._logs: dict[TopicPartition, Log] = {}
         self._by_directory: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in directories}
-        self._offline: dict[TopicPartition, str] = {}
         self._clean: dict[str, bool] = {}
         self._outdated: set[TopicPartition] = set()
         """Partitions that are gone, but may still stand in checkpoint files."""
@@ -147,7 +144,6 @@ class LogManager:
                 partition: self._rename(partition, path, DirectoryState.STRAY)
                 for partition, path in report.strays.items()
             }
-        self._offline = dict(report.offline)
         return report
 
     def _choose_logs(self, directory: LogDirectory, wanted: Wanted, report: LoadReport) -> Iterator[Opening]:
@@ -156,6 +152,7 @@ class LogManager:
         remove_clean_shutdown(self._fs, directory.path)
         for path in directory.deleted:
             self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
+        report.findings += directory.findings
         report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
         for partition, path in directory.closed.items():
             topic = wanted(partition)
@@ -223,13 +220,12 @@ class LogManager:
     def get_or_create(self, partition: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log:
         """Return the log of a partition, opened if it is on disk, else made in the directory with the fewest logs.
 
-        What is on disk of another topic of the same name is renamed and left. Raises StorageError.
+        What is on disk of another topic of the same name is renamed and left. One that could not be opened at start is
+        tried again. Raises StorageError.
         """
         log = self._logs.get(partition)
         if log is not None:
             return log
-        if partition in self._offline:
-            raise StorageError(self._offline[partition])
         path = self._path_of_closed(partition)
         if path is not None:
             opening = self._opening(partition, path, topic_id, config)
@@ -288,7 +284,6 @@ class LogManager:
         self._by_directory[parent_directory(path)].pop(partition, None)
         for directory in self._directories:
             directory.closed.pop(partition, None)
-        self._offline.pop(partition, None)
         self._outdated.add(partition)
         return target
 
@@ -342,13 +337,13 @@ class LogManager:
 
     # --- end
 
-    def close(self) -> list[str]:
+    def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> list[str]:
         """Bring everything to the disk and close it; return what went wrong, in sentences.
 
-        Directories in which all went well are marked as cleanly shut down. Nothing may use the logs meanwhile.
+        Directories in which all went well are marked as cleanly shut down, with the epoch under which Apache Kafka
+        registered this broker, if it ever did. Nothing may use the logs meanwhile.
         """
-        problems: dict[str, str] = {}
-        self._flush_all(problems)
+        problems = flush_all(self._fs, self._logs.values())
         for log in self._logs.values():
             if log.directory not in problems:
                 try:
@@ -358,48 +353,21 @@ class LogManager:
         sentences = list(problems.values())
         for directory in self._directories:
             try:
-                self._close_directory(directory, problems)
+                self._close_directory(directory, problems, broker_epoch)
             except OSError as error:
                 sentences.append(f"Cannot finish log directory {directory.path}: {error}")
             directory.lock.release()
         self._logs.clear()
         return sentences
 
-    def _flush_all(self, problems: dict[str, str]) -> None:
-        """Bring all logs to the disk, several at a time: a disk can do so at little more cost than one."""
-        plans: list[tuple[Log, FlushPlan]] = []
-        for log in self._logs.values():
-            try:
-                plan = log.prepare_flush()
-            except StorageError as error:
-                problems[log.directory] = str(error)
-            else:
-                if plan is not None:
-                    plans.append((log, plan))
-
-        def sync(planned: tuple[Log, FlushPlan]) -> None:
-            log, plan = planned
-            try:
-                plan.sync_files()
-            except OSError as error:
-                problems[log.directory] = str(log.failure("flush", error))
-
-        for_each(plans, lambda: sync, _SYNC_THREADS)
-        for path in {path for _, plan in plans for path in plan.directories}:
-            with suppress(FileNotFoundError):
-                self._fs.sync_dir(path)
-        for log, plan in plans:
-            if log.directory not in problems:
-                log.complete_flush(plan)
-
-    def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str]) -> None:
+    def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str], broker_epoch: int) -> None:
         """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
         if directory.for_partitions:
-            self._recovery_points.write(directory, self._offsets(lambda log: log.recovery_point))
+            self._recovery_points.write(directory, self._offsets(lambda log: log.checkpointed_recovery_point))
             self._log_starts.write(directory, self._offsets(_start_to_write))
         clean = not any(log.directory in problems for log in self.logs_in(directory))
         if clean and (self._clean.get(directory.path) or not directory.closed):
-            write_clean_shutdown(self._fs, directory.path)
+            write_clean_shutdown(self._fs, directory.path, broker_epoch)
 
 
 def _start_to_write(log: Log) -> int | None:

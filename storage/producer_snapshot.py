@@ -7,6 +7,7 @@ storage format, "Producer snapshot" (`ProducerSnapshot.json`, `ProducerStateMana
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from struct import Struct
 
 from protocol.records.checksum import crc32c
@@ -94,7 +95,12 @@ class ProducerSnapshots:
         offset = states.end_offset
         if offset <= self._last_taken:
             return False
-        self._fs.write_bytes(self.path(offset), encode_snapshot(states.entries))
+        try:
+            self._fs.write_bytes(self.path(offset), encode_snapshot(states.entries))
+        except OSError:
+            with suppress(OSError):
+                self._fs.unlink(self.path(offset))
+            raise
         self._add(offset)
         self._last_taken = offset
         return True

@@ -32,7 +32,7 @@ from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
 _NOT_READ = -2
-"""A timestamp that stands in the files, and that nobody has asked for yet."""
+"""A timestamp that nobody has asked for yet."""
 _SMALL = 8192
 """A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
 _INDEXED_SURELY = 1 << 20
@@ -150,8 +150,7 @@ class Segment:
     def write(self, data: Buffer) -> None:
         """Write whole batches at the end of the data file; `note_batch` must follow for each of them.
 
-        Raises OSError, and the file is then as it was: a part that was written is cut off, now or before the next
-        write.
+        Raises OSError, and the file is as it was: a part that was written is cut off, now or before the next write.
         """
         if not self._ready:
             self._prepare_append()
@@ -260,19 +259,19 @@ class Segment:
             return
         self._indexes_checked = True
         try:
+            for index in (self.offset_index, self.time_index):
+                if self.fs.size(index.path) != index.count * index.ENTRY.size:
+                    raise CorruptFile(index.path, "there are zeros or a part of an entry behind the last one")
             self.offset_index.sanity_check(self.size)
             self.time_index.sanity_check()
             if not self._indexes_are_lost():
                 return
-        except (CorruptFile, CorruptRecord):
+        except (CorruptFile, CorruptRecord, FileNotFoundError):
             pass
         self.rebuild_indexes()
 
     def _indexes_are_lost(self) -> bool:
-        """Return whether entries are missing: the files of a segment that is not appended to have all, and no more."""
-        for index in (self.offset_index, self.time_index):
-            if self.fs.size(index.path) != index.count * index.ENTRY.size:
-                return True  # a tail of zeros
+        """Return whether there is data but no trace of it in an index: both are complete before they are read."""
         if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
             return True
         return self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP

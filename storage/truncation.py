@@ -30,6 +30,8 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     doomed = [segment for segment in log.segments if segment.base_offset > offset]
     for segment in reversed(doomed):  # the newest first: a crash in between leaves no gap
         _remove(log, segment)
+    if doomed:
+        log.fs.sync_dir(log.directory)  # they must not come back behind a log that was cut even shorter
     active = log.segments.active
     before = active.size
     removed = active.truncate_to(offset)

@@ -102,7 +102,7 @@ class Tail(NamedTuple):
 
 
 def walk_tail(file: OpenFile, before: Tail, end: int) -> Tail:
-    """Return what is true at `end`, given what is `before` the batches from `before.position` on; see `walk_headers`."""
+    """Return what is true at `end`, given what is `before` the batches that are walked over; see `walk_headers`."""
     position, next_offset, timestamp, offset = before
     for start, header in walk_headers(file, position, end):
         if header.max_timestamp > timestamp:

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
 from broker.runtime.context import RequestContext
 from broker.runtime.logging import get_logger
-from protocol.codec import DecodeError, Message
+from protocol.codec import DecodeError, EncodeError, Message
 from protocol.errors import ErrorCode, KafkaError
 from protocol.headers import decode_request_header
 from protocol.registry import API, Api, ApiKey, decode, encode
@@ -165,7 +165,7 @@ class Dispatcher:
             return self._await(route, context, result, head)
         if isinstance(result, Deferred):
             return _DeferredAnswer(result, lambda response: self._finish(route.api, head, version, context, response))
-        return head + encode(result, version)
+        return head + _encoded(result, version)
 
     def _await(
         self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, Message], head: bytes
@@ -174,7 +174,9 @@ class Dispatcher:
 
         async def finish() -> Answer:
             try:
-                return head + encode(await coroutine, version)
+                return head + _encoded(await coroutine, version)
+            except CloseConnectionError as close:
+                return close
             except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
                 try:
                     return head + self._error_body(route.api, version, context, failed)
@@ -189,7 +191,9 @@ class Dispatcher:
     def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Answer:
         """Return the answer that a deferred response makes; whoever resolved it must not suffer if it cannot be one."""
         try:
-            return head + encode(response, version)
+            return head + _encoded(response, version)
+        except CloseConnectionError as close:
+            return close
         except Exception as failed:  # noqa: BLE001 - as for every other handler
             try:
                 return head + self._error_body(api, version, context, failed)
@@ -215,7 +219,19 @@ class Dispatcher:
         response.error_code = int(code)
         if hasattr(response, "error_message"):
             response.error_message = message
+        return _encoded(response, version)
+
+
+def _encoded(response: Message, version: int) -> bytes:
+    """The bytes of a response.
+
+    Raises:
+        CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
+    """
+    try:
         return encode(response, version)
+    except EncodeError as bad:
+        raise CloseConnectionError(f"the answer cannot be written: {bad}") from None
 
 
 class _TaskAnswer:

@@ -57,7 +57,8 @@ class _Look:
 
     topics: Found
     size: int = 0
-    has_error: bool = False
+    is_urgent: bool = False
+    """Whether waiting for more makes no sense: there is an error, or more lies in another segment."""
 
 
 class FetchHandler:
@@ -124,7 +125,7 @@ class FetchHandler:
         return None
 
     def _is_enough(self, job: _Job, found: _Look) -> bool:
-        return found.has_error or found.size >= job.min_bytes or not job.wanted
+        return found.is_urgent or found.size >= job.min_bytes or not any(partitions for _, partitions in job.wanted)
 
     def _watched(self, job: _Job) -> list[Partition]:
         watched = []
@@ -144,17 +145,15 @@ class FetchHandler:
             results = []
             for partition in wanted:
                 try:
-                    result = self._read(job, topic, partition, found.size)
+                    result = self._read(job, topic, partition, found)
                 except KafkaError as refused:
-                    found.has_error = True
+                    found.is_urgent = True
                     result = FetchResult(partition.partition, refused.code, aborted=_aborted_of(refused))
-                if result.records is not None:
-                    found.size += result.records.length
                 results.append(result)
             found.topics.append((ref, results))
         return found
 
-    def _read(self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, already: int) -> FetchResult:
+    def _read(self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, look: _Look) -> FetchResult:
         if topic is None:
             by_id = job.version >= FIRST_BY_ID
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -168,15 +167,21 @@ class FetchHandler:
         high_watermark = partition.high_watermark
         stable = partition.last_stable_offset
         upto = stable if committed_only else high_watermark
-        remaining = job.max_bytes - already
-        piece = partition.read(
-            wanted.fetch_offset, min(wanted.partition_max_bytes, remaining), upto, at_least_one=already == 0
-        )
+        diverging = partition.divergence(wanted.last_fetched_epoch, wanted.fetch_offset)
+        if diverging is not None:
+            look.is_urgent = True
+            start = partition.log.log_start_offset
+            return FetchResult(wanted.partition, 0, high_watermark, stable, start, diverging=diverging)
+        max_bytes = min(wanted.partition_max_bytes, job.max_bytes - look.size)
+        piece = partition.read(wanted.fetch_offset, max_bytes, upto, at_least_one=look.size == 0)
+        if partition.goes_on_elsewhere(piece, upto):
+            look.is_urgent = True
         records = None
         aborted: list[tuple[int, int]] | None = [] if committed_only else None
         if piece.length > 0:
             assert piece.file is not None
             records = FileRegion(piece.file, piece.position, piece.length)
+            look.size += piece.length
             if committed_only:
                 bound = min(upto, partition.log.upper_bound(piece))
                 found = partition.log.aborted_transactions(wanted.fetch_offset, bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -32,7 +33,9 @@ class LogDirHandlers:
         if request.topics is not None:
             wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
         return DescribeLogDirsResponse(
-            results=[self._describe(directory, wanted) for directory in self._logs.directories]
+            results=[
+                self._describe(directory, wanted) for directory in self._logs.directories if directory.for_partitions
+            ]
         )
 
     def _describe(self, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
@@ -40,7 +43,7 @@ class LogDirHandlers:
         try:
             space = self._logs.disk_space(directory)
         except OSError:
-            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=os.path.abspath(path))
         topics: defaultdict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
         for partition in self._partitions:
             if not partition.log.directory.startswith(path + "/"):
@@ -54,7 +57,7 @@ class LogDirHandlers:
                     )
                 )
         return DescribeLogDirsResult(
-            log_dir=path,
+            log_dir=os.path.abspath(path),
             topics=_as_topics(topics.items()),
             total_bytes=space.total,
             usable_bytes=space.usable,

@@ -53,8 +53,9 @@ class OffsetHandlers:
                 try:
                     if asked[topic.name, wanted.partition_index] > 1:
                         raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
+                    _check_timestamp(context.api_version, wanted.timestamp)
                     partition = self._partitions.get(topic.name, wanted.partition_index)
-                    result = self._offset(context.api_version, partition, wanted, request.isolation_level)
+                    result = self._offset(partition, wanted, request.isolation_level)
                 except KafkaError as refused:
                     result = ListOffsetsPartitionResponse(
                         partition_index=wanted.partition_index, error_code=refused.code
@@ -64,11 +65,9 @@ class OffsetHandlers:
         return ListOffsetsResponse(topics=topics)
 
     def _offset(
-        self, version: int, partition: Partition, wanted: ListOffsetsPartition, isolation_level: int
+        self, partition: Partition, wanted: ListOffsetsPartition, isolation_level: int
     ) -> ListOffsetsPartitionResponse:
         target = wanted.timestamp
-        if target < EARLIEST_PENDING_UPLOAD or version < FIRST_VERSION_OF.get(target, 0):
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         log = partition.log
         upto = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
@@ -126,3 +125,9 @@ class OffsetHandlers:
                 results.append(result)
             topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
+
+
+def _check_timestamp(version: int, timestamp: int) -> None:
+    """Refuse a special timestamp that nobody has defined, or only in a later version of the request."""
+    if timestamp < EARLIEST_PENDING_UPLOAD or version < FIRST_VERSION_OF.get(timestamp, 0):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)

@@ -59,6 +59,8 @@ class ProduceHandler:
         acks = request.acks
         refusal = _refusal(version, request)
         if refusal is not None:
+            if acks == ACKS_NONE:
+                raise CloseConnectionError(f"a produce with acks=0 is refused: {refusal.name}")
             return _refuse_all(head, version, request, refusal)
         now_ms = self._clock.now_ms()
         topics: Topics = []
@@ -72,7 +74,7 @@ class ProduceHandler:
                     results.append(PartitionResult(data.index, _unknown_topic(version)))
                     continue
                 try:
-                    partition, records = _admit(context, topic, data)
+                    partition, records = _admit(context, topic, data, acks)
                 except KafkaError as refused:
                     results.append(_refused(data.index, refused, context, topic))
                     continue
@@ -141,13 +143,17 @@ class _Wait:
         self._results[self._place] = PartitionResult(self._results[self._place].partition, code)
 
 
-def _admit(context: RequestContext, topic: TopicPartitions, data: PartitionProduceData) -> tuple[Partition, memoryview]:
+def _admit(
+    context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
+) -> tuple[Partition, memoryview]:
     """The partition and the records to append to it; raises KafkaError for what no log need be asked about."""
     partition = topic.get(data.index)
     if partition is None:
         raise topic.missing(data.index)
     records = data.records
     check_produce_records(records, context.api_version)
+    if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
     assert isinstance(records, memoryview)  # not null, and what is decoded from a frame is a view of it
@@ -164,8 +170,6 @@ def _refusal(version: int, request: ProduceRequest) -> ErrorCode | None:
                 records = data.records
                 if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
                     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if request.acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
-        return ErrorCode.INVALID_REQUIRED_ACKS
     return None
 
 

@@ -14,6 +14,7 @@ import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from socket import socket
 from struct import Struct
 
@@ -30,6 +31,11 @@ FRAMES_PER_TURN = 128
 
 ANSWER_BYTES_PER_TURN = 256 * 1024
 """Answers that may queue up before they are sent: a client that pipelines and does not read costs no more than this."""
+
+SLOW_SENDER_GRACE_S = 5.0
+SLOW_SENDER_BYTES_PER_S = 64 * 1024
+"""While memory for arriving requests is short, a request that began to arrive longer ago than the grace and came more
+slowly than this is given up: a client that dribbles must not keep others from sending."""
 
 WARM_CHUNK_BYTES = 1024 * 1024
 """How much of a cold region a thread brings into the page cache at a time."""
@@ -48,14 +54,17 @@ class Connection:
     """See the module."""
 
     __slots__ = (
+        "_arriving_since",
         "_closed",
         "_fd",
         "_finishing",
         "_frames",
         "_handle",
+        "_last_look",
         "_loop",
         "_memory",
         "_on_close",
+        "_on_starved",
         "_out",
         "_pending",
         "_reading",
@@ -83,6 +92,7 @@ class Connection:
         self.context = context
         self._handle = handle
         self._on_close = shared.on_close
+        self._on_starved = shared.on_starved
         self._threads = shared.threads
         self._memory = shared.memory
         self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
@@ -93,6 +103,10 @@ class Connection:
         self._writing = False
         self._warming = False
         self._turn_scheduled = False
+        self._arriving_since = 0.0
+        """When the request that is incomplete began to arrive; 0 if there is none."""
+        self._last_look = (0.0, 0)
+        """When it was last found out how fast a request arrives, and how much of it was there."""
         self._finishing = False
         self._closed = False
         self.last_active = loop.time()
@@ -127,6 +141,20 @@ class Connection:
             pending.cancel()
         self._frames.close()
         self._on_close(self)
+
+    def is_slow_sender(self, now: float) -> bool:
+        """Whether a request that arrives too slowly holds memory that others may wait for."""
+        if not self._reading or not self._frames.held_bytes or not self._arriving_since:
+            return False  # what is not read now waits for memory itself, or for its answer
+        began = max(self._arriving_since, self.last_active)  # of requests in a row, the last one
+        since, before = self._last_look
+        if since < began:
+            since, before = began, 0
+        seconds, arrived = now - since, self._frames.rest_bytes
+        if seconds <= SLOW_SENDER_GRACE_S:
+            return False
+        self._last_look = (now, arrived)
+        return arrived - before < seconds * SLOW_SENDER_BYTES_PER_S
 
     def finish(self) -> None:
         """Close as soon as no request is in work and every answer is sent: the broker stops."""
@@ -193,9 +221,17 @@ class Connection:
             except (FrameError, CloseConnectionError) as refused:
                 self.close(str(refused))
                 return
+            except Exception as failed:  # our fault: this connection must end, and no other
+                log.error("request failed", peer=self.context.peer, client=self.context.client_id, exc_info=failed)
+                self.close("the broker failed to answer; its log says why")
+                return
         if self._closed:
             return
         kept = self._frames.keep_rest()
+        if not self._frames.has_rest:
+            self._arriving_since = 0.0
+        elif not self._arriving_since:
+            self._arriving_since = self._loop.time()
         if self._pending is not None or self._unsent:
             return
         if self._finishing:
@@ -207,6 +243,7 @@ class Connection:
         elif not kept:
             self._pause_reading()
             self._memory.when_freed(self._on_turn)
+            self._on_starved()
         elif not self._reading:
             self._resume_reading()
 
@@ -346,22 +383,16 @@ class Connection:
             self._loop.remove_writer(self._fd)
 
 
+@dataclass(frozen=True, slots=True)
 class Shared:
     """What all connections of a broker share."""
 
-    __slots__ = ("max_frame_bytes", "memory", "on_close", "threads")
-
-    def __init__(
-        self,
-        memory: ReceiveMemory,
-        max_frame_bytes: int,
-        threads: Executor,
-        on_close: Callable[[Connection], None],
-    ) -> None:
-        self.memory = memory
-        self.max_frame_bytes = max_frame_bytes
-        self.threads = threads
-        self.on_close = on_close
+    memory: ReceiveMemory
+    max_frame_bytes: int
+    threads: Executor
+    on_close: Callable[[Connection], None]
+    on_starved: Callable[[], None]
+    """Called when a connection must wait for memory."""
 
 
 def _is_cold(region: FileRegion) -> bool:

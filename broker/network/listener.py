@@ -22,6 +22,9 @@ ACCEPTS_PER_TURN = 64
 OUT_OF_DESCRIPTORS_PAUSE_S = 1.0
 """Pause in accepting after the process ran out of descriptors: trying on at once would only burn CPU."""
 
+RELIEF_INTERVAL_S = 1.0
+"""How often slow senders are looked for while memory for arriving requests is short."""
+
 IDLE_CHECKS_PER_LIMIT = 10
 """How often per idle limit connections are looked at: they are closed at most a tenth of the limit late."""
 
@@ -70,7 +73,9 @@ class Network:
         self._stopping = False
         self.all_closed = Event()
         memory = ReceiveMemory(limits.receive_memory_bytes, loop.call_soon)
-        self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget)
+        self._memory = memory
+        self._relief: TimerHandle | None = None
+        self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget, self._relieve_later)
 
     def bind(self, name: str, host: str, port: int) -> BoundListener:
         """Bind a listener, not accepting yet; an empty host means all interfaces, port 0 any free port.
@@ -202,6 +207,20 @@ class Network:
         self._refused_logged.clear()
         if self._stopping and not self._connections:
             self.all_closed.set()
+
+    def _relieve_later(self) -> None:
+        """A connection waits for memory: look now and then for those that hold it and hardly send."""
+        if self._relief is None:
+            self._relief = self._loop.call_later(RELIEF_INTERVAL_S, self._relieve)
+
+    def _relieve(self) -> None:
+        self._relief = None
+        now = self._loop.time()
+        for connection in list(self._connections):
+            if connection.is_slow_sender(now):
+                connection.close("its request arrives too slowly while others wait for memory")
+        if self._memory.is_short:
+            self._relieve_later()
 
     def _check_idle_later(self) -> None:
         limit = self._limits.connections_max_idle_ms / 1000

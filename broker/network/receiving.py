@@ -8,6 +8,7 @@ Kafka's framing: an int32 size that does not count itself, at most socket.reques
 """
 
 from collections.abc import Callable
+from mmap import mmap
 from socket import socket
 from struct import Struct
 
@@ -21,6 +22,8 @@ for."""
 
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
+
+Buffer = bytearray | mmap
 
 
 class FrameError(Exception):
@@ -37,24 +40,29 @@ class ReceiveMemory:
         self._schedule = schedule
         self._waiting: list[Callable[[], None]] = []
         self._held = 0
-        self._spare: bytearray | None = None
+        self._spare: Buffer | None = None
 
-    def may_hold(self, size: int) -> bool:
-        """Whether another `size` bytes fit; the first buffer always fits, so that a single large frame can pass."""
-        return self._held == 0 or self._held + size <= self._limit
+    def may_hold(self, size: int, instead_of: int = 0) -> bool:
+        """Whether another `size` bytes fit, `instead_of` those that are held already.
 
-    def take(self, size: int) -> bytearray:
+        Where nobody else holds any they always fit, so that a single large frame can pass.
+        """
+        others = self._held - instead_of
+        return others == 0 or others + size <= self._limit
+
+    def take(self, size: int) -> Buffer:
         """A buffer of at least `size` bytes; its pages cost memory only as they are written."""
         spare = self._spare
         if spare is not None and len(spare) >= size:
             self._spare = None
             buffer = spare
         else:
-            buffer = bytearray(max(size, 4096))
+            # bytearray writes zeros to all of it; a mapping costs nothing before bytes arrive, whatever was announced
+            buffer = bytearray(max(size, 4096)) if size <= SPARE_BYTES else mmap(-1, size)
         self._held += len(buffer)
         return buffer
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: Buffer) -> None:
         """Return a buffer that nothing refers to any more."""
         self._held -= len(buffer)
         if len(buffer) <= SPARE_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
@@ -63,6 +71,11 @@ class ReceiveMemory:
             waiting, self._waiting = self._waiting, []
             for callback in waiting:
                 self._schedule(callback)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody waits for memory."""
+        return bool(self._waiting)
 
     def when_freed(self, callback: Callable[[], None]) -> None:
         """Schedule the callback once after memory was given back."""
@@ -78,10 +91,20 @@ class FrameReader:
         self._memory = memory
         self._scratch = memory.scratch
         self._max_frame = max_frame_bytes
-        self._buffer: bytearray | None = None
+        self._buffer: Buffer | None = None
         self._view: memoryview = memory.scratch  # what frames are cut from: scratch, or the own buffer
         self._start = 0
         self._end = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the frame which is arriving takes; 0 while all fits into the shared scratch buffer."""
+        return 0 if self._buffer is None else len(self._buffer)
+
+    @property
+    def rest_bytes(self) -> int:
+        """How much has arrived that is not handed out yet."""
+        return self._end - self._start
 
     @property
     def has_rest(self) -> bool:
@@ -154,7 +177,7 @@ class FrameReader:
         buffer = self._buffer
         if buffer is not None and start == 0 and len(buffer) >= needed:
             return True
-        if not self._memory.may_hold(needed) and needed > SCRATCH_BYTES:
+        if needed > SCRATCH_BYTES and not self._memory.may_hold(needed, instead_of=self.held_bytes):
             if buffer is None:
                 self._move(self._memory.take(rest))
             return False
@@ -178,7 +201,7 @@ class FrameReader:
                 return max(size + 4, 4096)
         return max(rest, 4096)
 
-    def _move(self, buffer: bytearray) -> None:
+    def _move(self, buffer: Buffer) -> None:
         rest = self._end - self._start
         buffer[:rest] = self._view[self._start : self._end]
         self._release()

@@ -35,7 +35,8 @@ class BackgroundFlusher:
         try:
             plan = partition.log.prepare_flush()
         except (StorageError, OSError) as failed:
-            self._failed(partition, failed)
+            # not now: whoever asks is about to wait for what he appended, and must hear of this too
+            self._loop.call_soon(self._failed, partition, failed)
             return
         if plan is None:
             return

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from broker.partitions.waiting import WaitingFetch
 from protocol.errors import ErrorCode, KafkaError
+from storage.errors import OffsetOutOfRange
 from storage.log import Log
 from storage.log_values import AppendInfo, LogSlice
 from storage.producer_state import Origin
@@ -41,6 +42,7 @@ class Partition:
         "_awaited",
         "_flush_messages",
         "_flusher",
+        "_is_retired",
         "high_watermark",
         "index",
         "last_flush_ms",
@@ -56,7 +58,7 @@ class Partition:
         self.index: int = log.partition
         self.log = log
         self.leader_id = leader_id
-        self.leader_epoch = leader_epoch
+        self.leader_epoch = NO_LEADER_EPOCH
         self.high_watermark = log.log_start_offset
         self.waiting_fetches: set[WaitingFetch] = set()
         self.last_flush_ms = 0
@@ -64,8 +66,8 @@ class Partition:
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
-        if leader_epoch != log.leader_epochs.latest:
-            log.note_leader_epoch(leader_epoch, log.log_end_offset)  # an epoch begins here even if no record follows
+        self._is_retired = False
+        self.begin_epoch(leader_epoch)
         self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
 
     # appending
@@ -94,6 +96,8 @@ class Partition:
 
     def flushed(self) -> None:
         """A flush has ended well: what is on the disk is committed."""
+        if self._is_retired:
+            return  # another flush would write to names that may be a new partition's by now
         log = self.log
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._advance(log.recovery_point)
@@ -104,7 +108,9 @@ class Partition:
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
         log = self.log
-        return log.recovery_point < log.log_end_offset and now_ms - self.last_flush_ms >= log.config.flush_ms
+        waited_ms = now_ms - self.last_flush_ms
+        # a clock that was set back tells nothing of how long it is since
+        return log.recovery_point < log.log_end_offset and not 0 <= waited_ms < log.config.flush_ms
 
     def flush_failed(self) -> None:
         """The disk refused: those who wait learn that their data may not survive."""
@@ -155,12 +161,50 @@ class Partition:
     def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
         """A stretch of the log from `offset` on, below the offset `upto`.
 
+        Without `at_least_one` it is empty where not even the first batch fits: a part of a batch and nothing else is
+        what clients take for a batch that they will never get whole (KIP-74).
+
         Raises:
             OffsetOutOfRange: below the log's start or beyond its end.
         """
-        return self.log.read(offset, max_bytes, upto, at_least_one)
+        piece = self.log.read(offset, max_bytes, upto, at_least_one)
+        if not at_least_one and 0 < piece.length == max_bytes:
+            first = self.log.read(offset, 0, upto, at_least_one=True)
+            if first.length > max_bytes:
+                return LogSlice(None, 0, 0, offset, piece.segment_base)
+        return piece
+
+    def goes_on_elsewhere(self, piece: LogSlice, upto: int) -> bool:
+        """Whether a reader that may read up to `upto` finds more in a later segment than the one of `piece`."""
+        segments = self.log.segments
+        if piece.segment_base == segments.active.base_offset:
+            return False
+        return segments.holding(upto).base_offset > piece.segment_base
+
+    def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """Where a reader whose last record was of that epoch left our log: the epoch and its end (KIP-595).
+
+        None where it did not, or where it does not say (-1).
+
+        Raises:
+            OffsetOutOfRange: the epoch is none that we know.
+        """
+        if last_fetched_epoch < 0:
+            return None
+        epoch, end_offset = self.log.end_offset_for_epoch(last_fetched_epoch)
+        if epoch < 0:
+            raise OffsetOutOfRange(f"{self.topic}-{self.index} knows nothing of leader epoch {last_fetched_epoch}")
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
 
     # life
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
+        self.leader_epoch = leader_epoch
+        if leader_epoch != self.log.leader_epochs.latest:
+            self.log.note_leader_epoch(leader_epoch, self.log.log_end_offset)
 
     def reconfigured(self) -> None:
         """The topic's configs have changed."""
@@ -184,5 +228,6 @@ class Partition:
 
     def retired(self) -> None:
         """The partition is deleted or moved away: whoever waits must ask for its new home."""
+        self._is_retired = True
         self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake_fetches()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
@@ -34,6 +34,24 @@ class Logs(Protocol):
     def delete(self, tp: TopicPartition) -> None: ...
 
 
+RARELY = 60
+"""Every so many turns a partition is tried again that is offline for long."""
+
+
+class _Offline(NamedTuple):
+    """A partition whose log cannot be opened, and why."""
+
+    reason: str
+    image: PartitionImage
+    turns: int
+    """How often it could have been tried again since."""
+
+
+def is_turn(turns: int) -> bool:
+    """Whether to try again: less and less often, since checking a large damaged log keeps everybody waiting."""
+    return turns & (turns - 1) == 0 or turns % RARELY == 0
+
+
 class TopicPartitions:
     """One topic: what every request on it needs, and its partitions by index."""
 
@@ -48,7 +66,7 @@ class TopicPartitions:
         self._open = open_partition
         self._opened: dict[int, Partition] = {}
         self._unopened: dict[int, PartitionImage] = {}
-        self._offline: dict[int, str] = {}
+        self._offline: dict[int, _Offline] = {}
 
     def __iter__(self) -> Iterator[Partition]:
         """The partitions whose logs are open."""
@@ -64,7 +82,7 @@ class TopicPartitions:
     def missing(self, index: int) -> KafkaError:
         """The error for a partition that `get` does not know."""
         if index in self._offline:
-            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._offline[index])
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._offline[index].reason)
         if 0 <= index < self.count:
             return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name}-{index} is led by another broker")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -82,11 +100,25 @@ class TopicPartitions:
         image = self._unopened.pop(index, None)
         if image is None:
             return self._opened.get(index)
+        return self._try_open(index, image)
+
+    def retry_offline(self) -> None:
+        """Try again to open the logs that could not be opened: there may be space on the disk by now."""
+        for index, offline in list(self._offline.items()):
+            self._offline[index] = offline._replace(turns=offline.turns + 1)
+            if is_turn(offline.turns) and self._try_open(index, offline.image) is not None:
+                del self._offline[index]
+                log.info("partition is online again", topic=self.name, partition=index)
+
+    def _try_open(self, index: int, image: PartitionImage) -> Partition | None:
         try:
             partition = self._opened[index] = self._open(self, index, image)
         except (StorageError, OSError) as failed:
-            log.error("partition is offline", topic=self.name, partition=index, reason=str(failed))
-            self._offline[index] = str(failed)
+            reason = str(failed)
+            if index not in self._offline or self._offline[index].reason != reason:
+                log.error("partition is offline", topic=self.name, partition=index, reason=reason)
+            turns = self._offline[index].turns if index in self._offline else 0
+            self._offline[index] = _Offline(reason, image, turns)
             return None
         return partition
 
@@ -156,6 +188,11 @@ class PartitionTable:
         """What the next high watermark checkpoint holds."""
         return {TopicPartition(p.topic, p.index): p.high_watermark for p in self}
 
+    def retry_offline(self) -> None:
+        """Try again to open what could not be opened."""
+        for topic in self._by_name.values():
+            topic.retry_offline()
+
     def answer_waiting_fetches(self) -> None:
         """Answer all long polls with what there is: the broker stops."""
         for fetch in {fetch for partition in self for fetch in partition.waiting_fetches}:
@@ -197,7 +234,7 @@ class PartitionTable:
                 continue
             partition = known.get(index) if known is not None else None
             if partition is not None:
-                partition.leader_epoch = image.leader_epoch
+                partition.begin_epoch(image.leader_epoch)
                 served.adopt(partition)
             else:
                 served.expect(index, image)

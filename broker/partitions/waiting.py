@@ -11,7 +11,10 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from broker.runtime.answers import Answer
+from broker.runtime.answers import Answer, CloseConnectionError
+from broker.runtime.logging import get_logger
+
+log = get_logger("partitions")
 
 
 class Watched(Protocol):
@@ -62,14 +65,21 @@ class WaitingFetch:
     def _look_again(self) -> None:
         self._scheduled = False
         if self._callback is not None:
-            answer = self._attempt(False)
+            answer = self._try(False)
             if answer is not None:
                 self._finish(answer)
 
     def expire(self) -> None:
         """Answer now, with what there is: the deadline has come, or the broker stops."""
         if self._callback is not None:
-            self._finish(self._attempt(True))
+            self._finish(self._try(True))
+
+    def _try(self, final: bool) -> Answer:
+        try:
+            return self._attempt(final)
+        except Exception as failed:  # our fault: whoever waits must not wait for ever
+            log.error("a waiting fetch failed", exc_info=failed)
+            return CloseConnectionError("the broker failed to answer; its log says why")
 
     def _finish(self, answer: Answer) -> None:
         callback, self._callback = self._callback, None
@@ -87,12 +97,13 @@ class WaitingProduce:
     """A produce that was appended and waits until each of its partitions says that the data is safe, failed, or time is
     up."""
 
-    __slots__ = ("_answer", "_callback", "_open", "_timer")
+    __slots__ = ("_answer", "_callback", "_loop", "_open", "_timer")
 
     def __init__(
         self, loop: AbstractEventLoop, partitions: int, timeout_s: float, answer: Callable[[], Answer]
     ) -> None:
         """`answer()` builds the response from what is known when the last partition reported or the time was up."""
+        self._loop = loop
         self._open = partitions
         self._answer = answer
         self._callback: Callable[[Answer], None] | None = None
@@ -103,18 +114,29 @@ class WaitingProduce:
         self._callback = callback
 
     def partition_done(self) -> None:
-        """One of the partitions has reported."""
+        """One of the partitions has reported.
+
+        The answer comes in the loop's next turn: a connection goes on with its next request then, which must not happen
+        in the middle of a change to the partitions.
+        """
         self._open -= 1
         if self._open == 0:
-            self._finish()
+            self._loop.call_soon(self._finish)
 
     def cancel(self) -> None:
         """Nobody waits any more; the data stays."""
         self._callback = None
+        self._answer = _no_answer
         self._timer.cancel()
 
     def _finish(self) -> None:
         self._timer.cancel()
         callback, self._callback = self._callback, None
         if callback is not None:
-            callback(self._answer())
+            answer = self._answer
+            self._answer = _no_answer  # what it holds refers to this: without it there is no cycle to be collected
+            callback(answer())
+
+
+def _no_answer() -> Answer:
+    return None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from broker.runtime.logging import get_logger
+from protocol.errors import KafkaError
 
 log = get_logger("tasks")
 
@@ -23,6 +24,8 @@ class PeriodicJobs:
         self._threads = threads
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._on_threads: set[asyncio.Future[None]] = set()
+        self._known_failures: dict[str, str] = {}
+        """What was wrong with a job when it failed last, and has been logged."""
         self._stopped = False
 
     def every(
@@ -50,8 +53,10 @@ class PeriodicJobs:
             blocking = job()
         except Exception as failed:  # noqa: BLE001 - a job that fails must not end the others
             self._failed(name, failed)
-            blocking = None
+            self.every(interval_s, name, job)
+            return
         if blocking is None:
+            self._known_failures.pop(name, None)
             self.every(interval_s, name, job)
             return
         future = self._loop.run_in_executor(self._threads, blocking)
@@ -60,13 +65,19 @@ class PeriodicJobs:
         def done(finished: asyncio.Future[None]) -> None:
             self._on_threads.discard(finished)
             failure = finished.exception()
-            if failure is not None:
+            if failure is None:
+                self._known_failures.pop(name, None)
+            else:
                 self._failed(name, failure)
             if not self._stopped:
                 self.every(interval_s, name, job)
 
         future.add_done_callback(done)
 
-    @staticmethod
-    def _failed(name: str, failed: BaseException) -> None:
-        log.error("a background job failed; it is tried again at its next turn", job=name, exc_info=failed)
+    def _failed(self, name: str, failed: BaseException) -> None:
+        if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough
+            if self._known_failures.get(name) != str(failed):
+                self._known_failures[name] = str(failed)
+                log.error("a background job failed; it is tried again at its next turn", job=name, reason=str(failed))
+        else:
+            log.error("a background job failed; it is tried again at its next turn", job=name, exc_info=failed)

@@ -6,7 +6,9 @@ import socket
 import pytest
 
 from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory
+from tests.support.broker import BrokerProcess
 from tests.support.ports import free_ports
+from tests.support.waiting import eventually
 from tests.support.wire import Message, WireClient
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka advertises the host name by default")
@@ -20,6 +22,16 @@ def _advertised(port: int, address: str = "127.0.0.1") -> list[tuple[str, int]]:
     return told[0]
 
 
+def _start_line(broker: BrokerProcess) -> dict[str, str]:
+    """The fields of the start line, which is written a moment after the port is open."""
+
+    def find() -> list[dict[str, str]]:
+        return [json.loads(line) for line in broker.log.splitlines() if '"ready"' in line]
+
+    [line] = eventually(find, "the start line")
+    return line
+
+
 def test_without_advertised_listeners_clients_are_told_where_they_connected(new_broker: BrokerFactory) -> None:
     """A broker on every interface tells each client the address that it reached the broker at, never 0.0.0.0."""
     [port] = free_ports(1)
@@ -28,8 +40,7 @@ def test_without_advertised_listeners_clients_are_told_where_they_connected(new_
     broker.start()
     assert _advertised(port) == [("127.0.0.1", port)]
     assert _advertised(port, "127.0.0.5") == [("127.0.0.5", port)]
-    [start] = [json.loads(line) for line in broker.log.splitlines() if '"ready"' in line]
-    assert "0.0.0.0" not in start["advertised"]
+    assert "0.0.0.0" not in _start_line(broker)["advertised"]
 
 
 def test_advertised_listeners_are_told_as_given(new_broker: BrokerFactory) -> None:
@@ -43,7 +54,7 @@ def test_advertised_listeners_are_told_as_given(new_broker: BrokerFactory) -> No
     broker.port = port
     broker.start()
     assert _advertised(port) == [("broker.example", 19092)]
-    assert "broker.example:19092" in broker.log
+    assert "broker.example:19092" in _start_line(broker)["advertised"]
 
 
 def test_each_listener_advertises_its_own_address(new_broker: BrokerFactory) -> None:

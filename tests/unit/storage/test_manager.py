@@ -54,12 +54,16 @@ def filled(fs: MemoryFiles, paths: tuple[str, ...] = ("/a",), partitions: int = 
 
 
 def test_logs_are_there_again_after_a_clean_stop() -> None:
-    """No log is recovered, the recovery points are the ends, and the marker is gone while the node runs."""
+    """No log is recovered, and the marker is gone while the node runs.
+
+    The recovery points that are written down lie in the last segment, not at its end: the next one may begin there, and
+    its predecessor's indexes are not on disk for sure.
+    """
     fs = MemoryFiles()
     manager = filled(fs)
     assert manager.close() == []
     assert was_clean_shutdown(fs, "/a")
-    assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint") == {ZERO: 0, ONE: 1, TWO: 2}
+    assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint") == {ZERO: 0, ONE: 0, TWO: 1}
     manager, report = start(fs)
     assert (report.loaded, report.recovered, report.findings, report.strays) == (3, 0, [], {})
     assert not was_clean_shutdown(fs, "/a")
@@ -96,8 +100,8 @@ def test_each_directory_has_its_own_checkpoints_and_marker() -> None:
     """What is said of a partition stands beside it."""
     fs = MemoryFiles()
     filled(fs, ("/a", "/b")).close()
-    assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint") == {ZERO: 0, TWO: 2}
-    assert read_offset_checkpoint(fs, "/b/recovery-point-offset-checkpoint") == {ONE: 1}
+    assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint") == {ZERO: 0, TWO: 1}
+    assert read_offset_checkpoint(fs, "/b/recovery-point-offset-checkpoint") == {ONE: 0}
     assert was_clean_shutdown(fs, "/a")
     assert was_clean_shutdown(fs, "/b")
 
@@ -258,7 +262,7 @@ def test_partition_found_on_disk_is_opened_when_it_is_asked_for() -> None:
 
 
 def test_partition_that_cannot_be_opened_is_offline_alone() -> None:
-    """The others are served; asking for it says why; its directory does not count as clean at the end."""
+    """The others are served; asking for it says why, and its directory does not count as clean at the end."""
     fs = MemoryFiles()
     filled(fs)
     survivor = fs.crash(kept=1.0)
@@ -271,6 +275,20 @@ def test_partition_that_cannot_be_opened_is_offline_alone() -> None:
         manager.get_or_create(ONE, TOPIC_ID, CONFIG)
     manager.close()
     assert not was_clean_shutdown(survivor, "/a")
+
+
+def test_partition_that_could_not_be_opened_is_tried_again_when_asked_for() -> None:
+    """An error of the disk may pass: no restart is needed then."""
+    fs = MemoryFiles()
+    filled(fs)
+    survivor = fs.crash(kept=1.0)
+    survivor.fail("read", errno.EIO, "spool-2")
+    manager, report = start(survivor)
+    assert list(report.offline) == [TWO]
+    log = manager.get_or_create(TWO, TOPIC_ID, CONFIG)
+    assert log.log_end_offset == 2
+    assert manager.close() == []
+    assert was_clean_shutdown(survivor, "/a")
 
 
 def test_log_that_cannot_be_closed_leaves_its_directory_unclean() -> None:

@@ -49,7 +49,8 @@ class OpenedFile:
 class Peer:
     """The client's end and what the broker's end does with a frame."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory_bytes: int = 400 * MIB) -> None:
+        self.starved: list[bool] = []
         self.ours, self.theirs = socket.socketpair()
         self.ours.setblocking(False)
         self.theirs.setblocking(False)
@@ -58,7 +59,8 @@ class Peer:
         self.closed: list[Connection] = []
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(1)
-        shared = Shared(ReceiveMemory(400 * MIB, self.loop.call_soon), 100 * MIB, self.threads, self.closed.append)
+        self.memory = ReceiveMemory(memory_bytes, self.loop.call_soon)
+        shared = Shared(self.memory, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True))
         context = RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
         self.connection = Connection(self.loop, self.ours, context, self._handle, shared)
         self.connection.start()
@@ -214,3 +216,61 @@ async def test_a_parked_request_may_end_in_closing(peer: Peer) -> None:
     promise.keep(CloseConnectionError("no place for an error"))
     with pytest.raises(ConnectionError):
         await peer.receive()
+
+
+async def test_a_dribbling_sender_is_told_from_a_slow_start() -> None:
+    """Within the grace nobody is slow; after it, only who sent less than the rate asks for."""
+    peer = Peer()
+    try:
+        await peer.loop.sock_sendall(peer.theirs, pack(">i", 10 * MIB) + b"begin")
+        await peer.until(lambda: peer.connection._frames.held_bytes > 0)
+        now = peer.loop.time()
+        assert not peer.connection.is_slow_sender(now + 1)
+        assert peer.connection.is_slow_sender(now + 60)
+        await peer.loop.sock_sendall(peer.theirs, bytes(10 * MIB - 5))
+        assert await peer.receive() == b"re:begin" + bytes(10 * MIB - 5)
+        assert not peer.connection.is_slow_sender(now + 60)
+    finally:
+        peer.close()
+
+
+async def test_a_sender_that_stalls_is_found_however_fast_it_was() -> None:
+    """Each stretch of time is judged alone: what arrived before it does not count."""
+    peer = Peer()
+    try:
+        await peer.loop.sock_sendall(peer.theirs, pack(">i", 10 * MIB) + bytes(9 * MIB))
+        await peer.until(lambda: peer.connection._frames.rest_bytes == 9 * MIB + 4)
+        now = peer.loop.time()
+        assert not peer.connection.is_slow_sender(now + 10)
+        assert not peer.connection.is_slow_sender(now + 11)
+        assert peer.connection.is_slow_sender(now + 20)
+    finally:
+        peer.close()
+
+
+async def test_a_request_over_the_memory_limit_waits_and_says_so() -> None:
+    """Reading pauses, the network is told, and it goes on when memory is given back."""
+    peer = Peer(memory_bytes=MIB)
+    try:
+        held = peer.memory.take(MIB)
+        await peer.loop.sock_sendall(peer.theirs, pack(">i", MIB) + b"begin")
+        await peer.until(lambda: bool(peer.starved))
+        assert peer.memory.is_short
+        peer.memory.give_back(held)
+        await peer.loop.sock_sendall(peer.theirs, bytes(MIB - 5))
+        assert len(await peer.receive()) == MIB + 3
+    finally:
+        peer.close()
+
+
+async def test_a_handler_that_fails_ends_its_connection(peer: Peer) -> None:
+    """An error that nobody foresaw leaves no client without an answer and without an end."""
+
+    def fail(_body: bytes) -> Answer:
+        raise ZeroDivisionError
+
+    peer.answers = fail
+    await peer.send(b"x")
+    with pytest.raises(ConnectionError):
+        await peer.receive()
+    assert peer.closed == [peer.connection]

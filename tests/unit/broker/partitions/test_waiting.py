@@ -1,12 +1,13 @@
 """Requests that wait are answered exactly once: by what they wait for, or by their deadline."""
 
 import asyncio
+import weakref
 from collections.abc import Callable
 
 import pytest
 
 from broker.partitions.waiting import WaitingFetch, WaitingProduce
-from broker.runtime.answers import Answer
+from broker.runtime.answers import Answer, CloseConnectionError
 
 SOON_S = 0.01
 NEVER_S = 3600.0
@@ -87,7 +88,7 @@ async def test_a_cancelled_fetch_never_answers() -> None:
 
 @pytest.mark.parametrize("partitions", [1, 3])
 async def test_a_produce_is_answered_when_all_its_partitions_have_reported(partitions: int) -> None:
-    """Not before the last one, and once."""
+    """Not before the last one, and once; in a turn of the loop of its own, since a connection goes on from there."""
     waiting = WaitingProduce(asyncio.get_running_loop(), partitions, NEVER_S, lambda: b"done")
     answers = Answers()
     waiting.on_done(answers)
@@ -95,7 +96,18 @@ async def test_a_produce_is_answered_when_all_its_partitions_have_reported(parti
         assert answers.all == []
         assert reported < partitions
         waiting.partition_done()
+    assert answers.all == []
+    await turns()
     assert answers.all == [b"done"]
+
+
+async def test_a_produce_whose_partitions_are_done_already_is_answered() -> None:
+    """What reports before the connection has said where the answer goes is not lost."""
+    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, lambda: b"done")
+    waiting.partition_done()
+    answers = Answers()
+    waiting.on_done(answers)
+    assert await asyncio.wait_for(answers.first, 10) == b"done"
 
 
 async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
@@ -105,4 +117,36 @@ async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
     waiting.on_done(answers)
     assert await asyncio.wait_for(answers.first, 10) == b"late"
     waiting.partition_done()
+    await turns()
     assert answers.all == [b"late"]
+
+
+async def test_a_fetch_whose_look_fails_ends_its_connection() -> None:
+    """An error that nobody foresaw is an end, not a wait for ever."""
+
+    def fail(_final: bool) -> Answer:
+        raise ZeroDivisionError
+
+    partition = Watched()
+    waiting, answers = fetch([partition], fail)
+    waiting.wake()
+    assert isinstance(await answers.first, CloseConnectionError)
+    assert partition.waiting_fetches == set()
+
+
+async def test_a_produce_that_was_answered_holds_nothing() -> None:
+    """What builds the answer refers to those who wait: it is let go, so that no cycle keeps their logs open."""
+
+    class Answering:
+        def __call__(self) -> Answer:
+            return b"done"
+
+    answering = Answering()
+    released = weakref.ref(answering)
+    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, answering)
+    del answering
+    answers = Answers()
+    waiting.on_done(answers)
+    waiting.partition_done()
+    assert await answers.first == b"done"
+    assert released() is None

@@ -1,0 +1,72 @@
+"""What the tests of produce requests share."""
+
+from uuid import UUID
+
+from broker.handlers.produce import ProduceHandler
+from protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from protocol.records.building import BatchFields
+from tests.support.logs import NOW_MS, a_batch
+from tests.support.partitions import Node, Reply, context, decoded
+
+VERSION = 9
+HEAD = b"\0\0\0\7\0"
+Ref = str | UUID
+
+
+def batch(*values: bytes, timestamp: int = NOW_MS) -> memoryview:
+    """Return a client's batch."""
+    return a_batch(values or (b"value",), timestamp)
+
+
+def idempotent(sequence: int, *values: bytes, producer_id: int = 7, epoch: int = 0) -> memoryview:
+    """Return a batch of an idempotent producer."""
+    fields = BatchFields(producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
+    return a_batch(values or (b"value",), NOW_MS, fields)
+
+
+def request(
+    *data: tuple[Ref, int, memoryview | None],
+    acks: int = -1,
+    timeout_ms: int = 1000,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
+    """Return a request of one batch for each partition named."""
+    topics: dict[Ref, list[PartitionProduceData]] = {}
+    for ref, index, records in data:
+        topics.setdefault(ref, []).append(PartitionProduceData(index=index, records=records))
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=timeout_ms,
+        transactional_id=transactional_id,
+        topic_data=[
+            TopicProduceData(topic_id=ref, partition_data=partitions)
+            if isinstance(ref, UUID)
+            else TopicProduceData(name=ref, partition_data=partitions)
+            for ref, partitions in topics.items()
+        ],
+    )
+
+
+def produce(node: Node, asked: ProduceRequest, version: int = VERSION, client_id: str | None = "client") -> Reply:
+    """Give the handler a request."""
+    handler = ProduceHandler(node.loop, node.table, node.clock)
+    return Reply(handler(context(version, client_id), asked, HEAD))
+
+
+def results(reply: Reply, version: int = VERSION) -> list[PartitionProduceResponse]:
+    """Return what the answer says of every partition, in its order."""
+    assert reply.data.startswith(HEAD)
+    response = decoded(ProduceResponse, reply.data[len(HEAD) :], version)
+    return [partition for topic in response.responses for partition in topic.partition_responses]
+
+
+def result(reply: Reply, version: int = VERSION) -> PartitionProduceResponse:
+    """Return what the answer says of its only partition."""
+    [only] = results(reply, version)
+    return only

@@ -1,0 +1,138 @@
+"""Group commit: flushes on threads, one at a time for each log."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from broker.handlers.produce import ProduceHandler
+from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions.partition import Partition
+from protocol.errors import ErrorCode
+from tests.support.logs import NOW_MS
+from tests.support.manual_loop import HandExecutor
+from tests.support.partitions import Node, Reply, context
+from tests.unit.broker.handlers.produce_support import HEAD, VERSION, batch, request, result
+
+
+class Disk:
+    """A node whose partitions are flushed by the flusher of the running broker, on threads that a test works."""
+
+    def __init__(self) -> None:
+        self.node = Node()
+        self.threads = HandExecutor()
+        self.flusher = BackgroundFlusher(self.node.loop, self.threads, self.node.clock)
+        self.node.create("t", 2)
+
+    def partition(self, index: int = 0) -> Partition:
+        """Return a partition that is flushed for every message."""
+        log = self.node.table.get("t", index).log
+        log.update_config(self.node.topic_config({"flush.messages": "1"}))
+        return Partition(log, 1, 0, self.flusher)
+
+    def sync(self) -> None:
+        """Let the threads do their work, and the loop hear of it."""
+        self.threads.run()
+        self.node.loop.settle()
+
+
+def test_flush_moves_recovery_point_and_high_watermark() -> None:
+    """Once the thread is done, on the loop."""
+    disk = Disk()
+    partition = disk.partition()
+    partition.append(batch(), NOW_MS)
+    assert (len(disk.threads), partition.high_watermark) == (1, 0)
+    disk.threads.run()
+    assert partition.high_watermark == 0
+    disk.node.loop.settle()
+    assert (partition.high_watermark, partition.log.recovery_point) == (1, 1)
+    assert partition.last_flush_ms == disk.node.clock.now_ms()
+
+
+def test_appends_during_a_flush_share_the_next_one() -> None:
+    """However many they are; then it is quiet."""
+    disk = Disk()
+    partition = disk.partition()
+    for _ in range(20):
+        partition.append(batch(), NOW_MS)
+    assert len(disk.threads) == 1
+    disk.sync()
+    assert (partition.high_watermark, len(disk.threads)) == (1, 1)
+    disk.sync()
+    assert (partition.high_watermark, len(disk.threads)) == (20, 0)
+
+
+def test_partitions_are_flushed_side_by_side() -> None:
+    """One slow file does not hold up the others."""
+    disk = Disk()
+    for index in range(2):
+        disk.partition(index).append(batch(), NOW_MS)
+    assert len(disk.threads) == 2
+
+
+def test_flush_of_nothing_is_none() -> None:
+    """What is on the disk already keeps no thread busy."""
+    disk = Disk()
+    partition = disk.partition()
+    partition.append(batch(), NOW_MS)
+    disk.sync()
+    disk.flusher.request(partition)
+    assert len(disk.threads) == 0
+
+
+def test_failed_fsync_is_told_and_the_next_one_goes_on() -> None:
+    """Who waited is told; the data that is appended next asks for a new flush, which serves it."""
+    disk = Disk()
+    partition = disk.partition()
+    told: list[ErrorCode] = []
+    partition.append(batch(), NOW_MS)
+    partition.when_committed(1, told.append)
+    disk.node.files.fail("sync", path_part="/t-0/")
+    disk.sync()
+    assert (told, partition.high_watermark) == ([ErrorCode.KAFKA_STORAGE_ERROR], 0)
+    partition.append(batch(), NOW_MS)
+    disk.sync()
+    assert partition.high_watermark == 2
+
+
+def test_flush_that_cannot_even_begin_is_told_to_the_one_who_asked() -> None:
+    """The producer whose append asked for it waits by then, and must not wait for its time-out."""
+    disk = Disk()
+    disk.node.configure("t", flush_messages="1")
+    partition = disk.node.table.get("t", 0)
+    partition.begin_epoch(1)  # its file is written before the flush
+    disk.node.files.fail("create", path_part="leader-epoch-checkpoint")
+    disk.node.flusher.request = disk.flusher.request  # type: ignore[method-assign]  # its partitions have it already
+    handler = ProduceHandler(disk.node.loop, disk.node.table, disk.node.clock)
+    reply = Reply(handler(context(VERSION), request(("t", 0, batch())), HEAD))
+    disk.node.loop.settle()
+    assert result(reply).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_partition_that_is_deleted_while_it_is_flushed_stays_quiet() -> None:
+    """The end of the flush finds nobody, and asks for no other."""
+    disk = Disk()
+    partition = disk.partition()
+    partition.append(batch(), NOW_MS)
+    partition.append(batch(), NOW_MS)
+    partition.retired()
+    disk.sync()
+    assert len(disk.threads) == 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_stop_waits_for_what_runs_and_what_follows_from_it(fails: bool) -> None:
+    """All that was appended is on the disk, or known not to be, when it returns."""
+    node = Node()
+    node.create("t")
+    log = node.table.get("t", 0).log
+    log.update_config(node.topic_config({"flush.messages": "1"}))
+    with ThreadPoolExecutor(1) as threads:
+        flusher = BackgroundFlusher(asyncio.get_running_loop(), threads, node.clock)
+        partition = Partition(log, 1, 0, flusher)
+        if fails:
+            node.files.fail("sync", path_part="/t-0/", times=10)
+        for _ in range(3):
+            partition.append(batch(), NOW_MS)
+        await asyncio.wait_for(flusher.stop(), 10)
+    assert partition.high_watermark == (0 if fails else 3)

@@ -1,0 +1,114 @@
+"""The broker as a process: what starts it, what stops it, and what it says when it cannot start."""
+
+import asyncio
+import gc
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker import process
+from broker.metadata.errors import CorruptMetadataError
+from broker.runtime import logging
+from config.settings import BrokerSettings
+from protocol.errors import ErrorCode, KafkaError
+
+
+class FakeBroker:
+    """Stands for the broker; `script` says what befalls it."""
+
+    fails_with: Exception | None = None
+    signals: tuple[signal.Signals, ...] = (signal.SIGTERM,)
+    seen: list[str]
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, log_level: str) -> None:
+        self._loop = loop
+        self.seen.append(f"made with num.partitions={settings.num_partitions}, {log_level}")
+
+    async def start(self) -> None:
+        self.seen.append("started")
+        if self.fails_with is not None:
+            raise self.fails_with
+        self._loop.call_soon(os.kill, os.getpid(), self.signals[0])
+
+    async def stop(self) -> None:
+        self.seen.append("stopping")
+        for number in self.signals[1:]:
+            os.kill(os.getpid(), number)
+            while not self.seen[-1].startswith("exit"):
+                await asyncio.sleep(0)
+        self.seen.append("stopped")
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeBroker]]:
+    """Put a fake in the broker's place, and leave the process of the tests as it was."""
+
+    class Broker(FakeBroker):
+        seen: list[str] = []  # noqa: RUF012 -- one list for each test, since the class is
+
+    thresholds = gc.get_threshold()
+    monkeypatch.setattr(process, "Broker", Broker)
+    monkeypatch.setattr(logging, "_output", logging._output)
+    yield Broker
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_stops_the_broker_in_order(fake: type[FakeBroker], number: signal.Signals) -> None:
+    """Exit code 0 once everything is on the disk."""
+    fake.signals = (number,)
+    assert process.serve(None, ["num.partitions=3"], "error") == process.EXIT_OK
+    assert fake.seen == ["made with num.partitions=3, error", "started", "stopping", "stopped"]
+
+
+def test_second_signal_ends_the_process_at_once(fake: type[FakeBroker], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks twice does not want to wait; the next start recovers."""
+    fake.signals = (signal.SIGTERM, signal.SIGINT)
+    monkeypatch.setattr(os, "_exit", lambda code: fake.seen.append(f"exit {code}"))
+    process.serve(None, [], "error")
+    assert f"exit {process.EXIT_SECOND_SIGNAL}" in fake.seen
+
+
+def test_wrong_setting_keeps_it_from_starting(fake: type[FakeBroker], capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence on standard error that names key and value, before anything is touched."""
+    assert process.serve(None, ["num.partitions=many"], "error") == process.EXIT_CANNOT_START
+    said = capsys.readouterr().err
+    assert said.startswith("odradek: cannot start: ")
+    assert said.count("\n") == 1
+    assert "num.partitions" in said
+    assert "many" in said
+    assert fake.seen == []
+
+
+def test_missing_file_keeps_it_from_starting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sentence names the file."""
+    missing = str(tmp_path / "server.properties")
+    assert process.serve(missing, [], "error") == process.EXIT_CANNOT_START
+    assert missing in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is locked"),
+        CorruptMetadataError("the disk is locked"),
+        OSError("the disk is locked"),
+    ],
+)
+def test_what_keeps_it_from_starting_is_one_sentence(
+    fake: type[FakeBroker], capsys: pytest.CaptureFixture[str], reason: Exception
+) -> None:
+    """Exit code 1, no traceback."""
+    fake.fails_with = reason
+    assert process.serve(None, [], "error") == process.EXIT_CANNOT_START
+    assert capsys.readouterr().err == "odradek: cannot start: the disk is locked\n"
+
+
+def test_setting_without_effect_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that nobody knows is a typing error, most likely; the broker starts all the same."""
+    assert process.serve(None, ["num.partitoins=3"], "warning") == process.EXIT_OK
+    assert "num.partitoins" in capsys.readouterr().err
