@@ -8,9 +8,8 @@ v6 knows share groups.
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from broker.groups.coordinator import GroupCoordinator
 from broker.handlers.node import ThisNode
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
@@ -32,10 +31,17 @@ class _Found(NamedTuple):
     port: int = _NO_NODE
 
 
+class Groups(Protocol):
+    """The part of the group coordinator that the handler needs."""
+
+    def prepare(self) -> None:
+        """See that `__consumer_offsets` is there; raises KafkaError if it cannot be made."""
+
+
 class CoordinatorHandler:
     """Answers FindCoordinator."""
 
-    def __init__(self, node: ThisNode, coordinator: GroupCoordinator) -> None:
+    def __init__(self, node: ThisNode, coordinator: Groups) -> None:
         self._node = node
         self._coordinator = coordinator
 
