@@ -235,4 +235,5 @@ def _consumer_settings(settings: BrokerSettings) -> ConsumerGroupSettings:
         assignors=settings.group_consumer_assignors,
         assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
         regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+        max_classic_size=settings.group_max_size,
     )
