@@ -96,18 +96,18 @@ def must_rejoin(state: GroupState, request: HeartbeatRequest) -> tuple[Member, b
 
 
 def find_leaving(state: GroupState, leaving: LeavingMember) -> tuple[Member | None, LeftMember]:
-    """Return a member that leaves, or is removed, and what became of it; no member if there is none to remove."""
-    try:
-        if leaving.member_id:
-            member = find_member(state, leaving.member_id, leaving.group_instance_id)
-        else:
-            held = state.static_member(leaving.group_instance_id or "")
-            if held is None:
-                raise unknown_member(state.group_id, leaving.member_id)
-            member = held
-    except KafkaError as error:
-        return None, LeftMember(leaving.member_id, leaving.group_instance_id, error.code)
-    return member, LeftMember(leaving.member_id, leaving.group_instance_id, ErrorCode.NONE)
+    """Return a member that leaves, or is removed, and what became of it; no member if there is none to remove.
+
+    Members of the consumer protocol can be removed so, too.
+    """
+    member_id, instance_id = leaving
+    member = state.members.get(member_id) if instance_id is None else state.static_member(instance_id)
+    error = ErrorCode.NONE
+    if member is None:
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+    elif member_id and member_id != member.member_id:
+        member, error = None, ErrorCode.FENCED_INSTANCE_ID
+    return member, LeftMember(member_id, instance_id, error)
 
 
 def find_member(state: GroupState, member_id: str, instance_id: str | None) -> Member:

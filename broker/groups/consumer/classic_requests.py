@@ -32,7 +32,7 @@ def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effec
     try:
         member, answer = classic_members.join(draft, request, around)
     except KafkaError as error:
-        return _answered(token, JoinResult(error.code, request.member_id))
+        return _answered(token, JoinResult(error.code))
     if member is None:
         return _answered(token, answer)
     joined: Member = member

@@ -108,7 +108,7 @@ class ConsumerGroup:
         predecessor = self._predecessor
         if predecessor is not None:
             check_upgrade(predecessor, around.settings)
-            upgrade(draft, predecessor, around.image, now)
+            upgrade(draft, predecessor, around.image)
             tombstone.append(Record(GroupMetadataKey(group=self.group_id), None))
         member, answer = beat(draft, request, client, around)
         before = self.state.members.get(member.member_id)

@@ -49,8 +49,11 @@ def check_upgrade(classic: ClassicGroup, settings: ConsumerGroupSettings) -> Non
         raise _cannot(classic.group_id, f"more than {settings.max_size} members are in it")
 
 
-def upgrade(draft: Draft, classic: ClassicGroup, image: MetadataImage, now: int) -> None:
-    """Write a classic group's members, and what they have, as a consumer group's; raises KafkaError, see above."""
+def upgrade(draft: Draft, classic: ClassicGroup, image: MetadataImage) -> None:
+    """Write a classic group's members, and what they have, as a consumer group's; raises KafkaError, see above.
+
+    Its target has no time, so that the next one need not wait.
+    """
     group_id, epoch = classic.group_id, max(1, classic.generation)
     try:
         members = [_as_consumer(member, classic, epoch, image) for member in classic.members.values()]
@@ -61,7 +64,7 @@ def upgrade(draft: Draft, classic: ClassicGroup, image: MetadataImage, now: int)
     for member in members:
         target = {topic: frozenset(partitions) for topic, partitions in member.assigned.items()}
         draft.emit(records.target_assignment(group_id, member.member_id, target))
-    draft.emit(records.target_epoch(group_id, epoch, now))
+    draft.emit(records.target_epoch(group_id, epoch, 0))
     draft.emit_all(records.current_assignment(group_id, member) for member in members)
 
 
