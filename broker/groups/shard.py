@@ -75,7 +75,8 @@ class ShardServices:
     scheduler: Scheduler
     clock: Clock
     limits: Limits
-    consumer_settings: Callable[[], ConsumerGroupSettings]
+    consumer_settings: Callable[[str], ConsumerGroupSettings]
+    """Of a group, by its name."""
     image: Callable[[], MetadataImage]
     codec: int
     commit_timeout_ms: int
@@ -182,7 +183,8 @@ class Shard:
         return group
 
     def _new_consumer_group(self, group_id: str, predecessor: ClassicGroup | None = None) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self.services.consumer_settings, self.services.image, predecessor)
+        services = self.services
+        return ConsumerGroup(group_id, lambda: services.consumer_settings(group_id), services.image, predecessor)
 
     def _gives_way(self, group: Group) -> bool:
         """Remove a group without members for one of the other kind; its offsets stay."""
