@@ -72,7 +72,14 @@ class BrokerSettings:
     group_consumer_heartbeat_interval_ms: int
     group_consumer_assignment_interval_ms: int
     group_consumer_regex_refresh_interval_ms: int
+    group_consumer_min_session_timeout_ms: int
+    group_consumer_max_session_timeout_ms: int
+    group_consumer_min_heartbeat_interval_ms: int
+    group_consumer_max_heartbeat_interval_ms: int
+    group_consumer_min_assignment_interval_ms: int
+    group_consumer_max_assignment_interval_ms: int
     group_consumer_assignors: tuple[str, ...]
+    group_consumer_migration_policy: str
     offset_metadata_max_bytes: int
     offsets_commit_timeout_ms: int
     offsets_load_buffer_size: int
@@ -193,6 +200,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         metadata_log_dir=node.read_metadata_dir(read, log_dirs),
         max_connections_per_ip_overrides=read.connection_overrides(),
         group_consumer_assignors=read.elements("group.consumer.assignors"),
+        group_consumer_migration_policy=read.text("group.consumer.migration.policy") or "",
         topic_defaults=topic_defaults(values),
         values=dict(values),
         origins=dict(origins),
@@ -243,6 +251,12 @@ _INTEGERS = (
     "group.consumer.heartbeat.interval.ms",
     "group.consumer.assignment.interval.ms",
     "group.consumer.regex.refresh.interval.ms",
+    "group.consumer.min.session.timeout.ms",
+    "group.consumer.max.session.timeout.ms",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.max.heartbeat.interval.ms",
+    "group.consumer.min.assignment.interval.ms",
+    "group.consumer.max.assignment.interval.ms",
     "offset.metadata.max.bytes",
     "offsets.commit.timeout.ms",
     "offsets.load.buffer.size",

@@ -16,8 +16,9 @@ from broker.groups.classic.values import Limits
 from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
 from broker.groups.partitioning import partition_for
+from broker.groups.settings import classic_limits, consumer_settings, with_configs
 from broker.groups.shard import Shard, ShardServices, ShardState
-from broker.metadata.image import ImageDelta, MetadataImage
+from broker.metadata.image import ImageDelta, MetadataImage, ResourceType
 from broker.runtime.clock import Clock
 from broker.runtime.logging import get_logger
 from config.settings import BrokerSettings
@@ -50,20 +51,17 @@ class GroupCoordinator:
         self._services = ShardServices(
             scheduler=loop,
             clock=clock,
-            limits=Limits(
-                min_session_timeout_ms=settings.group_min_session_timeout_ms,
-                max_session_timeout_ms=settings.group_max_session_timeout_ms,
-                max_size=settings.group_max_size,
-                initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
-            ),
-            consumer_settings=lambda: self.consumer_settings,
+            limits=classic_limits(settings),
+            consumer_settings=self._settings_of,
             image=image,
             codec=settings.offsets_topic_compression_codec,
             commit_timeout_ms=settings.offsets_commit_timeout_ms,
             load_chunk_bytes=min(settings.offsets_load_buffer_size, LOAD_CHUNK_BYTES),
         )
-        self.consumer_settings = _consumer_settings(settings)
-        """The broker's settings for groups of the consumer protocol."""
+        self._settings = settings
+        self._image = image
+        self.consumer_settings = consumer_settings(settings)
+        """What holds for groups of the consumer protocol that have no configs of their own."""
         self._retention_ms = settings.offsets_retention_minutes * 60_000
         self._count = 0
         """Partitions of the topic when it was first seen: where a group lives must not change."""
@@ -97,7 +95,8 @@ class GroupCoordinator:
 
     def follow_settings(self, settings: BrokerSettings) -> None:
         """Follow settings that were changed while the broker runs."""
-        self.consumer_settings = _consumer_settings(settings)
+        self._settings = settings
+        self.consumer_settings = consumer_settings(settings)
 
     def on_metadata(self, _old: MetadataImage, _new: MetadataImage, delta: ImageDelta) -> None:
         """Follow the metadata: the offsets of deleted topics go."""
@@ -148,6 +147,11 @@ class GroupCoordinator:
         """Return the shards that serve, and whether these are all."""
         active = [shard for shard in self._shards.values() if shard.state is ShardState.ACTIVE]
         return active, not any(shard.state is ShardState.LOADING for shard in self._shards.values())
+
+    def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
+        """Return what holds for a group of the consumer protocol."""
+        configs = self._image().config(ResourceType.GROUP, group_id)
+        return with_configs(self.consumer_settings, configs, self._settings)
 
     def _shard_at(self, index: int) -> Shard | None:
         """Return the shard of a partition, made now if need be; None where this broker does not serve the partition."""
@@ -225,14 +229,3 @@ class GroupCoordinator:
         except StopIteration:
             return
         self._loop.call_soon(self._continue, work)
-
-
-def _consumer_settings(settings: BrokerSettings) -> ConsumerGroupSettings:
-    return ConsumerGroupSettings(
-        max_size=settings.group_consumer_max_size,
-        session_timeout_ms=settings.group_consumer_session_timeout_ms,
-        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
-        assignors=settings.group_consumer_assignors,
-        assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
-        regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
-    )

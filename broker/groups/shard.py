@@ -75,7 +75,8 @@ class ShardServices:
     scheduler: Scheduler
     clock: Clock
     limits: Limits
-    consumer_settings: Callable[[], ConsumerGroupSettings]
+    consumer_settings: Callable[[str], ConsumerGroupSettings]
+    """Of a group, by its name."""
     image: Callable[[], MetadataImage]
     codec: int
     commit_timeout_ms: int
@@ -156,35 +157,34 @@ class Shard:
 
     # machines
 
-    def classic_group(self, group_id: str, now: int) -> ClassicGroup | None:
-        """Return the classic group of that name, a new one if there is none; None if it has members of the other kind.
+    def classic_group(self, group_id: str, now: int) -> Group:
+        """Return the group of that name for who joins with the classic protocol; a new classic one if there is none.
 
-        A consumer group without members gives way.
+        A consumer group without members gives way; one that has some is returned.
         """
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            if not self._gives_way(group):
-                return None
-            group = None
-        if group is None:
+        if group is None or (isinstance(group, ConsumerGroup) and self._gives_way(group)):
             group = self.groups[group_id] = ClassicGroup(group_id, self.services.limits, now)
         return group
 
     def consumer_group(self, group_id: str, create: bool) -> ConsumerGroup | None:
         """Return the consumer group of that name, a new one if there is none and `create` is set.
 
-        A classic group without members gives way; None if one has members, or there is none.
+        A classic group without members gives way; one that has some becomes the new group when somebody has joined.
         """
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
-        if not create or (group is not None and not self._gives_way(group)):
+        if not create:
             return None
+        if group is not None and not self._gives_way(group):
+            return self._new_consumer_group(group_id, group)
         group = self.groups[group_id] = self._new_consumer_group(group_id)
         return group
 
-    def _new_consumer_group(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self.services.consumer_settings, self.services.image)
+    def _new_consumer_group(self, group_id: str, predecessor: ClassicGroup | None = None) -> ConsumerGroup:
+        services = self.services
+        return ConsumerGroup(group_id, lambda: services.consumer_settings(group_id), services.image, predecessor)
 
     def _gives_way(self, group: Group) -> bool:
         """Remove a group without members for one of the other kind; its offsets stay."""
@@ -197,6 +197,8 @@ class Shard:
         """Let a group work on a request, and return its answer, or the place where it will be."""
         parked = Parked()
         self.carry_out(group, event(parked))
+        if group.group_id not in self.groups and self.offsets.has_offsets(group.group_id):
+            self._group_with_offsets(group.group_id, self.services.clock.now_ms())  # it gave way for nothing
         return parked.answer if parked.answer is not None else parked
 
     def carry_out(self, group: Group, effects: Effects) -> None:
@@ -228,10 +230,24 @@ class Shard:
                 answers += [(token, Failed(error)) for token, _ in effects.answers]
             if effects.after is not None:
                 following = effects.after(error, self.services.clock.now_ms())
-        if is_gone(group) and self.groups.get(group.group_id) is group:
-            del self.groups[group.group_id]
+        self._keep_or_drop(group)
         if answers:
             self._give(answers, end)
+
+    def _keep_or_drop(self, group: Group) -> None:
+        """Forget a group that is gone, and let one that has become a group of the other kind take its place."""
+        group_id = group.group_id
+        if not is_gone(group):
+            self.groups[group_id] = group
+        elif self.groups.get(group_id) is group:
+            del self.groups[group_id]
+            if isinstance(group, ConsumerGroup) and group.successor is not None:
+                now = self.services.clock.now_ms()
+                classic = self.groups[group_id] = ClassicGroup.from_record(
+                    group_id, group.successor, self.services.limits
+                )
+                self.carry_out(classic, classic.loaded(now))
+                self.carry_out(classic, classic.rebalance(now))
 
     def _append(self, records: Sequence[Record]) -> int:
         pairs = [encode_record(record) for record in records]

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from broker.groups.administration import remove_offsets
 from broker.groups.classic.values import CommitRequest
 from broker.groups.commits import check_commit, commit
-from broker.groups.consumer.commits import CommitRule
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.records import NO_TIMESTAMP, Committed
 from broker.partitions.table import PartitionTable, TopicPartitions
@@ -90,10 +89,14 @@ class OffsetCommitHandlers:
             rule = check_commit(shard, group_id, who, version)
         except KafkaError as refused:
             return refused.code
-        offsets = self._checked(places, rule, request.retention_time_ms)
+        for place in places:  # one partition that is not the member's refuses them all
+            error = rule.error_of(place.topic.topic_id, place.wanted.partition_index)
+            if error is not ErrorCode.NONE:
+                return error
+        offsets = self._checked(places, request.retention_time_ms)
         return commit(shard, group_id, offsets) if offsets else ErrorCode.NONE
 
-    def _checked(self, places: Sequence[_Place], rule: CommitRule, offsets_retention_ms: int) -> Offsets:
+    def _checked(self, places: Sequence[_Place], offsets_retention_ms: int) -> Offsets:
         now = self._clock.now_ms()
         expires = NO_TIMESTAMP if offsets_retention_ms == _NO_RETENTION else now + offsets_retention_ms
         offsets: Offsets = []
@@ -101,9 +104,6 @@ class OffsetCommitHandlers:
             metadata = wanted.committed_metadata or ""
             if len(metadata) > self._max_metadata:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                continue
-            result.error_code = rule.error_of(topic.topic_id, wanted.partition_index)
-            if result.error_code:
                 continue
             committed = Committed(
                 wanted.committed_offset, wanted.committed_leader_epoch, metadata, now, expires, topic.topic_id

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TypeVar
 from uuid import uuid4
 
-from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.joining import refusal
 from broker.groups.classic.values import (
     HeartbeatRequest as Heartbeat,
@@ -27,6 +26,7 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
+from broker.groups.consumer.group import ConsumerGroup
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.effects import Answer
 from broker.groups.shard import Failed
@@ -76,8 +76,6 @@ class GroupHandlers:
             return respond(refused_at_once)
         now = self._clock.now_ms()
         group = shard.classic_group(request.group_id, now)
-        if group is None:  # it has members of the consumer protocol
-            return respond(Failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         return _respond(shard.ask(group, lambda token: group.join(joining, token, now)), respond)
 
     def sync_group(
@@ -94,7 +92,7 @@ class GroupHandlers:
         except KafkaError as refused:
             return _synced(Failed(refused.code))
         group = shard.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             return _synced(Failed(ErrorCode.UNKNOWN_MEMBER_ID))
         syncing = SyncRequest(
             request.member_id,
@@ -118,9 +116,11 @@ class GroupHandlers:
                 return HeartbeatResponse()  # whoever it is, there is nothing yet that it would have to do
             return HeartbeatResponse(error_code=refused.code)
         group = shard.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         beat = Heartbeat(request.member_id, request.group_instance_id, request.generation_id)
+        if isinstance(group, ConsumerGroup):
+            return _respond(shard.ask(group, lambda token: group.classic_heartbeat(beat, token)), _beaten)
         return _respond(shard.ask(group, lambda token: group.heartbeat(beat, token)), _beaten)
 
     def leave_group(
@@ -142,7 +142,7 @@ class GroupHandlers:
         except KafkaError as refused:
             return respond(Failed(refused.code))
         group = shard.groups.get(request.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             strangers = tuple(LeftMember(*member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving)
             return respond(LeaveResult(ErrorCode.NONE, strangers))
         return _respond(shard.ask(group, lambda token: group.leave(leaving, token, self._clock.now_ms())), respond)

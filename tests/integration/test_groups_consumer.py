@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import AGAINST_APACHE_KAFKA, MemberFactory
+from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
 from tests.integration.groups import MemberSettings, python_command, settled
 from tests.integration.groups.raw import await_coordinator, committed, subscription
@@ -214,7 +214,6 @@ def test_members_of_librdkafka(
         assert offsets
 
 
-@pytest.mark.xfail(not AGAINST_APACHE_KAFKA, reason="migration of a group with members is not served yet", strict=True)
 def test_a_group_moves_from_one_protocol_to_the_other(
     groups_broker: BrokerProcess, topic: str, group: str, new_member: MemberFactory
 ) -> None:

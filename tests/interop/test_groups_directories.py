@@ -147,6 +147,8 @@ def test_each_broker_goes_on_with_the_groups_of_the_other(
         after = _seen(other)
         for member in (classic, consumer):
             member.wire.close()
+        if first == "apache-kafka":
+            return  # the way back is what the other order begins with
         other.stop()
         shutil.rmtree(one.data)
         shutil.copytree(other.data, one.data)

@@ -162,7 +162,7 @@ class Groups(RuleBasedStateMachine):
         self.under_test.now += 20_000
         group = self.under_test.group
         for member_id in set(group.state.members) - {member.member_id for member in self.live}:
-            self.under_test.carry_out(group.on_timer(TimerKey("session", member_id)))
+            self.under_test.carry_out(group.on_timer(TimerKey("session", member_id), self.under_test.now))
         if not self.live:
             return
         settle(*self.live)

@@ -97,7 +97,7 @@ class GroupUnderTest:
     def expire(self, kind: str, member_id: str) -> None:
         """Let a timer run out."""
         del self.timers[TimerKey(kind, member_id)]
-        self.carry_out(self.group.on_timer(TimerKey(kind, member_id)))
+        self.carry_out(self.group.on_timer(TimerKey(kind, member_id), self.now))
 
     def reloaded(self) -> GroupUnderTest:
         """Return the group as it is after a restart: made of the last record of each key."""

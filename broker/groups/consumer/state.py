@@ -8,7 +8,7 @@ follows the replay methods of Kafka's group coordinator.
 from __future__ import annotations
 
 from copy import copy
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.groups.consumer.member import (
@@ -38,6 +38,9 @@ from protocol.messages.group_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
+_FIRST_EPOCH: Final = 1
+"""Of a group of which nothing is written, and of its target."""
+
 
 class Resolved(NamedTuple):
     """The topics that a regular expression matched."""
@@ -58,7 +61,9 @@ class GroupState:
         "epoch",
         "expressions",
         "group_id",
+        "has_epoch",
         "has_partition_metadata",
+        "has_target_epoch",
         "members",
         "metadata_hash",
         "owners",
@@ -68,9 +73,9 @@ class GroupState:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = _FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = 0
+        self.assignment_epoch = _FIRST_EPOCH
         self.assignment_timestamp = 0
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
@@ -79,6 +84,9 @@ class GroupState:
         self.expressions: dict[str, Resolved] = {}
         self.owners: dict[tuple[UUID, int], str] = {}
         """Who has a partition, or has yet to give it up."""
+        self.has_epoch = False
+        """Whether a record gives the epoch; so for the others."""
+        self.has_target_epoch = False
         self.has_partition_metadata = False
 
     def copy(self) -> GroupState:
@@ -94,7 +102,8 @@ class GroupState:
     @property
     def is_gone(self) -> bool:
         """Whether no record speaks of the group (any more)."""
-        return not (self.epoch or self.assignment_epoch or self.members or self.targets or self.expressions)
+        has_records = self.has_epoch or self.has_target_epoch or self.members or self.targets or self.expressions
+        return not has_records
 
     @property
     def name(self) -> str:
@@ -133,11 +142,13 @@ class GroupState:
                 self._apply_target(key.member_id, value)
             case ConsumerGroupMetadataKey():
                 assert value is None or isinstance(value, ConsumerGroupMetadataValue)
-                self.epoch = value.epoch if value is not None else 0
+                self.has_epoch = value is not None
+                self.epoch = value.epoch if value is not None else _FIRST_EPOCH
                 self.metadata_hash = value.metadata_hash if value is not None else 0
             case ConsumerGroupTargetAssignmentMetadataKey():
                 assert value is None or isinstance(value, ConsumerGroupTargetAssignmentMetadataValue)
-                self.assignment_epoch = value.assignment_epoch if value is not None else 0
+                self.has_target_epoch = value is not None
+                self.assignment_epoch = value.assignment_epoch if value is not None else _FIRST_EPOCH
                 self.assignment_timestamp = value.assignment_timestamp if value is not None else 0
             case ConsumerGroupRegularExpressionKey():
                 assert value is None or isinstance(value, ConsumerGroupRegularExpressionValue)

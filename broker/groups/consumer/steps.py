@@ -7,7 +7,7 @@ in the order of Kafka's coordinator. Must not know: requests and answers.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from broker.groups.consumer import records
 from broker.groups.consumer.draft import Draft
@@ -18,9 +18,6 @@ from broker.groups.consumer.subscriptions import match_topics, metadata_hash, to
 from broker.groups.consumer.targets import assign, is_due
 from broker.metadata.image import MetadataImage
 from protocol.errors import ErrorCode, KafkaError
-
-_FIRST_EPOCH: Final = 2
-"""Of a group that was not there: 1 is that of a group nobody has joined."""
 
 
 class Circumstances(NamedTuple):
@@ -131,12 +128,11 @@ def _refresh_expressions(draft: Draft, around: Circumstances) -> None:
 
 def _update_epoch(draft: Draft, changed: bool, around: Circumstances) -> None:
     state = draft.state
-    bump = changed or state.epoch == 0
-    if not bump and not around.topics_changed and not around.refresh_expressions:
+    if not changed and not around.topics_changed and not around.refresh_expressions:
         return
     digest = metadata_hash(state, around.image)
-    if bump or digest != state.metadata_hash:
-        draft.emit(records.group_epoch(state.group_id, state.epoch + 1 if state.epoch else _FIRST_EPOCH, digest))
+    if changed or digest != state.metadata_hash:
+        draft.emit(records.group_epoch(state.group_id, state.epoch + 1, digest))
     if state.has_partition_metadata:
         draft.emit(records.partition_metadata_gone(state.group_id))
 
@@ -149,7 +145,7 @@ def _reconcile(
     if not subscription_changed and member.is_reconciled_to(state.assignment_epoch):
         return member
     aim = Aim(
-        epoch=max(1, state.assignment_epoch),
+        epoch=state.assignment_epoch,
         target=state.targets.get(member_id, NO_PARTITIONS),
         subscribed=topic_ids(topic_names(state, member), image),
         owners=state.owners,

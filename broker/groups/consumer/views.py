@@ -47,13 +47,21 @@ def describe(state: GroupState, settings: ConsumerGroupSettings, image: Metadata
     members = [
         MemberView(
             member,
-            _topics({topic: frozenset(partitions) for topic, partitions in member.assigned.items()}, image),
+            _topics(_owned(member), image),
             _topics(dict(state.targets.get(member_id, NO_PARTITIONS)), image),
         )
         for member_id, member in state.members.items()
     ]
     name = assignor_name(state, settings)
     return GroupView(state.group_id, state.name, state.epoch, state.assignment_epoch, name, members)
+
+
+def _owned(member: Member) -> dict[UUID, frozenset[int]]:
+    """What the member has, and what it has yet to give up."""
+    return {
+        topic: frozenset(member.assigned.get(topic, {})).union(member.revoking.get(topic, {}))
+        for topic in member.assigned.keys() | member.revoking.keys()
+    }
 
 
 def _topics(partitions: dict[UUID, frozenset[int]], image: MetadataImage) -> list[TopicView]:

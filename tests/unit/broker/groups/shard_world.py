@@ -114,7 +114,7 @@ class World:
             scheduler=self.scheduler,
             clock=self.clock,
             limits=self.limits,
-            consumer_settings=ConsumerGroupSettings,
+            consumer_settings=lambda _: ConsumerGroupSettings(),
             image=lambda: self.image,
             codec=0,
             commit_timeout_ms=5000,

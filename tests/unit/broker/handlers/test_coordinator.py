@@ -1,59 +1,58 @@
-"""FindCoordinator: this broker for groups, nobody yet for transactions and share groups."""
+"""FindCoordinator: this broker for groups, nobody for the rest."""
 
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 
 import pytest
 
 from broker.handlers.coordinator import CoordinatorHandler
-from broker.handlers.node import ThisNode
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
 
-NODE = ThisNode(7, "cluster", None, lambda context: (context.local_host, context.local_port))
+
+@pytest.fixture
+async def broker() -> AsyncIterator[RunningBroker]:
+    running = RunningBroker(Cluster.new())
+    yield running
+    running.stop()
 
 
-@dataclass
-class Groups:
-    """Stands for the group coordinator: makes its topic, or cannot."""
-
-    trouble: KafkaError | None = None
-    prepared: int = 0
-
-    def prepare(self) -> None:
-        self.prepared += 1
-        if self.trouble is not None:
-            raise self.trouble
+@pytest.fixture
+def handler(broker: RunningBroker) -> CoordinatorHandler:
+    return CoordinatorHandler(broker.node, broker.coordinator)
 
 
-def handler(groups: Groups | None = None) -> CoordinatorHandler:
-    return CoordinatorHandler(NODE, groups or Groups())
+async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> None:
+    """From the first request on, in the form with one key and in the form with many."""
+    one = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+    assert (one.error_code, one.error_message) == (ErrorCode.NONE, "NONE")
+    assert (one.node_id, one.host, one.port) == (1, "192.0.2.1", 9092)
+    many = handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "", "a"]))
+    assert [(c.key, c.error_code, c.error_message, c.node_id) for c in many.coordinators] == [
+        ("a", ErrorCode.NONE, "", 1),
+        ("", ErrorCode.NONE, "", 1),
+        ("a", ErrorCode.NONE, "", 1),
+    ]
 
 
-@pytest.mark.parametrize("key_type", [1, 2])
-def test_what_is_not_served_has_no_coordinator_and_the_message_says_why(key_type: int) -> None:
-    """A client's log then tells what is missing."""
-    request = FindCoordinatorRequest(coordinator_keys=["g:AAAAAAAAAAAAAAAAAAAAAQ:0"], key_type=key_type)
-    (found,) = handler().find_coordinator(at(6), request).coordinators
-    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-    assert "does not serve" in (found.error_message or "")
+async def test_without_its_topic_there_is_no_coordinator(broker: RunningBroker, handler: CoordinatorHandler) -> None:
+    """The client asks again."""
+    broker.cluster.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+    found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+    assert (found.error_code, found.node_id, found.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, -1)
 
 
-def test_this_broker_coordinates_groups_at_the_address_the_client_came_to() -> None:
-    """In the form with one key and in the form with many; the topic of offsets is made on the way."""
-    groups = Groups()
-    one = handler(groups).find_coordinator(at(3), FindCoordinatorRequest(key="g"))
-    assert (one.error_code, one.node_id, one.host, one.port) == (ErrorCode.NONE, 7, "192.0.2.1", 9092)
-    many = handler(groups).find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "b"]))
-    assert [(c.key, c.error_code, c.node_id) for c in many.coordinators] == [("a", 0, 7), ("b", 0, 7)]
-    assert groups.prepared > 0
-
-
-def test_groups_whose_topic_cannot_be_made_have_no_coordinator() -> None:
-    """The reason goes to the client, which tries again."""
-    groups = Groups(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the disk is full"))
-    found = handler(groups).find_coordinator(at(3), FindCoordinatorRequest(key="g"))
-    assert (found.error_code, found.error_message) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "the disk is full")
+async def test_nobody_coordinates_transactions_and_the_message_says_so(handler: CoordinatorHandler) -> None:
+    """In both forms."""
+    one = handler.find_coordinator(at(3), FindCoordinatorRequest(key="k", key_type=1))
+    assert (one.error_code, one.node_id, one.host, one.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
+    assert "transactions" in (one.error_message or "")
+    many = handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1))
+    assert [(c.key, c.error_code, c.node_id) for c in many.coordinators] == [
+        ("a", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
+        ("b", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +64,10 @@ def test_groups_whose_topic_cannot_be_made_have_no_coordinator() -> None:
         (6, 2, "g:AAAAAAAAAAAAAAAAAAAAAQ:0", ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
-def test_kinds_of_keys_are_those_of_the_version(version: int, key_type: int, key: str, code: ErrorCode) -> None:
+async def test_kinds_of_keys_are_those_of_the_version(
+    handler: CoordinatorHandler, version: int, key_type: int, key: str, code: ErrorCode
+) -> None:
     """Share groups came with version 6, and their keys name a partition."""
     request = FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
-    (coordinator,) = handler().find_coordinator(at(version), request).coordinators
+    (coordinator,) = handler.find_coordinator(at(version), request).coordinators
     assert coordinator.error_code == code

@@ -1,0 +1,168 @@
+"""What every event of a consumer group has in common: a draft becomes effects, and members are watched by timers.
+
+Owns: the group's state, which changes only by applying records - at start those that are read, later those that were
+appended - and the little that is not in records: when the group last looked at the cluster's topics, what its timers
+watch. Must not know: requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from broker.groups.consumer import records
+from broker.groups.consumer.draft import Draft
+from broker.groups.consumer.leaving import remove_members
+from broker.groups.consumer.member import Member, MemberState
+from broker.groups.consumer.migration import can_downgrade, downgrade
+from broker.groups.consumer.settings import ConsumerGroupSettings
+from broker.groups.consumer.state import GroupState
+from broker.groups.consumer.steps import Circumstances
+from broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS
+from broker.groups.effects import Effects, Now, Record, TimerKey
+from broker.metadata.image import MetadataImage, TopicImage
+from protocol.errors import ErrorCode
+from protocol.messages.group_records import GroupMetadataValue
+
+SESSION: Final = "session"
+"""Kind of the timer that removes a member which is not heard of."""
+REBALANCE: Final = "rebalance"
+"""Kind of the timer that removes a member which does not give up its partitions."""
+REJOIN: Final = "rejoin"
+"""Kind of the timer that removes a member of the classic protocol which was told to join again, and does not."""
+SYNC: Final = "sync"
+"""Kind of the timer that removes a member of the classic protocol which joined, and does not send SyncGroup."""
+
+Written = Callable[[Effects], None]
+"""Called once records are written and applied, to add to what follows."""
+
+
+class GroupCore:
+    """A consumer group without its requests."""
+
+    def __init__(
+        self, group_id: str, settings: Callable[[], ConsumerGroupSettings], image: Callable[[], MetadataImage]
+    ) -> None:
+        """`settings` and `image` give what holds at the moment of an event."""
+        self.state = GroupState(group_id)
+        """For reading."""
+        self.settings = settings
+        self.image = image
+        self.successor: GroupMetadataValue | None = None
+        """The record of the classic group that this one has become, once it has."""
+        self._seen_topics: Mapping[str, TopicImage] | None = None
+        self._searched_topics: Mapping[str, TopicImage] | None = None
+        self._searched_at = 0
+        self._watched_epochs: dict[str, int] = {}
+        self._rejoining: set[str] = set()
+
+    def circumstances(self, now: Now) -> Circumstances:
+        """Return what a request is judged by."""
+        image, settings = self.image(), self.settings()
+        since = now - self._searched_at
+        search = False
+        if self.state.expressions and not 0 <= since < REFRESH_MIN_INTERVAL_MS:
+            is_old = since >= settings.regex_refresh_interval_ms
+            search = is_old or self._searched_topics is not image.topics_by_name
+        return Circumstances(image, settings, now, self._seen_topics is not image.topics_by_name, search)
+
+    def write(
+        self, draft: Draft, written: Written, before: Sequence[Record] = (), behind: Sequence[Record] = ()
+    ) -> Effects:
+        """Return what appends and applies a draft, then calls `written`.
+
+        The records `before` and `behind` it are not the consumer group's own.
+        """
+        effects = Effects()
+        if not draft.records:
+            written(effects)
+            return effects
+        effects.records = [*before, *draft.records, *behind]
+
+        def after(error: ErrorCode, _: Now) -> Effects:
+            following = Effects()
+            if error is ErrorCode.NONE:
+                for record in draft.records:
+                    self.state.apply(record)
+                written(following)
+            return following
+
+        effects.after = after
+        return effects
+
+    def remember(self, around: Circumstances) -> None:
+        """Take note of which topics the group knows now."""
+        self._seen_topics = around.image.topics_by_name
+        if around.refresh_expressions:
+            self._searched_topics, self._searched_at = around.image.topics_by_name, around.now
+
+    def remove(self, members: Iterable[Member], now: Now) -> Effects:
+        """Take members out; if only members of the classic protocol stay, the group becomes theirs."""
+        going = {member.member_id: member for member in members}
+        settings, image, draft = self.settings(), self.image(), Draft(self.state)
+        behind: list[Record] = []
+        cancelled = list(going)
+        if can_downgrade(self.state, going.keys(), settings):
+            behind.append(downgrade(self.state, going.keys(), image, now))
+            cancelled = list(self.state.members)
+            draft.emit_all(self.tombstones())
+        else:
+            remove_members(draft, going.values(), image)
+
+        def written(following: Effects) -> None:
+            for member_id in cancelled:
+                self.cancel(following, member_id)
+            for record in behind:
+                assert isinstance(record.value, GroupMetadataValue)
+                self.successor = record.value
+
+        return self.write(draft, written, behind=behind)
+
+    def tombstones(self) -> list[Record]:
+        """Return the records that remove the group."""
+        member_ids = self.state.members.keys() | self.state.targets.keys()
+        return records.group_gone(self.state.group_id, sorted(member_ids), list(self.state.expressions))
+
+    # Timers.
+
+    def begin_session(self, effects: Effects, member: Member) -> None:
+        """Remove the member unless it is heard of again within its session."""
+        classic = member.metadata.classic
+        timeout_ms = self.settings().session_timeout_ms if classic is None else classic.session_timeout_ms
+        effects.timers.append((TimerKey(SESSION, member.member_id), timeout_ms))
+
+    def watch(self, effects: Effects, member: Member) -> None:
+        """Give a member that has to give up partitions its rebalance timeout for that; others have none to watch."""
+        if member.state is MemberState.UNREVOKED_PARTITIONS and member.metadata.classic is None:
+            self._watched_epochs[member.member_id] = member.epoch
+            effects.timers.append((TimerKey(REBALANCE, member.member_id), member.metadata.rebalance_timeout_ms))
+        elif self._watched_epochs.pop(member.member_id, None) is not None:
+            effects.timers.append((TimerKey(REBALANCE, member.member_id), None))
+
+    def is_over(self, key: TimerKey, member: Member) -> bool:
+        """Whether a timer that ran out watched something that is over by now."""
+        if key.kind == REBALANCE:
+            return self._watched_epochs.pop(key.member_id, None) != member.epoch
+        return False
+
+    def await_rejoin(self, effects: Effects, member: Member) -> None:
+        """Give a member of the classic protocol its rebalance timeout to join again, from the first time it is told."""
+        if member.member_id not in self._rejoining:
+            self._rejoining.add(member.member_id)
+            effects.timers.append((TimerKey(REJOIN, member.member_id), member.metadata.rebalance_timeout_ms))
+
+    def await_sync(self, effects: Effects, member: Member) -> None:
+        """It has joined, and is expected to send SyncGroup."""
+        self._rejoining.discard(member.member_id)
+        effects.timers.append((TimerKey(REJOIN, member.member_id), None))
+        effects.timers.append((TimerKey(SYNC, member.member_id), member.metadata.rebalance_timeout_ms))
+
+    def synced(self, effects: Effects, member: Member) -> None:
+        """It has sent SyncGroup."""
+        effects.timers.append((TimerKey(SYNC, member.member_id), None))
+
+    def cancel(self, effects: Effects, member_id: str) -> None:
+        """Watch the member no more."""
+        self._watched_epochs.pop(member_id, None)
+        self._rejoining.discard(member_id)
+        effects.timers += [(TimerKey(kind, member_id), None) for kind in (SESSION, REBALANCE, REJOIN, SYNC)]

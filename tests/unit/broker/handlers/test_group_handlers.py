@@ -1,0 +1,265 @@
+"""The handlers of groups: forms of old and new versions, and errors where a version has its place for them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from broker.groups.records import OffsetKey
+from broker.handlers.group_admin import GroupAdminHandlers
+from broker.handlers.group_offsets import OffsetCommitHandlers
+from broker.handlers.groups import GroupHandlers
+from broker.handlers.offset_fetch import OffsetFetchHandler
+from broker.runtime.answers import Deferred
+from protocol.errors import ErrorCode
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.describe_groups import DescribeGroupsRequest
+from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from protocol.messages.list_groups import ListGroupsRequest
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from protocol.registry import encode
+from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
+from tests.unit.broker.handlers.metadata_support import at
+
+
+class Handlers:
+    """All of them, on one broker."""
+
+    def __init__(self, broker: RunningBroker) -> None:
+        clock = broker.cluster.clock
+        self.broker = broker
+        self.members = GroupHandlers(broker.coordinator, clock)
+        self.admin = GroupAdminHandlers(broker.coordinator)
+        self.commits = OffsetCommitHandlers(broker.coordinator, broker.partitions, clock, 10)
+        self.fetch = OffsetFetchHandler(broker.coordinator, broker.partitions)
+
+    def commit(
+        self, version: int, *partitions: int, topic: str = "t", metadata: str = "", group: str = "g"
+    ) -> list[int]:
+        """Commit offset 7 in the partitions, and return the error codes."""
+        found = self.broker.partitions.find(topic)
+        wanted = OffsetCommitRequestTopic(
+            name=topic,
+            partitions=[
+                OffsetCommitRequestPartition(partition_index=i, committed_offset=7, committed_metadata=metadata)
+                for i in partitions
+            ],
+        )
+        if found is not None:
+            wanted.topic_id = found.topic_id
+        answer = self.commits.offset_commit(at(version), OffsetCommitRequest(group_id=group, topics=[wanted]))
+        assert isinstance(answer, OffsetCommitResponse)
+        encode(answer, version)
+        return [partition.error_code for partition in answer.topics[0].partitions]
+
+
+@pytest.fixture
+async def handlers() -> AsyncIterator[Handlers]:
+    broker = RunningBroker(Cluster.new("t"))
+    yield Handlers(broker)
+    broker.stop()
+
+
+def joining(**changes: object) -> JoinGroupRequest:
+    request = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    for name, value in changes.items():
+        setattr(request, name, value)
+    return request
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_a_join_that_is_refused_has_a_form_in_every_version(handlers: Handlers, version: int) -> None:
+    """Without a group id, with a session that is too short, as nobody known."""
+    for change, code in (
+        ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"session_timeout_ms": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"member_id": "nobody"}, ErrorCode.UNKNOWN_MEMBER_ID),
+    ):
+        answer = handlers.members.join_group(at(version), joining(**change))
+        assert isinstance(answer, JoinGroupResponse)
+        assert (answer.error_code, answer.generation_id) == (code, -1)
+        assert answer.protocol_name == (None if version >= 7 else "")
+        encode(answer, version)
+
+
+async def test_a_join_waits_without_a_task_and_goes_with_its_connection(handlers: Handlers) -> None:
+    """A cancelled one is never answered."""
+    answer = handlers.members.join_group(at(3), joining())
+    assert isinstance(answer, Deferred)
+    found: list[JoinGroupResponse] = []
+    answer.on_done(found.append)
+    answer.cancel()
+    handlers.broker.coordinator.stop()
+    assert found == []
+
+
+async def test_members_of_a_group_that_is_not_there(handlers: Handlers) -> None:
+    """UNKNOWN_MEMBER_ID for all they ask, each in its place."""
+    for version in range(5):
+        beat = handlers.members.heartbeat(at(version), HeartbeatRequest(group_id="g", member_id="m"))
+        assert isinstance(beat, HeartbeatResponse)
+        assert beat.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    synced = handlers.members.sync_group(at(4), SyncGroupRequest(group_id="g", member_id="m"))
+    assert isinstance(synced, SyncGroupResponse)
+    assert synced.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    old = handlers.members.leave_group(at(2), LeaveGroupRequest(group_id="g", member_id="m"))
+    assert isinstance(old, LeaveGroupResponse)
+    assert old.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    new = handlers.members.leave_group(at(3), LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="m")]))
+    assert isinstance(new, LeaveGroupResponse)
+    assert new.error_code == ErrorCode.NONE
+    assert [member.error_code for member in new.members] == [ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+async def test_a_sync_must_name_its_protocol_from_version_5_on(handlers: Handlers) -> None:
+    """INCONSISTENT_GROUP_PROTOCOL, whatever else is wrong."""
+    answer = handlers.members.sync_group(at(5), SyncGroupRequest(group_id="", protocol_type="consumer"))
+    assert isinstance(answer, SyncGroupResponse)
+    assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+async def test_partitions_that_are_not_there_are_refused_one_by_one(handlers: Handlers, version: int) -> None:
+    """The others are committed."""
+    assert handlers.commit(version, 0, 9, -1) == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert handlers.commit(version, 0, topic="none") == [unknown]
+    assert handlers.broker.coordinator.shard("g").offsets.get("g", "t", 0) is not None
+
+
+async def test_metadata_is_bounded(handlers: Handlers) -> None:
+    """In characters, as Kafka counts it."""
+    assert handlers.commit(9, 0, metadata="é" * 10) == [ErrorCode.NONE]
+    assert handlers.commit(9, 0, metadata="é" * 11) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+async def test_offsets_of_one_group_are_fetched(handlers: Handlers, version: int) -> None:
+    """What is not stored is -1, and no error."""
+    handlers.commit(8, 0, metadata="m")
+    topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
+    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
+    encode(answer, version)
+    found = [(p.partition_index, p.committed_offset, p.metadata, p.error_code) for p in answer.topics[0].partitions]
+    assert found == [(0, 7, "m", 0), (1, -1, "", 0)]
+    if version >= 2:
+        everything = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=None))
+        assert [p.partition_index for topic in everything.topics for p in topic.partitions] == [0]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_group_that_cannot_be_asked_is_an_error_where_the_version_has_it(
+    handlers: Handlers, version: int
+) -> None:
+    """In each partition, before there was a place for it."""
+    handlers.broker.coordinator.stop()
+    topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0])]
+    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    found = [p.error_code for topic in answer.topics for p in topic.partitions]
+    assert found == ([ErrorCode.COORDINATOR_NOT_AVAILABLE] if version == 1 else [])
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+async def test_offsets_of_several_groups_are_fetched(handlers: Handlers, version: int) -> None:
+    """By name, or by id, of which unknown ones are an error; an offset in an open transaction is unstable if asked."""
+    handlers.commit(8, 0)
+    topic = handlers.broker.partitions.find("t")
+    assert topic is not None
+    wanted = OffsetFetchRequestTopics(name="t", topic_id=topic.topic_id, partition_indexes=[0])
+    groups = [
+        OffsetFetchRequestGroup(group_id="g", topics=[wanted]),
+        OffsetFetchRequestGroup(group_id="g", topics=None),
+        OffsetFetchRequestGroup(group_id="none", topics=None),
+    ]
+    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups))
+    encode(answer, version)
+    offsets = [[p.committed_offset for t in g.topics for p in t.partitions] for g in answer.groups]
+    assert offsets == [[7], [7], []]
+    store = handlers.broker.coordinator.shard("g").offsets
+    store.apply_pending(1, OffsetKey("g", "t", 0), b"", 99)
+    stable = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups, require_stable=True))
+    codes = [[p.error_code for t in g.topics for p in t.partitions] for g in stable.groups]
+    assert codes == [[ErrorCode.UNSTABLE_OFFSET_COMMIT], [ErrorCode.UNSTABLE_OFFSET_COMMIT], []]
+
+
+async def test_a_topic_id_that_nobody_has_is_an_error(handlers: Handlers) -> None:
+    """UNKNOWN_TOPIC_ID, from version 10 on."""
+    groups = [OffsetFetchRequestGroup(group_id="g", topics=[OffsetFetchRequestTopics(partition_indexes=[3])])]
+    answer = handlers.fetch.offset_fetch(at(10), OffsetFetchRequest(groups=groups))
+    (partition,) = answer.groups[0].topics[0].partitions
+    assert (partition.committed_offset, partition.error_code) == (-1, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+async def test_offsets_are_deleted_one_by_one(handlers: Handlers) -> None:
+    """Of partitions that are there; a group that is not is an error."""
+    request = OffsetDeleteRequest(
+        group_id="g",
+        topics=[
+            OffsetDeleteRequestTopic(
+                name="t", partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in (0, 9)]
+            )
+        ],
+    )
+    assert handlers.commits.offset_delete(at(0), request).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    handlers.commit(8, 0)
+    answer = handlers.commits.offset_delete(at(0), request)
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    request.group_id = ""
+    assert handlers.commits.offset_delete(at(0), request).error_code == ErrorCode.INVALID_GROUP_ID
+
+
+async def test_groups_are_described_listed_and_deleted(handlers: Handlers) -> None:
+    """And one that is not there is dead, or not found."""
+    handlers.commit(8, 0)
+    request = DescribeGroupsRequest(groups=["g", "none"], include_authorized_operations=True)
+    old = handlers.admin.describe_groups(at(5), request)
+    assert [(g.group_state, g.error_code, g.authorized_operations) for g in old.groups] == [
+        ("Empty", 0, 3400),
+        ("Dead", 0, 3400),
+    ]
+    new = handlers.admin.describe_groups(at(6), request)
+    assert [(g.group_state, g.error_code) for g in new.groups] == [("Empty", 0), ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)]
+    for states, types, expected in (
+        ([], [], ["g"]),
+        (["EMPTY"], ["Classic"], ["g"]),
+        (["Stable"], [], []),
+        ([], ["consumer"], []),
+        (["Foo"], ["bar"], []),
+    ):
+        listed = handlers.admin.list_groups(at(5), ListGroupsRequest(states_filter=states, types_filter=types))
+        assert [group.group_id for group in listed.groups] == expected
+    deleted = handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g", "g", "none"]))
+    assert [(result.group_id, result.error_code) for result in deleted.results] == [
+        ("g", ErrorCode.NONE),
+        ("none", ErrorCode.GROUP_ID_NOT_FOUND),
+    ]
