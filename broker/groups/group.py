@@ -55,7 +55,7 @@ def loaded(group: Group, now: Now) -> Effects:
 
 def on_timer(group: Group, key: TimerKey, now: Now) -> Effects:
     """A timer of the group ran out."""
-    return group.on_timer(key, now) if isinstance(group, ClassicGroup) else group.on_timer(key, now)
+    return group.on_timer(key, now)
 
 
 def unload(group: Group, error: ErrorCode, now: Now) -> Effects:

@@ -101,11 +101,14 @@ class GroupUnderTest:
 
     def reloaded(self) -> GroupUnderTest:
         """Return the group as it is after a restart: made of the last record of each key."""
-        last = {encode_record(record)[0]: record for record in self.log}
-        survivors = [record for record in self.log if last[encode_record(record)[0]] is record]
-        again = GroupUnderTest({}, self.settings, [record for record in survivors if record.value is not None])
+        again = GroupUnderTest({}, self.settings, self.reloaded_records())
         again.image = self.image
         return again
+
+    def reloaded_records(self) -> list[Record]:
+        """Return what a compacted log would have: the last record of each key, tombstones left out."""
+        last = {encode_record(record)[0]: record for record in self.log}
+        return [record for record in self.log if last[encode_record(record)[0]] is record and record.value is not None]
 
 
 def owned(partitions: Mapping[UUID, Iterable[int]]) -> list[TopicPartitions]:
