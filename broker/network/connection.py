@@ -10,7 +10,6 @@ or the broker stops. Each of them but the first is logged once, with the peer an
 
 from __future__ import annotations
 
-import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from socket import socket
 from struct import Struct
 
+from broker.network.cold_reads import is_cold, read_through
 from broker.network.receiving import FrameError, FrameReader, ReceiveMemory
 from broker.network.sending import FileEndedError, Outgoing
 from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
@@ -36,9 +36,6 @@ SLOW_SENDER_GRACE_S = 5.0
 SLOW_SENDER_BYTES_PER_S = 64 * 1024
 """While memory for arriving requests is short, a request that began to arrive longer ago than the grace and came more
 slowly than this is given up: a client that dribbles must not keep others from sending."""
-
-WARM_CHUNK_BYTES = 1024 * 1024
-"""How much of a cold region a thread brings into the page cache at a time."""
 
 _pack_size = Struct(">i").pack
 
@@ -328,7 +325,7 @@ class Connection:
         try:
             while self._unsent:
                 region = out.next_region
-                if region is not None and _is_cold(region):
+                if region is not None and is_cold(region):
                     self._warm(region)
                     return
                 if not out.write_some():
@@ -344,7 +341,7 @@ class Connection:
     def _warm(self, region: FileRegion) -> None:
         """Let a thread bring the next part of the region into the page cache, then go on sending."""
         self._warming = True
-        self._loop.run_in_executor(self._threads, _read_through, region).add_done_callback(self._on_warm)
+        self._loop.run_in_executor(self._threads, read_through, region).add_done_callback(self._on_warm)
 
     def _on_warm(self, _: object) -> None:
         self._warming = False
@@ -393,32 +390,3 @@ class Shared:
     on_close: Callable[[Connection], None]
     on_starved: Callable[[], None]
     """Called when a connection must wait for memory."""
-
-
-def _is_cold(region: FileRegion) -> bool:
-    """Whether the next stretch of the region would have to come from the disk, which would stall everybody."""
-    fd, position = region.file.fd, region.position
-    return _is_absent(fd, position) or _is_absent(fd, position + min(region.length, WARM_CHUNK_BYTES) - 1)
-
-
-def _is_absent(fd: int, position: int) -> bool:
-    """Whether reading a byte there would have to wait for the disk."""
-    try:
-        os.preadv(fd, [bytearray(1)], position, _NOWAIT)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # the file system cannot tell: read as usual
-    return False
-
-
-_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
-
-
-def _read_through(region: FileRegion) -> None:
-    """Read the beginning of a region into the page cache. Runs on a thread; errors show when it is sent."""
-    try:
-        os.posix_fadvise(region.file.fd, region.position, WARM_CHUNK_BYTES, os.POSIX_FADV_WILLNEED)
-        os.pread(region.file.fd, min(region.length, WARM_CHUNK_BYTES), region.position)
-    except OSError:
-        return

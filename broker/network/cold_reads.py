@@ -1,0 +1,45 @@
+"""Regions of files that are not in the page cache: finding them before they are sent, and bringing them there.
+
+Sending such a region on the event loop would hold up everybody until the disk has answered. Must not know: sockets,
+connections, event loops.
+"""
+
+from __future__ import annotations
+
+import os
+
+from broker.runtime.answers import FileRegion
+
+WARM_CHUNK_BYTES = 1024 * 1024
+"""How much of a cold region is brought into the page cache at a time."""
+
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+
+
+def is_cold(region: FileRegion) -> bool:
+    """Whether the next stretch of the region would have to come from the disk; False where nobody can tell.
+
+    Only its first and its last byte are asked for: what lies between came with them.
+    """
+    fd, position = region.file.fd, region.position
+    return _is_absent(fd, position) or _is_absent(fd, position + min(region.length, WARM_CHUNK_BYTES) - 1)
+
+
+def _is_absent(fd: int, position: int) -> bool:
+    """Whether reading a byte there would have to wait for the disk."""
+    try:
+        os.preadv(fd, [bytearray(1)], position, _NOWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # the file system cannot tell: read as usual
+    return False
+
+
+def read_through(region: FileRegion) -> None:
+    """Read the beginning of a region into the page cache, on a thread; errors show when it is sent."""
+    try:
+        os.posix_fadvise(region.file.fd, region.position, WARM_CHUNK_BYTES, os.POSIX_FADV_WILLNEED)
+        os.pread(region.file.fd, min(region.length, WARM_CHUNK_BYTES), region.position)
+    except OSError:
+        return
