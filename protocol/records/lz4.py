@@ -5,6 +5,9 @@ read frames of dependent blocks. So frames are taken apart here: on the way in, 
 each bounded by the size its frame declares; on the way out, the library's frames lose the checksums it gives each
 block. As in Kafka, one frame is read, what follows it is ignored, and the content checksum is not verified (the batch
 has its own). Format: LZ4 frame format 1.6; Kafka's codec 3.
+
+In messages of version 0 the checksum of the frame's header is computed over the frame's magic number too, which no
+other reader expects; there it is written that way, and not looked at (KIP-57).
 """
 
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from struct import Struct
 
 import cramjam
 
+from protocol.records.batch import CURRENT_MAGIC
 from protocol.records.checksum import Buffer
 from protocol.records.errors import DecompressionError, TooMuchData
 
@@ -32,6 +36,8 @@ _BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 """Largest content of a block, by the upper half of the frame's descriptor byte."""
 _HEADER = _MAGIC + b"\x60\x40\x82"
 """Version 1, independent blocks of 64 KB, and the header checksum that belongs to that."""
+_HEADER_OF_MAGIC_0 = _MAGIC + b"\x60\x40\x1a"
+"""The same with the checksum of all six bytes before it."""
 _END_MARK = b"\0\0\0\0"
 _MAX_RATIO = 255
 """No LZ4 block holds more than this many times its own size."""
@@ -43,26 +49,26 @@ _HIGHEST_LEVEL = 12
 _U32 = Struct("<I")
 
 
-def compress(data: Buffer, level: int | None = None) -> bytes:
-    """Return `data` as one LZ4 frame; `level` is Kafka's, 1 to 17 (default 9, the fast one)."""
+def compress(data: Buffer, level: int | None = None, magic: int = CURRENT_MAGIC) -> bytes:
+    """Return `data` as one LZ4 frame for records of `magic`; `level` is Kafka's, 1 to 17 (default 9, the fast one)."""
     if level is None or level == _FAST_LEVEL:
         level = 0
     library = cramjam.lz4.Compressor(level=min(level, _HIGHEST_LEVEL), content_checksum=False, block_linked=False)
     library.compress(data)
     frame = memoryview(library.finish())
-    out: list[Buffer] = [_HEADER]
-    for start, end in _blocks(frame):
+    out: list[Buffer] = [_HEADER if magic > 0 else _HEADER_OF_MAGIC_0]
+    for start, end in _blocks(frame, magic):
         out.append(frame[start - 4 : end])
     out.append(_END_MARK)
     return b"".join(out)
 
 
-def decompress(data: Buffer, limit: int) -> bytes:
+def decompress(data: Buffer, limit: int, magic: int = CURRENT_MAGIC) -> bytes:
     """Return the content of the LZ4 frame at the start of `data`; raise DecompressionError or TooMuchData."""
     view = memoryview(data)
     blocks: list[memoryview] = []
     total = 0
-    for start, end in _blocks(view):
+    for start, end in _blocks(view, magic):
         if view[_FLAGS_AT] & _BLOCK_CHECKSUM:
             content = _decompress_checked_block(view[start - 4 : end + 4], descriptor=view[_DESCRIPTOR_AT])
         elif view[start - 1] & _STORED:
@@ -76,9 +82,9 @@ def decompress(data: Buffer, limit: int) -> bytes:
     return b"".join(blocks)
 
 
-def _blocks(frame: memoryview) -> Iterator[tuple[int, int]]:
+def _blocks(frame: memoryview, magic: int) -> Iterator[tuple[int, int]]:
     """Yield where each block of the frame starts and ends; its size is in the four bytes before it."""
-    position, block_size, checksum_size = _read_header(frame)
+    position, block_size, checksum_size = _read_header(frame, magic)
     while True:
         if len(frame) < position + 4:
             raise DecompressionError("The LZ4 frame ends before its end mark")
@@ -93,7 +99,7 @@ def _blocks(frame: memoryview) -> Iterator[tuple[int, int]]:
         yield start, start + size
 
 
-def _read_header(frame: memoryview) -> tuple[int, int, int]:
+def _read_header(frame: memoryview, magic: int) -> tuple[int, int, int]:
     """Return where the blocks start, their largest size, and the bytes of each block's checksum."""
     if len(frame) < len(_HEADER) or frame[:_FLAGS_AT] != _MAGIC:
         raise DecompressionError("The compressed records are not an LZ4 frame")
@@ -104,7 +110,7 @@ def _read_header(frame: memoryview) -> tuple[int, int, int]:
         raise DecompressionError(f"The LZ4 frame has unknown flags {flags:#04x} {descriptor:#04x}")
     if not flags & _INDEPENDENT_BLOCKS:
         raise DecompressionError("LZ4 frames of dependent blocks are not supported")
-    if len(frame) <= end or frame[end] != _header_checksum(frame[_FLAGS_AT:end]):
+    if len(frame) <= end or (magic > 0 and frame[end] != _header_checksum(frame[_FLAGS_AT:end])):
         raise DecompressionError("The header of the LZ4 frame does not have the checksum it says")
     return end + 1, block_size, 4 if flags & _BLOCK_CHECKSUM else 0
 
