@@ -128,7 +128,7 @@ def build_handlers(services: Services) -> Handlers:
         cluster=ClusterHandler(services.node, metadata, settings.max_request_partition_size_limit),
         topics=TopicHandlers(controller, settings.delete_topic_enable, describer.describe_created),
         configs=ConfigHandlers(controller, describer, settings.node_id),
-        offsets=OffsetHandlers(partitions),
+        offsets=OffsetHandlers(partitions, services.clock),
         log_dirs=LogDirHandlers(partitions, services.logs),
         producer_ids=ProducerIdHandler(ProducerIds(metadata, settings.node_id)),
         groups=services.groups,

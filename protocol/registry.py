@@ -1,7 +1,8 @@
 """Which APIs exist, which of their versions are served, and the messages that belong to them.
 
 The one table that ApiVersions is answered from, requests are checked against and headers are read by, so that they
-cannot differ. It follows Apache Kafka 4.3: what that serves as stable is served here. The message classes of an API are
+cannot differ. It follows Apache Kafka 4.3: what that serves as stable is served here, and also the first versions of
+each API, which Kafka 4 dropped (KIP-896), so that clients of any age go on working. The message classes of an API are
 imported when they are first asked for, so that a broker starts without them.
 """
 
@@ -166,10 +167,10 @@ _APIS = (
     # librdkafka before 2.8 stops compressing when Produce v0 is not offered (KAFKA-18659), so Kafka 4 offers it.
     Api(ApiKey.PRODUCE, "Produce", Versions(3, 13), 9, advertised=Versions(0, 13)),
     Api(ApiKey.FETCH, "Fetch", Versions(4, 18), 12),
-    Api(ApiKey.LIST_OFFSETS, "ListOffsets", Versions(1, 11), 6),
+    Api(ApiKey.LIST_OFFSETS, "ListOffsets", Versions(0, 11), 6),
     Api(ApiKey.METADATA, "Metadata", Versions(0, 13), 9),
-    Api(ApiKey.OFFSET_COMMIT, "OffsetCommit", Versions(2, 10), 8),
-    Api(ApiKey.OFFSET_FETCH, "OffsetFetch", Versions(1, 10), 6),
+    Api(ApiKey.OFFSET_COMMIT, "OffsetCommit", Versions(0, 10), 8),
+    Api(ApiKey.OFFSET_FETCH, "OffsetFetch", Versions(0, 10), 6),
     Api(ApiKey.FIND_COORDINATOR, "FindCoordinator", Versions(0, 6), 3),
     Api(ApiKey.JOIN_GROUP, "JoinGroup", Versions(0, 9), 6),
     Api(ApiKey.HEARTBEAT, "Heartbeat", Versions(0, 4), 4),
@@ -178,14 +179,14 @@ _APIS = (
     Api(ApiKey.DESCRIBE_GROUPS, "DescribeGroups", Versions(0, 6), 5),
     Api(ApiKey.LIST_GROUPS, "ListGroups", Versions(0, 5), 3),
     Api(ApiKey.API_VERSIONS, "ApiVersions", Versions(0, 4), 3),
-    Api(ApiKey.CREATE_TOPICS, "CreateTopics", Versions(2, 7), 5),
-    Api(ApiKey.DELETE_TOPICS, "DeleteTopics", Versions(1, 6), 4),
+    Api(ApiKey.CREATE_TOPICS, "CreateTopics", Versions(0, 7), 5),
+    Api(ApiKey.DELETE_TOPICS, "DeleteTopics", Versions(0, 6), 4),
     Api(ApiKey.DELETE_RECORDS, "DeleteRecords", Versions(0, 2), 2),
     Api(ApiKey.INIT_PRODUCER_ID, "InitProducerId", Versions(0, 5), 2),
-    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", Versions(2, 4), 4),
-    Api(ApiKey.DESCRIBE_CONFIGS, "DescribeConfigs", Versions(1, 4), 4),
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", Versions(0, 4), 4),
+    Api(ApiKey.DESCRIBE_CONFIGS, "DescribeConfigs", Versions(0, 4), 4),
     Api(ApiKey.ALTER_CONFIGS, "AlterConfigs", Versions(0, 2), 2),
-    Api(ApiKey.DESCRIBE_LOG_DIRS, "DescribeLogDirs", Versions(1, 5), 2),
+    Api(ApiKey.DESCRIBE_LOG_DIRS, "DescribeLogDirs", Versions(0, 5), 2),
     Api(ApiKey.CREATE_PARTITIONS, "CreatePartitions", Versions(0, 3), 2),
     Api(ApiKey.DELETE_GROUPS, "DeleteGroups", Versions(0, 2), 2),
     Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, "IncrementalAlterConfigs", Versions(0, 1), 1),

@@ -120,6 +120,7 @@ def _shape(entry: ConfigEntry, with_synonyms: bool) -> DescribeConfigsResourceRe
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
+        is_default=entry.source is ConfigSource.DEFAULT,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
         synonyms=[DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms],

@@ -1,7 +1,9 @@
-"""OffsetCommit (2-10) and OffsetDelete (0): how far groups have read. OffsetFetch has its own module.
+"""OffsetCommit (0-10) and OffsetDelete (0): how far groups have read. OffsetFetch has its own module.
 
-Partitions that are not there are refused one by one, whatever else a request asks for. Version notes: topics have ids
-instead of names from v10 of OffsetCommit on; a commit to a group that is not there is ILLEGAL_GENERATION before v9.
+Partitions that are not there are refused one by one, whatever else a request asks for. Version notes: v0 was meant for
+offsets in ZooKeeper and is a commit like any other here, by somebody outside the group; v1 may say when an offset was
+committed; topics have ids instead of names from v10 of OffsetCommit on; a commit to a group that is not there is
+ILLEGAL_GENERATION before v9.
 """
 
 from __future__ import annotations
@@ -105,8 +107,9 @@ class OffsetCommitHandlers:
             if len(metadata) > self._max_metadata:
                 result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
+            at = wanted.commit_timestamp if wanted.commit_timestamp >= 0 else now
             committed = Committed(
-                wanted.committed_offset, wanted.committed_leader_epoch, metadata, now, expires, topic.topic_id
+                wanted.committed_offset, wanted.committed_leader_epoch, metadata, at, expires, topic.topic_id
             )
             offsets.append((topic.name, wanted.partition_index, committed))
         return offsets

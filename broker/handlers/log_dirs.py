@@ -1,4 +1,4 @@
-"""DescribeLogDirs (api key 35), versions 1 to 5: how much each partition takes on which disk (KIP-113, KIP-827)."""
+"""DescribeLogDirs (api key 35), versions 0 to 5: how much each partition takes on which disk (KIP-113, KIP-827)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Metadata (0-13): brokers, topics, partition leaders, for every client's first request and many after it.
 
 A topic that is not there is created where the broker and the client allow it. Kafka answers UNKNOWN_TOPIC_OR_PARTITION
-then, and the client asks again; here the topic is there at once, and so is the answer, from the version on in which a
-client says what it wants (v4). Version notes: v0 asks for all topics with an empty list, v1+ with null; v10 has topic
-ids, v12 can ask by id; v13 has a top-level error.
+then, and the client asks again (the oldest ones fail: to them Kafka said LEADER_NOT_AVAILABLE); here the topic is there
+at once, and so is the answer. Version notes: v0 asks for all topics with an empty list, v1+ with null; a client can
+forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a top-level error.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,6 @@ from protocol.messages.metadata import (
 from protocol.uuids import ZERO_UUID
 
 _FIRST_VERSION_BY_ID = 12
-_FIRST_VERSION_WITH_CREATION = 4
 
 
 class MetadataHandler:
@@ -55,8 +54,7 @@ class MetadataHandler:
             errors: dict[str, ErrorCode] = {}
             if self._auto_create and request.allow_auto_topic_creation:
                 errors = self._create_missing(wanted)
-                if context.api_version >= _FIRST_VERSION_WITH_CREATION:
-                    image = self._controller.image
+                image = self._controller.image
             topics = self._look_up(image, wanted, errors, operations)
         host, port = self._node.advertised_for(context)
         return MetadataResponse(

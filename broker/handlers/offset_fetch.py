@@ -1,12 +1,15 @@
-"""OffsetFetch (1-10): the committed offsets of groups.
+"""OffsetFetch (0-10): the committed offsets of groups.
 
-A group or partition that is not known has the offset -1, which is no error. Version notes: null asks for all topics
-from v2, which also has an error for the request; leader epochs come with v5; v7 can wait for transactions to end
-(UNSTABLE_OFFSET_COMMIT meanwhile, KIP-447); several groups at once from v8 (KIP-709); topic ids from v10.
+A group or partition that is not known has the offset -1, which is no error. Version notes: in v0, which was meant for
+offsets in ZooKeeper, it is UNKNOWN_TOPIC_OR_PARTITION, and the offsets are those that all versions commit here; null
+asks for all topics from v2, which also has an error for the request; leader epochs come with v5; v7 can wait for
+transactions to end (UNSTABLE_OFFSET_COMMIT meanwhile, KIP-447); several groups at once from v8 (KIP-709); topic ids
+from v10.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from broker.groups.commits import check_fetch
@@ -33,6 +36,8 @@ NO_OFFSET = -1
 _FIRST_WITH_SEVERAL = 8
 _FIRST_BY_ID = 10
 _FIRST_WITH_ERROR = 2
+_FIRST_FROM_KAFKA = 1
+"""Before, offsets were in ZooKeeper, and to have none was an error."""
 
 
 class OffsetFetchHandler:
@@ -60,6 +65,8 @@ class OffsetFetchHandler:
         if error and version < _FIRST_WITH_ERROR:
             assert only.topics is not None  # null came with the error field
             found.topics = [_refused(topic, error) for topic in only.topics]
+        if version < _FIRST_FROM_KAFKA:
+            _name_missing(found.topics)
         return OffsetFetchResponse(error_code=error, topics=[_old_form(topic) for topic in found.topics])
 
     def _group(self, group: OffsetFetchRequestGroup, version: int, require_stable: bool) -> OffsetFetchResponseGroup:
@@ -135,6 +142,14 @@ def _none(index: int, code: int) -> OffsetFetchResponsePartitions:
 def _refused(topic: OffsetFetchRequestTopics, code: int) -> OffsetFetchResponseTopics:
     partitions = [_none(index, code) for index in topic.partition_indexes]
     return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+
+
+def _name_missing(topics: Iterable[OffsetFetchResponseTopics]) -> None:
+    """Give the error of v0 to what has no offset and no other error."""
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.committed_offset == NO_OFFSET and not partition.error_code:
+                partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _old_form(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:

@@ -1,5 +1,9 @@
-"""ListOffsets (2), OffsetForLeaderEpoch (23), DeleteRecords (21): where a partition begins and ends, and moving its
-beginning."""
+"""ListOffsets (0-11), OffsetForLeaderEpoch (0-4), DeleteRecords (0-2): where a partition begins and ends, and moving
+its beginning.
+
+Version notes: ListOffsets v0 asks for several offsets at once, at which segments begin; each special timestamp has the
+version in which it came.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections import Counter
 
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable
+from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_records import (
@@ -28,21 +33,25 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from storage.segment_offsets import newest_offsets, offsets_before
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_COMMITTED = 1
 NOT_KNOWN = -1
+_FIRST_WITH_ONE_OFFSET = 1
 
 
 class OffsetHandlers:
     """See the module."""
 
-    def __init__(self, partitions: PartitionTable) -> None:
+    def __init__(self, partitions: PartitionTable, clock: Clock) -> None:
         self._partitions = partitions
+        self._clock = clock
 
     def list_offsets(self, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
         """Offsets by timestamp or special timestamp (KIP-79, KIP-734, KIP-1005)."""
+        version = context.api_version
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
@@ -53,9 +62,12 @@ class OffsetHandlers:
                 try:
                     if asked[topic.name, wanted.partition_index] > 1:
                         raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
-                    _check_timestamp(context.api_version, wanted.timestamp)
+                    _check_timestamp(version, wanted.timestamp)
                     partition = self._partitions.get(topic.name, wanted.partition_index)
-                    result = self._offset(partition, wanted, request.isolation_level)
+                    if version < _FIRST_WITH_ONE_OFFSET:
+                        result = self._offsets(partition, wanted)
+                    else:
+                        result = self._offset(partition, wanted, request.isolation_level)
                 except KafkaError as refused:
                     result = ListOffsetsPartitionResponse(
                         partition_index=wanted.partition_index, error_code=refused.code
@@ -88,6 +100,18 @@ class OffsetHandlers:
         return ListOffsetsPartitionResponse(
             partition_index=wanted.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
         )
+
+    def _offsets(self, partition: Partition, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        limit, upto = wanted.max_num_offsets, partition.high_watermark
+        if limit < 0:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "a negative number of offsets")
+        if wanted.timestamp == LATEST:
+            found = newest_offsets(partition.log, limit, upto)
+        elif wanted.timestamp == EARLIEST:
+            found = [partition.log.log_start_offset][:limit]
+        else:
+            found = offsets_before(partition.log, wanted.timestamp, limit, upto, self._clock.now_ms())
+        return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, old_style_offsets=found)
 
     def offset_for_leader_epoch(
         self, _context: RequestContext, request: OffsetForLeaderEpochRequest
@@ -129,5 +153,7 @@ class OffsetHandlers:
 
 def _check_timestamp(version: int, timestamp: int) -> None:
     """Refuse a special timestamp that nobody has defined, or only in a later version of the request."""
+    if version < _FIRST_WITH_ONE_OFFSET:
+        return  # there, what nobody has defined is a time before all others
     if timestamp < EARLIEST_PENDING_UPLOAD or version < FIRST_VERSION_OF.get(timestamp, 0):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)

@@ -1,4 +1,4 @@
-"""CreateTopics (2-7), DeleteTopics (1-6) and CreatePartitions (0-3).
+"""CreateTopics (0-7), DeleteTopics (0-6) and CreatePartitions (0-3).
 
 Each topic of a request has a result of its own; what can be done is done in one change. Everything is done before the
 answer, so `timeout_ms` never matters. Names that stand twice in a request are refused once, and nothing is done for

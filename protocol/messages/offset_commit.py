@@ -17,7 +17,8 @@ class OffsetCommitRequestPartition(Struct):
 
     partition_index: int = int32()
     committed_offset: int = int64()
-    commit_timestamp: int = int64("1")
+    commit_timestamp: int = int64("1", default=-1)
+    """Milliseconds since 1970; -1: now."""
     committed_leader_epoch: int = int32("6+", default=-1)
     committed_metadata: str | None = string(nullable="0+")
 

@@ -8,7 +8,7 @@ import pytest
 from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from protocol.registry import API, ApiKey, DecodeError, EncodeError, decode, encode, encode_into
-from tests.unit.protocol.declared import rows
+from tests.unit.protocol.declared import kafka_messages, rows
 
 KAFKA_APIS = {int(row["key"]): row for row in rows("apis.tsv")}
 
@@ -21,18 +21,35 @@ def test_keys_are_those_of_kafka() -> None:
 
 @pytest.mark.parametrize("key", sorted(API))
 def test_served_versions_are_the_stable_ones_of_kafka(key: ApiKey) -> None:
-    """What Kafka 4.3 serves as stable is served, no more and no less, and it is flexible from the same version on."""
+    """From the first that there ever was to the last that Kafka 4.3 serves as stable; flexible from the same one on."""
     api, row = API[key], KAFKA_APIS[key]
-    first = int(row["versions"].split("-")[0])
+    first = min(kafka_messages()[f"{api.name}Request"])
     assert (api.name, *api.served) == (row["name"], first, int(row["stable"]))
     assert api.first_flexible == (None if row["flexible_from"] == "-" else int(row["flexible_from"]))
 
 
 @pytest.mark.parametrize("key", sorted(API))
-def test_advertised_versions_are_the_served_ones_but_for_produce(key: ApiKey) -> None:
-    """Produce is offered from v0 on, as old librdkafka wants it (KAFKA-18659); all else as it is served."""
-    api = API[key]
-    assert api.advertised == ((0, 13) if key is ApiKey.PRODUCE else api.served)
+def test_advertised_versions_are_the_served_ones(key: ApiKey) -> None:
+    """What is offered is answered, and what is answered is offered."""
+    assert API[key].advertised == API[key].served
+
+
+def test_versions_that_kafka_4_dropped_are_the_old_ones() -> None:
+    """The table of Kafka 4.3 begins later for just these (KIP-896); their first version is 0 here."""
+    dropped = {api.name: int(KAFKA_APIS[key]["versions"].split("-")[0]) for key, api in API.items()}
+    assert {name: first for name, first in dropped.items() if first} == {
+        "Produce": 3,
+        "Fetch": 4,
+        "ListOffsets": 1,
+        "OffsetCommit": 2,
+        "OffsetFetch": 1,
+        "CreateTopics": 2,
+        "DeleteTopics": 1,
+        "OffsetForLeaderEpoch": 2,
+        "DescribeConfigs": 1,
+        "DescribeLogDirs": 1,
+    }
+    assert {api.served.first for api in API.values()} == {0}
 
 
 def test_a_plain_int_finds_its_api() -> None:

@@ -57,7 +57,7 @@ def list_offsets(
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=committed, topics=[ListOffsetsTopic(name=topic, partitions=list(asked))]
     )
-    response = OffsetHandlers(node.table).list_offsets(context(version), request)
+    response = OffsetHandlers(node.table, node.clock).list_offsets(context(version), request)
     return [partition for found in response.topics for partition in found.partitions]
 
 
@@ -212,7 +212,7 @@ def test_partition_that_is_not_there_is_unknown(node: Node) -> None:
 def end_of(node: Node, epoch: int, partition: int = 0, current: int = -1, topic: str = "t") -> EpochEndOffset:
     wanted = OffsetForLeaderPartition(partition=partition, current_leader_epoch=current, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic, partitions=[wanted])])
-    response = OffsetHandlers(node.table).offset_for_leader_epoch(context(4), request)
+    response = OffsetHandlers(node.table, node.clock).offset_for_leader_epoch(context(4), request)
     [found] = response.topics[0].partitions
     assert found.partition == partition
     return found
@@ -256,7 +256,7 @@ def test_epoch_end_is_refused_as_everywhere(
 def delete(node: Node, *places: tuple[int, int], topic: str = "t") -> Sequence[DeleteRecordsPartitionResult]:
     partitions = [DeleteRecordsPartition(partition_index=index, offset=before) for index, before in places]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=partitions)])
-    return OffsetHandlers(node.table).delete_records(context(2), request).topics[0].partitions
+    return OffsetHandlers(node.table, node.clock).delete_records(context(2), request).topics[0].partitions
 
 
 def test_records_before_an_offset_are_deleted(node: Node) -> None:
