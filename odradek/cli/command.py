@@ -1,0 +1,114 @@
+"""Registering subcommands: what every one of them has in common is added here.
+
+    @online(topics, "list", examples="odradek topics list")
+    def list_topics(cluster: Cluster, output: Output, internal: Annotated[bool, Option("--internal")] = False) -> None:
+        '''List topics.'''
+
+`offline` is the same for commands that talk to no broker: their function takes the Output alone, then its own
+parameters. A function returns None, or its exit code; what it raises becomes one sentence (see `errors`). Its docstring
+is its help.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import typer
+from rich.markup import escape
+
+from odradek.cli import options
+from odradek.cli.connection import connect
+from odradek.cli.errors import EXIT_OK, report
+from odradek.cli.output import Output
+
+Function = TypeVar("Function", bound=Callable[..., int | None])
+Registration = Callable[[Function], Function]
+
+EXAMPLES_TITLE = "Examples:"
+
+
+def group(name: str, summary: str) -> typer.Typer:
+    """Return an application for `odradek NAME ...`, to which commands are registered."""
+    return typer.Typer(name=name, help=summary, no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
+
+
+def online(
+    app: typer.Typer, name: str, *, examples: str, json: object = options.Json
+) -> Callable[[Function], Function]:
+    """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
+
+    Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
+    means more than the form of the output.
+    """
+
+    def register(function: Function) -> Function:
+        def call(given: dict[str, Any], output: Output) -> int | None:
+            bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
+            return function(connect(bootstrap, properties, output), output, **given)
+
+        shared = [
+            _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),
+            _option("command_config", options.CommandConfig, None),
+        ]
+        _register(app, name, function, call, taken=2, shared=shared, json=json, examples=examples)
+        return function
+
+    return register
+
+
+def offline(app: typer.Typer, name: str, *, examples: str, json: object = options.Json) -> Registration[Function]:
+    """Register a function `(output, ...)` as a command that needs no cluster; adds --json and --debug."""
+
+    def register(function: Function) -> Function:
+        def call(given: dict[str, Any], output: Output) -> int | None:
+            return function(output, **given)
+
+        _register(app, name, function, call, taken=1, shared=[], json=json, examples=examples)
+        return function
+
+    return register
+
+
+def _register(
+    app: typer.Typer,
+    name: str,
+    function: Callable[..., int | None],
+    call: Callable[[dict[str, Any], Output], int | None],
+    *,
+    taken: int,
+    shared: Sequence[inspect.Parameter],
+    json: object,
+    examples: str,
+) -> None:
+    """Register `call` under the signature of `function` without its first parameters, with the shared ones added."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        output = Output(json=given.pop("json"), debug=given.pop("debug"))
+        try:
+            code = call(given, output)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a person sees a sentence, whatever it was
+            code = report(error, output.debug)
+        if code not in (None, EXIT_OK):
+            raise typer.Exit(code)
+
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[taken:]
+    always = [_option("json", json, False), _option("debug", options.Debug, False)]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared, *always)]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    del command.__wrapped__
+    app.command(name, help=help_text(inspect.getdoc(function) or "", examples))(command)
+
+
+def help_text(description: str, examples: str) -> str:
+    """Return what --help shows: the description, then the examples, one a line."""
+    lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
+    return f"{escape(description)}\n\n{EXAMPLES_TITLE}\n{escape(lines)}"
+
+
+def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,53 @@
+"""`odradek serve`: its arguments, and the only way from the command into the broker.
+
+Read with argparse, not with the library of the other commands: the broker answers before that one is imported.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+SUMMARY = "Run the broker."
+
+EXAMPLES = """\
+examples:
+  odradek serve                                     on 127.0.0.1:9092, data in ./odradek-data
+  odradek serve server.properties                   as Apache Kafka would read the file
+  odradek serve --override listeners=PLAINTEXT://:19092 --override log.dirs=/var/lib/odradek
+  odradek serve --override listeners=PLAINTEXT://127.0.0.1:0       any free port; the start line names it
+"""
+
+
+def arguments_parser() -> argparse.ArgumentParser:
+    """Return the parser of what follows `odradek serve`."""
+    parser = argparse.ArgumentParser(
+        prog="odradek serve",
+        description="Run the broker until SIGTERM or SIGINT (Ctrl-C); a second signal ends it at once.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "properties",
+        nargs="?",
+        metavar="server.properties",
+        help="configuration file; without it: node.id=1, listeners=PLAINTEXT://127.0.0.1:9092, log.dirs=./odradek-data",
+    )
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a config, over the file; may be given several times, the last one for a key wins",
+    )
+    parser.add_argument(
+        "--log-level", default="info", choices=("debug", "info", "warning", "error"), help="default: info"
+    )
+    return parser
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Run the broker until it is told to stop; returns the exit code of the process."""
+    options = arguments_parser().parse_args(arguments)
+
+    from broker.process import serve as run  # only now: --help needs none of it
+
+    return run(options.properties, options.override, options.log_level)
