@@ -38,7 +38,12 @@ from protocol.uuids import random_uuid
 from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
 from storage.errors import StorageError
 from storage.files import PosixFiles
-from storage.log_dirs import LogDirectory, open_log_directories
+from storage.log_dirs import (
+    LogDirectory,
+    find_log_directories,
+    identify_log_directories,
+    make_log_directories,
+)
 from storage.manager import LoadReport, LogManager, LogManagerSettings
 from storage.names import TopicPartition
 
@@ -76,10 +81,12 @@ class Broker:
             KafkaError, OSError: it cannot start; the message says why and what to do.
         """
         settings = self._static
-        directories = open_log_directories(
+        directories = find_log_directories(
             self._fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
         )
+        make_log_directories(self._fs, directories)
         self._metadata = self._open_metadata(directories)
+        identify_log_directories(self._fs, directories)
         self._settings = LiveSettings(settings, self._metadata.image)
         current = self._settings.current
         self._logs = LogManager(

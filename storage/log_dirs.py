@@ -1,8 +1,9 @@
 """The log directories of a node: whether they may be used, to whom they belong, and what is in them.
 
-All is looked at before anything is changed, so that a directory of somebody else is left as it was. Every refusal says
-what to do. Knows nothing of what is inside a partition's directory. Follows Kafka's storage format, files in a log.dir
-(KIP-112, KIP-631, KIP-858).
+All is looked at before anything is changed, so that a directory of somebody else is left as it was: `find` locks and
+reads, `make` and `identify` write, once whoever starts the node has found that it may serve what is there. Every
+refusal says what to do. Knows nothing of what is inside a partition's directory. Follows Kafka's storage format, files
+in a log.dir (KIP-112, KIP-631, KIP-858).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,9 +29,12 @@ class LogDirectory:
     """One log directory, locked for this process."""
 
     path: str
-    lock: HeldLock
+    lock: HeldLock | None = None
+    """None while the directory does not exist."""
+    found: MetaProperties | None = None
+    """What the directory said about itself when it was found; None: nothing."""
     meta: MetaProperties | None = None
-    """What the directory says about itself; always there once it is open."""
+    """What it says once it is identified."""
     for_partitions: bool = True
     """False for a directory that has the metadata log only."""
     closed: dict[TopicPartition, str] = field(default_factory=dict)
@@ -39,11 +43,13 @@ class LogDirectory:
     """Paths of partitions whose removal was under way."""
     set_aside: list[str] = field(default_factory=list)
     """Paths of stray partitions, and of copies of partitions on their way to another directory: left alone."""
+    remote_index_cache: bool = False
+    """Whether Kafka kept indexes of segments in tiered storage here."""
     findings: list[str] = field(default_factory=list)
     """What was not as it should be, and what was done about it, in sentences."""
 
 
-def open_log_directories(
+def find_log_directories(
     fs: FileSystem,
     paths: Sequence[str],
     node_id: int,
@@ -51,43 +57,77 @@ def open_log_directories(
     cluster_id: str | None = None,
     metadata_path: str | None = None,
 ) -> list[LogDirectory]:
-    """Lock the log directories, made where missing, and see what is in them; new ones join the cluster of the others.
+    """Lock the log directories that are there, see what is in them, and settle what each should say about itself.
 
-    `draw_id` gives new ids for cluster and directories. `metadata_path` is the directory of the metadata log, if it
-    is not one of `paths`. Raises StorageError and its kinds DirectoryLocked, IncompatibleDirectory and CorruptFile;
-    no lock is held then.
+    New ones join the cluster of the others; `draw_id` gives new ids for cluster and directories. `metadata_path` is the
+    directory of the metadata log, if it is not one of `paths`. But for lock files, nothing is written. Raises
+    StorageError and its kinds DirectoryLocked, IncompatibleDirectory and CorruptFile; no lock is held then.
     """
     given = _distinct(paths)
     extra = [path for path in _distinct([metadata_path] if metadata_path else []) if path not in given]
     directories: list[LogDirectory] = []
     try:
         for path in (*given, *extra):
-            with _explained("use", path):
-                _make(fs, path)
-                lock = lock_directory(fs, path)
-            directory = LogDirectory(path, lock, for_partitions=path in given)
+            directory = LogDirectory(path, for_partitions=path in given)
             directories.append(directory)
+            with _explained("use", path):
+                if not fs.exists(path):
+                    continue
+                directory.lock = lock_directory(fs, path)
             with _explained("read", path):
-                directory.meta = read_meta_properties(fs, path)
+                directory.found = read_meta_properties(fs, path)
                 _look_into(fs, directory)
         _check_unique(directories)
-        found = {directory.path: directory.meta for directory in directories}
+        found = {directory.path: directory.found for directory in directories}
         settled = settle_directories(found, node_id, draw_id, cluster_id)
         for directory in directories:
-            if directory.meta != settled[directory.path]:
-                if directory.closed and (directory.meta is None or directory.meta.cluster_id is None):
-                    directory.findings.append(
-                        f"{directory.path} has partitions, but its meta.properties did not say of which cluster: it "
-                        f"says {settled[directory.path].cluster_id} now"
-                    )
-                directory.meta = settled[directory.path]
-                with _explained("write to", directory.path):
-                    write_meta_properties(fs, directory.path, settled[directory.path])
+            directory.meta = settled[directory.path]
+            if directory.closed and (directory.found is None or directory.found.cluster_id is None):
+                directory.findings.append(
+                    f"{directory.path} has partitions, but its meta.properties did not say of which cluster: it says "
+                    f"{directory.meta.cluster_id} now"
+                )
     except BaseException:
-        for directory in directories:
-            directory.lock.release()
+        release_log_directories(directories)
         raise
     return directories
+
+
+def make_log_directories(fs: FileSystem, directories: Sequence[LogDirectory]) -> None:
+    """Make and lock the directories that were not there. Raises StorageError and DirectoryLocked; no lock is held
+    then."""
+    try:
+        for directory in directories:
+            if directory.lock is None:
+                with _explained("use", directory.path):
+                    _make(fs, directory.path)
+                    directory.lock = lock_directory(fs, directory.path)
+    except BaseException:
+        release_log_directories(directories)
+        raise
+
+
+def identify_log_directories(fs: FileSystem, directories: Sequence[LogDirectory]) -> None:
+    """Let each directory say whose it is, where it does not yet: the last step of taking it over.
+
+    Raises StorageError; no lock is held then.
+    """
+    try:
+        for directory in directories:
+            if directory.meta is not None and directory.meta != directory.found:
+                with _explained("write to", directory.path):
+                    write_meta_properties(fs, directory.path, directory.meta)
+                directory.found = directory.meta
+    except BaseException:
+        release_log_directories(directories)
+        raise
+
+
+def release_log_directories(directories: Iterable[LogDirectory]) -> None:
+    """Give the locks back: the directories are not used after all."""
+    for directory in directories:
+        if directory.lock is not None:
+            directory.lock.release()
 
 
 def _make(fs: FileSystem, path: str) -> None:
@@ -119,7 +159,10 @@ def _explained(action: str, path: str) -> Iterator[None]:
 def _look_into(fs: FileSystem, directory: LogDirectory) -> None:
     """Sort what is in the directory; refuse what nobody here could have put there."""
     for name, is_directory in fs.scan(directory.path):
-        if not is_directory or name == REMOTE_INDEX_CACHE_DIRECTORY:
+        if not is_directory:
+            continue
+        if name == REMOTE_INDEX_CACHE_DIRECTORY:
+            directory.remote_index_cache = True
             continue
         path = f"{directory.path}/{name}"
         parsed = parse_directory_name(name)

@@ -78,7 +78,7 @@ def settle_directories(
     draw_id: Callable[[], UUID],
     cluster_id: str | None = None,
 ) -> dict[str, MetaProperties]:
-    """Return what each log directory should say about itself, given what they say now (None: new).
+    """Return what each log directory should say about itself, in the current version; None in `found` is a new one.
 
     New directories join the cluster of the others; if all are new, that of `cluster_id` or else a new one. Directory
     ids that are missing are drawn. What differs from `found` is to be written. Raises IncompatibleDirectory where the
@@ -109,7 +109,8 @@ def settle_directories(
 
 
 def _complete(meta: MetaProperties, cluster_id: str, node_id: int, draw_id: Callable[[], UUID]) -> MetaProperties:
-    return meta._replace(cluster_id=cluster_id, node_id=node_id, directory_id=meta.directory_id or draw_id())
+    directory_id = meta.directory_id or draw_id()
+    return meta._replace(cluster_id=cluster_id, node_id=node_id, directory_id=directory_id, version=CURRENT_VERSION)
 
 
 def _check_directory_ids(found: Mapping[str, MetaProperties | None]) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from config.topic import TopicConfig
 from storage.log import Log
-from storage.log_dirs import open_log_directories
 from storage.manager import LoadReport, LogManager
 from storage.names import LOG_SUFFIX, TopicPartition
+from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, check_log, contents, read_all, small_config
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
 

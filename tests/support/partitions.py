@@ -19,11 +19,11 @@ from protocol.records.building import BatchFields
 from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from protocol.registry import decode
 from storage.flush import FlushPlan
-from storage.log_dirs import open_log_directories
 from storage.log_values import AppendInfo
 from storage.manager import LoadReport, LogManager, LogManagerSettings
 from storage.names import TopicPartition
 from tests.support.clock import ManualClock
+from tests.support.log_directories import open_log_directories
 from tests.support.logs import a_batch, small_config
 from tests.support.manual_loop import ManualLoop
 from tests.support.memory_files import MemoryFiles, OpenMemoryFile

@@ -151,10 +151,10 @@ def test_new_directory_joins_the_others() -> None:
 
 
 def test_what_is_missing_is_completed() -> None:
-    """A directory from before directory ids keeps its version and gets one."""
+    """A directory from before directory ids gets one, and says it in the form of today."""
     old = MetaProperties(None, None, None, 0)
     settled = settle_directories({"/old": old, "/a": META}, 1, _counting_ids())
-    assert settled["/old"] == MetaProperties(META.cluster_id, 1, UUID(int=1000), 0)
+    assert settled["/old"] == MetaProperties(META.cluster_id, 1, UUID(int=1000), 1)
 
 
 @pytest.mark.parametrize(
