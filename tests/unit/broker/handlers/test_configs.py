@@ -62,6 +62,14 @@ def test_topic_config_is_described_with_source_synonyms_and_documentation() -> N
     assert (plain.synonyms, plain.documentation) == ([], None)
 
 
+@pytest.mark.parametrize(("key", "is_default"), [("retention.ms", False), ("cleanup.policy", True)])
+def test_first_version_says_what_is_a_default(key: str, is_default: bool) -> None:
+    """Which is all that it says of where a value comes from."""
+    admin = new_admin()
+    create(admin.controller, "t", retention_ms="5000")
+    assert only(describe(admin, TOPIC, "t", key)).is_default is is_default
+
+
 def test_all_configs_are_described_without_keys() -> None:
     """An empty list is as none."""
     admin = new_admin()

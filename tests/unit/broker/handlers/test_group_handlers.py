@@ -36,6 +36,7 @@ from protocol.messages.offset_fetch import (
 )
 from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from protocol.registry import encode
+from tests.support.clock import ManualClock
 from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
 
@@ -142,7 +143,7 @@ async def test_a_sync_must_name_its_protocol_from_version_5_on(handlers: Handler
     assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-@pytest.mark.parametrize("version", range(2, 11))
+@pytest.mark.parametrize("version", range(11))
 async def test_partitions_that_are_not_there_are_refused_one_by_one(handlers: Handlers, version: int) -> None:
     """The others are committed."""
     assert handlers.commit(version, 0, 9, -1) == [
@@ -155,27 +156,38 @@ async def test_partitions_that_are_not_there_are_refused_one_by_one(handlers: Ha
     assert handlers.broker.coordinator.shard("g").offsets.get("g", "t", 0) is not None
 
 
+@pytest.mark.parametrize(("given", "stored"), [(-1, ManualClock().now_ms()), (5, 5)])
+async def test_a_commit_may_say_when_it_was_made(handlers: Handlers, given: int, stored: int) -> None:
+    """In version 1, the only one with a time for each partition; -1 is now."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=7, commit_timestamp=given)
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    handlers.commits.offset_commit(at(1), OffsetCommitRequest(group_id="g", topics=[topic]))
+    committed = handlers.broker.coordinator.shard("g").offsets.get("g", "t", 0)
+    assert committed is not None
+    assert (committed.commit_timestamp, committed.expire_timestamp) == (stored, -1)
+
+
 async def test_metadata_is_bounded(handlers: Handlers) -> None:
     """In characters, as Kafka counts it."""
     assert handlers.commit(9, 0, metadata="é" * 10) == [ErrorCode.NONE]
     assert handlers.commit(9, 0, metadata="é" * 11) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
 
 
-@pytest.mark.parametrize("version", range(1, 8))
+@pytest.mark.parametrize("version", range(8))
 async def test_offsets_of_one_group_are_fetched(handlers: Handlers, version: int) -> None:
-    """What is not stored is -1, and no error."""
+    """What is not stored is -1, and no error but in the first version."""
     handlers.commit(8, 0, metadata="m")
     topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
     answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
     encode(answer, version)
     found = [(p.partition_index, p.committed_offset, p.metadata, p.error_code) for p in answer.topics[0].partitions]
-    assert found == [(0, 7, "m", 0), (1, -1, "", 0)]
+    assert found == [(0, 7, "m", 0), (1, -1, "", 0 if version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     if version >= 2:
         everything = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=None))
         assert [p.partition_index for topic in everything.topics for p in topic.partitions] == [0]
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [0, 1, 2])
 async def test_a_group_that_cannot_be_asked_is_an_error_where_the_version_has_it(
     handlers: Handlers, version: int
 ) -> None:
@@ -185,7 +197,7 @@ async def test_a_group_that_cannot_be_asked_is_an_error_where_the_version_has_it
     answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
     assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     found = [p.error_code for topic in answer.topics for p in topic.partitions]
-    assert found == ([ErrorCode.COORDINATOR_NOT_AVAILABLE] if version == 1 else [])
+    assert found == ([ErrorCode.COORDINATOR_NOT_AVAILABLE] if version < 2 else [])
 
 
 @pytest.mark.parametrize("version", [8, 9, 10])

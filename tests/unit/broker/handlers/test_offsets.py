@@ -206,6 +206,43 @@ def test_partition_that_is_not_there_is_unknown(node: Node) -> None:
     assert [each.error_code for each in list_offsets(node, *asked)] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
+def old_offsets(node: Node, timestamp: int, count: int) -> list[int]:
+    """Return the offsets of an answer of version 0 without error."""
+    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp, max_num_offsets=count)
+    [found] = list_offsets(node, asked, version=0)
+    assert found.error_code == 0
+    return found.old_style_offsets
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_first_version_tells_where_segments_begin(node: Node, count: int) -> None:
+    """As many as were asked for, the end of the log first; from a time on, from what was written until then."""
+    node.table.get("t", 0).log.roll(NOW_MS)
+    node.append("t", b"e")
+    node.clock.advance(1)
+    assert old_offsets(node, LATEST, count) == [5, 4, 0][:count]
+    assert old_offsets(node, node.clock.now_ms(), count) == [5, 4, 0][:count]
+    assert old_offsets(node, EARLIEST, count) == [0][:count]
+    assert old_offsets(node, 1, count) == []
+    assert old_offsets(node, -9, count) == []
+
+
+def test_first_version_does_not_tell_what_may_be_lost() -> None:
+    """The end is that of what is committed, as in every version."""
+    node = Node()
+    node.create("t", flush_messages="1")
+    node.append("t", b"x")
+    assert old_offsets(node, LATEST, 9) == [0]
+
+
+def test_first_version_refuses_as_all_do(node: Node) -> None:
+    """And a count below zero."""
+    asked = [ListOffsetsPartition(partition_index=2, timestamp=LATEST)]
+    asked.append(ListOffsetsPartition(partition_index=0, timestamp=LATEST, max_num_offsets=-1))
+    errors = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST]
+    assert [found.error_code for found in list_offsets(node, *asked, version=0)] == errors
+
+
 # OffsetForLeaderEpoch
 
 
