@@ -9,6 +9,8 @@ from tests.interop.differential.intended import INTENDED, outdated, unintended
 from tests.interop.differential.play import play
 from tests.interop.differential.scenarios import SCENARIOS
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
+from tests.support.wire import WireClient
+from tests.support.wire.schema import APIS
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka"), pytest.mark.timeout(300)]
 
@@ -43,6 +45,37 @@ def test_answers_equal_those_of_apache_kafka(pair: Pair, name: str) -> None:
             pytrace=False,
         )
     assert not outdated(name, found), "these differences by intent are none any more"
+
+
+DROPPED_BY_KAFKA_4 = {
+    "Fetch",
+    "ListOffsets",
+    "OffsetCommit",
+    "OffsetFetch",
+    "CreateTopics",
+    "DeleteTopics",
+    "OffsetForLeaderEpoch",
+    "DescribeConfigs",
+    "DescribeLogDirs",
+}
+"""APIs whose first versions Kafka 4 no longer offers (KIP-896); of Produce it still offers them."""
+
+
+def test_the_same_versions_are_offered_but_for_those_that_kafka_4_dropped(pair: Pair) -> None:
+    """Up to the same last one of each API; the first ones of some APIs only here."""
+    kafka, odradek = (_offered(broker.port) for broker in pair)
+    assert odradek.keys() <= kafka.keys()
+    assert {name: last for name, (_, last) in odradek.items()} == {name: kafka[name][1] for name in odradek}
+    earlier = {name for name, (first, _) in odradek.items() if first != kafka[name][0]}
+    assert earlier == DROPPED_BY_KAFKA_4
+    assert {first for first, _ in odradek.values()} == {0}
+
+
+def _offered(port: int) -> dict[str, tuple[int, int]]:
+    names = {info.key: name for name, info in APIS.items()}
+    with WireClient(port) as wire:
+        answer = wire.ask("ApiVersions", 0)
+    return {names[one["api_key"]]: (one["min_version"], one["max_version"]) for one in answer["api_keys"]}
 
 
 def test_differences_by_intent_belong_to_a_scenario() -> None:

@@ -27,7 +27,16 @@ class Intended:
         )
 
 
-INTENDED: Sequence[Intended] = ()
+INTENDED: Sequence[Intended] = (
+    Intended(
+        "metadata",
+        "a missing topic: Metadata v[0-3]",
+        "*",
+        "UNKNOWN_TOPIC_OR_PARTITION, although the topic is created",
+        "the topic that was created",
+        "the oldest clients take it for a mistake of their user",
+    ),
+)
 
 
 def unintended(scenario: str, found: Iterable[Difference]) -> list[Difference]:
