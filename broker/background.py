@@ -1,4 +1,4 @@
-"""The broker's background jobs: flushes, checkpoints, expired producers, files whose time has come.
+"""The broker's background jobs: flushes, checkpoints, old segments, expired producers, files whose time has come.
 
 Each job collects on the loop what is to be written and returns the waiting part, which runs on a thread. Intervals are
 Kafka's configs.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from broker.partitions.partition import Flusher
+from broker.partitions.retention import Retention
 from broker.partitions.table import PartitionTable
 from broker.runtime.clock import Clock
 from broker.runtime.tasks import PeriodicJobs
@@ -41,6 +42,7 @@ class BackgroundJobs:
         self._partitions = partitions
         self._flusher = flusher
         self._clock = clock
+        self._retention = Retention(partitions, clock)
 
     def schedule(self, jobs: PeriodicJobs) -> None:
         """Start them all."""
@@ -56,6 +58,9 @@ class BackgroundJobs:
             jobs.every(interval_ms / 1000, name, job)
         if settings.log_flush_scheduler_interval_ms < NEVER_MS:
             jobs.every(settings.log_flush_scheduler_interval_ms / 1000, "flush by time", self._flush_due)
+        check_ms = settings.log_retention_check_interval_ms
+        first_ms = min(check_ms, settings.log_initial_task_delay_ms)
+        jobs.every_in_steps(check_ms / 1000, "retention", self._retention.run, first_ms / 1000)
 
     def _high_watermarks(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())

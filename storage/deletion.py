@@ -41,8 +41,8 @@ class PendingDeletions:
 
     def take_due(self, now_ms: int) -> list[Doomed]:
         """Take out the paths that are due, to be given to `remove`."""
-        self._waiting += [(doomed, now_ms + delay_ms) for doomed, delay_ms in self._added]
-        self._added.clear()
+        added, self._added = self._added, []
+        self._waiting += [(doomed, now_ms + delay_ms) for doomed, delay_ms in added]
         due = [doomed for doomed, due_ms in self._waiting if due_ms <= now_ms]
         if due:
             self._waiting = [waiting for waiting in self._waiting if waiting[1] > now_ms]
@@ -51,10 +51,18 @@ class PendingDeletions:
     def remove(self, due: Iterable[Doomed]) -> None:
         """Remove files and directories, which need not exist; any thread may do so.
 
-        Raises OSError at the first failure.
+        What cannot be removed keeps nothing else from it, and is due again with the next look. Raises OSError for the
+        first of them once all were tried.
         """
-        for path, is_directory in due:
-            if is_directory:
-                self._fs.rmtree(path)
-            else:
-                self._fs.unlink(path)
+        problem: OSError | None = None
+        for doomed in due:
+            try:
+                if doomed.is_directory:
+                    self._fs.rmtree(doomed.path)
+                else:
+                    self._fs.unlink(doomed.path)
+            except OSError as error:
+                problem = problem or error
+                self._added.append((doomed, 0))  # an append is safe from any thread; the owner takes it from there
+        if problem is not None:
+            raise problem

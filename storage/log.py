@@ -36,6 +36,7 @@ from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
 from storage.producer_entry import Verification
 from storage.producer_state import Origin
 from storage.reading import Reader
+from storage.retention import DueSegment, remove_next_due
 from storage.roll import must_roll, roll_limits
 from storage.segment import Segment
 from storage.segments import Segments
@@ -69,6 +70,7 @@ class Log:
         "segments",
         "size",
         "snapshots",
+        "sync_problem",
         "topic",
         "topic_id",
         "unsynced",
@@ -99,6 +101,8 @@ class Log:
         """Grows whenever data is cut off the end; what a flush under way has synced then says nothing any more."""
         self.unsynced = loaded.unsynced
         """Names and small files that are not on disk for sure."""
+        self.sync_problem = ""
+        """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
         self._reader = Reader(self.segments)
         self._leader_epoch = self.leader_epochs.latest
         self.segments.active.activate()
@@ -178,6 +182,11 @@ class Log:
 
         The segment and the log must be told of the batches afterwards. Raises RecordListTooLarge, StorageError.
         """
+        if self.sync_problem:
+            raise StorageError(
+                f"Cannot append to {self.topic}-{self.partition} in {self.directory} before the disk has taken what it "
+                f"refused: {self.sync_problem}"
+            )
         try:
             segment = self.segments.active
             if must_roll(segment, self._limits, len(data), last_offset, max_timestamp, now_ms):
@@ -297,20 +306,24 @@ class Log:
         """Move the recovery point, once `plan` has run."""
         flush.complete(self, plan)
 
+    def sync_failed(self, error: BaseException) -> StorageError:
+        """Take note that a plan could not run, and return the error to raise.
+
+        What it was about may be lost without a trace (`storage.rewrite`), so the log takes nothing more until a flush
+        has ended well. Reading goes on.
+        """
+        self.sync_problem = str(error)
+        return StorageError(f"Cannot flush {self.topic}-{self.partition} in {self.directory}: {error}")
+
     def flush(self) -> None:
         """Wait until everything appended is on disk. Raises StorageError."""
         plan = self.prepare_flush()
         if plan is not None:
             try:
                 plan.run()
-            except OSError as error:
-                raise self.failure("flush", error) from error
+            except (OSError, StorageError) as error:
+                raise self.sync_failed(error) from error
             self.complete_flush(plan)
-
-    @property
-    def needs_flush(self) -> bool:
-        """Whether sealed segments or new names wait for a flush; the caller has it done in the background."""
-        return bool(self.unsynced)
 
     @property
     def checkpointed_recovery_point(self) -> int:
@@ -356,6 +369,16 @@ class Log:
             truncation.remove_oldest(self, segments)
         except OSError as error:
             raise self.failure("delete segments of", error) from error
+
+    def remove_next_due(self, high_watermark: int, now_ms: int) -> DueSegment | None:
+        """Remove the oldest segment if retention lets it go now; return it with the reason, None if it stays.
+
+        Call again until it stays. Raises StorageError, CorruptRecord.
+        """
+        try:
+            return remove_next_due(self, high_watermark, now_ms)
+        except OSError as error:
+            raise self.failure("delete old segments of", error) from error
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget the producers that were not heard of for `producer.id.expiration.ms`."""

@@ -178,12 +178,16 @@ class ProducerSnapshots:
         self._last_taken = 0
 
     def mark_deleted(self, offset: int) -> str | None:
-        """Rename the snapshot so that it waits for its removal, and return that path; None if there is no such one."""
+        """Rename the snapshot so that it waits for its removal, and return that path; None if there is no such one.
+
+        After an OSError it can be called again.
+        """
         path = self.path(offset)
-        if not self._forget(offset) or not self._fs.exists(path):
-            return None
-        self._fs.rename(path, path + DELETED_SUFFIX)
-        return path + DELETED_SUFFIX
+        there = self._find(offset) is not None and self._fs.exists(path)
+        if there:
+            self._fs.rename(path, path + DELETED_SUFFIX)
+        self._forget(offset)
+        return path + DELETED_SUFFIX if there else None
 
     def _find(self, offset: int) -> int | None:
         at = bisect_left(self.offsets, offset)

@@ -389,10 +389,14 @@ class Segment:
         self._ready = False
 
     def mark_deleted(self) -> list[str]:
-        """Rename all files so that they are never loaded again, and return their new names. The data stays readable."""
+        """Rename all files so that they are never loaded again, and return their new names. The data stays readable.
+
+        Where an OSError interrupts it, it can be called again.
+        """
         log_path = self.path(LOG_SUFFIX)
-        self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
-        self.fs.rename(log_path, log_path + DELETED_SUFFIX)
+        if self.fs.exists(log_path):
+            self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
+            self.fs.rename(log_path, log_path + DELETED_SUFFIX)
         renamed = [log_path + DELETED_SUFFIX]
         for index in self._indexes:
             index.rename(index.path + DELETED_SUFFIX)

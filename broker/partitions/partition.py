@@ -18,6 +18,7 @@ from storage.errors import OffsetOutOfRange
 from storage.log import Log
 from storage.log_values import AppendInfo, LogSlice
 from storage.producer_state import Origin
+from storage.retention import DueSegment
 
 NO_LEADER_EPOCH = -1
 
@@ -224,7 +225,21 @@ class Partition:
         if target < 0 or target > self.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
         self.log.delete_records_before(target)
+        self.wake_fetches()
         return self.log.log_start_offset
+
+    def remove_old_segment(self, now_ms: int) -> DueSegment | None:
+        """Remove the oldest segment if retention lets it go, and return it; nothing goes once the partition is retired.
+
+        Fetches that wait below the new start of the log learn at once that their offset is out of range. Raises what
+        `Log.remove_next_due` raises.
+        """
+        if self._is_retired:
+            return None
+        removed = self.log.remove_next_due(self.high_watermark, now_ms)
+        if removed is not None:
+            self.wake_fetches()
+        return removed
 
     def retired(self) -> None:
         """The partition is deleted or moved away: whoever waits must ask for its new home."""

@@ -1,19 +1,22 @@
 """Background work that must not die: periodic jobs on the event loop, or on a thread where they wait for the disk.
 
 A job that fails is logged and tried again at its next turn; jobs stop together, after the one that is running has
-finished.
+finished. Work that is too long for one turn of the loop goes in steps, and others get their turn in between.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
 from broker.runtime.logging import get_logger
 from protocol.errors import KafkaError
 
 log = get_logger("tasks")
+
+TURN_S = 0.002
+"""How long a job that goes in steps may work before others get their turn: less than what a client notices."""
 
 
 class PeriodicJobs:
@@ -22,7 +25,7 @@ class PeriodicJobs:
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor) -> None:
         self._loop = loop
         self._threads = threads
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timers: dict[str, asyncio.Handle] = {}
         self._on_threads: set[asyncio.Future[None]] = set()
         self._known_failures: dict[str, str] = {}
         """What was wrong with a job when it failed last, and has been logged."""
@@ -37,6 +40,16 @@ class PeriodicJobs:
         """Run `job` on the loop every `interval_s` seconds, counted from its end; what it returns, if anything, runs on
         a thread after it."""
         self._timers[name] = self._loop.call_later(interval_s, self._run, interval_s, name, job)
+
+    def every_in_steps(
+        self, interval_s: float, name: str, job: Callable[[], Iterator[object]], first_s: float | None = None
+    ) -> None:
+        """Go through what `job` yields every `interval_s` seconds, the first time after `first_s` if that is given.
+
+        Each step should be short: after any of them, the rest may be left to a later turn of the loop.
+        """
+        delay_s = interval_s if first_s is None else first_s
+        self._timers[name] = self._loop.call_later(delay_s, lambda: self._step(interval_s, name, job, job()))
 
     async def stop(self) -> None:
         """Start nothing any more, and wait for what runs on threads."""
@@ -73,6 +86,22 @@ class PeriodicJobs:
                 self.every(interval_s, name, job)
 
         future.add_done_callback(done)
+
+    def _step(self, interval_s: float, name: str, job: Callable[[], Iterator[object]], steps: Iterator[object]) -> None:
+        """Take steps until this turn's time is used up."""
+        if self._stopped:
+            return
+        end = self._loop.time() + TURN_S
+        try:
+            for _ in steps:
+                if self._loop.time() >= end:
+                    self._timers[name] = self._loop.call_soon(self._step, interval_s, name, job, steps)
+                    return
+        except Exception as failed:  # noqa: BLE001 - a job that fails must not end the others
+            self._failed(name, failed)
+        else:
+            self._known_failures.pop(name, None)
+        self.every_in_steps(interval_s, name, job)
 
     def _failed(self, name: str, failed: BaseException) -> None:
         if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough

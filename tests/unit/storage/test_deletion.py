@@ -41,10 +41,14 @@ def test_files_and_directories_are_removed_and_may_be_gone() -> None:
     assert fs.listdir("/") == []
 
 
-def test_error_of_the_disk_is_passed_on() -> None:
-    """The caller logs it; the suffix of the name sees to it that the next start tries again."""
+def test_error_of_the_disk_is_passed_on_and_what_it_kept_is_tried_again() -> None:
+    """The caller logs it; whatever else was due is removed, and what was not is due again with the next look."""
     fs = MemoryFiles()
     fs.write_bytes("/f", b"")
+    fs.write_bytes("/g", b"")
     fs.fail("unlink", errno.EIO)
+    waiting = PendingDeletions(fs)
     with pytest.raises(OSError, match="Input/output error"):
-        PendingDeletions(fs).remove([Doomed("/f", False)])
+        waiting.remove([Doomed("/f", False), Doomed("/g", False)])
+    assert fs.listdir("/") == ["f"]
+    assert waiting.take_due(1) == [Doomed("/f", False)]

@@ -4,7 +4,9 @@ import errno
 
 import pytest
 
+from config.topic import TopicConfig
 from storage.errors import StorageError
+from storage.flush import flush_all
 from storage.log import Log
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
@@ -15,9 +17,9 @@ def test_new_log_is_on_disk_after_its_first_flush() -> None:
     fs = MemoryFiles()
     log = open_at(fs)
     append_values(log, [b"a"])
-    assert [log.needs_flush] == [True]
+    assert log.unsynced
     log.flush()
-    assert [log.needs_flush] == [False]
+    assert not log.unsynced
     fs.sync_dir("/data")
     fs.sync_dir("/")
     survivor = fs.crash(kept=0.0)
@@ -108,7 +110,7 @@ def test_segment_that_grew_and_was_sealed_meanwhile_is_synced_again() -> None:
     plan.run()
     log.complete_flush(plan)
     assert log.recovery_point == 1
-    assert log.needs_flush
+    assert log.unsynced
     again = log.prepare_flush()
     assert again is not None
     names = {file.path.rpartition(".")[2] for file in again.files}
@@ -137,17 +139,109 @@ def test_recovery_point_stays_within_a_segment_whose_indexes_are_not_on_disk(ste
     assert checkpointed_after(steps)[0] == expected
 
 
-def test_failed_sync_moves_nothing() -> None:
-    """A disk that refuses to sync is a storage error, and the recovery point stays."""
+def in_doubt(steps: str = "a", config: TopicConfig | None = None) -> tuple[MemoryFiles, Log]:
+    """Run steps as above, on names that are on the disk, then let a sync fail."""
     fs = MemoryFiles()
-    log = open_at(fs)
-    append_values(log, [b"a"])
+    log = open_at(fs, config)
+    log.flush()
+    fs.sync_dir("/data")
+    fs.sync_dir("/")
+    for step in steps:
+        if step == "a":
+            append_values(log, [b"a"])
+        else:
+            log.roll(NOW_MS)
     fs.fail("sync", errno.EIO)
     with pytest.raises(StorageError, match="Cannot flush spool-0"):
         log.flush()
+    return fs, log
+
+
+def test_failed_sync_moves_nothing_and_stops_appends() -> None:
+    """The disk may have lost what it refused, so nothing is put behind it; what is there can be read."""
+    _, log = in_doubt()
     assert log.recovery_point == 0
+    with pytest.raises(StorageError, match="Cannot append to spool-0 .* I/O error|Input/output error"):
+        append_values(log, [b"b"])
+    assert (log.log_end_offset, read_all(log)) == (1, [(0, b"a")])
+
+
+@pytest.mark.parametrize("steps", ["a", "aaaa", "ara", "araraa"])
+def test_sync_after_a_failed_one_counts_because_everything_was_written_again(steps: str) -> None:
+    """The operating system takes the pages for written: without that, a power cut would take what was promised."""
+    fs, log = in_doubt(steps, small_config(index_interval_bytes=0))
     log.flush()
-    assert log.recovery_point == 1
+    assert log.recovery_point == log.log_end_offset == steps.count("a")
+    append_values(log, [b"b"])
+    log.flush()
+    assert not log.sync_problem
+    survivor = fs.crash(kept=0.0)
+    again = open_at(survivor, recovery_point=log.checkpointed_recovery_point)
+    assert read_all(again) == [*((number, b"a") for number in range(steps.count("a"))), (steps.count("a"), b"b")]
+
+
+def test_as_long_as_syncs_fail_the_log_stays_in_doubt() -> None:
+    """A full disk that takes no delayed write is no other case than a broken one."""
+    fs, log = in_doubt()
+    for error in (errno.ENOSPC, errno.EIO):
+        fs.fail("sync", error)
+        with pytest.raises(StorageError):
+            log.flush()
+        assert log.sync_problem
+    fs.fail("write", errno.ENOSPC)
+    with pytest.raises(StorageError):
+        log.flush()
+    assert log.sync_problem
+    log.flush()
+    append_values(log, [b"b"])
+
+
+def test_what_is_lost_already_is_not_promised() -> None:
+    """Where the pages were given up meanwhile, the checksum tells, and only a restart helps, which cuts it off."""
+    fs, log = in_doubt("aa")
+    path = f"{DIRECTORY}/{0:020d}.log"
+    size = fs.size(path)
+    fs.open(path).pwrite(bytes(size // 2), size // 2)
+    with pytest.raises(StorageError, match="has lost what was written from byte .* restart the broker"):
+        log.flush()
+    with pytest.raises(StorageError):
+        append_values(log, [b"b"])
+    again = open_at(fs)
+    assert read_all(again) == [(0, b"a")]
+    append_values(again, [b"b"])
+
+
+def test_small_files_of_a_failed_flush_are_written_again_too() -> None:
+    """The snapshot of the producers and the leader epochs are needed as much as the data."""
+    fs, log = in_doubt("ar")
+    log.note_leader_epoch(3, 1)
+    log.flush()
+    survivor = fs.crash(kept=0.0)
+    assert survivor.read_bytes(f"{DIRECTORY}/{1:020d}.snapshot")
+    assert survivor.read_bytes(f"{DIRECTORY}/leader-epoch-checkpoint").splitlines()[-1] == b"3 1"
+
+
+def test_truncation_ends_the_doubt_of_what_it_takes_away() -> None:
+    """What is left is made sure by the next flush."""
+    fs, log = in_doubt("aa")
+    log.truncate_to(1, NOW_MS)
+    log.flush()
+    assert (log.recovery_point, log.sync_problem) == (1, "")
+    append_values(log, [b"b"])
+    log.flush()
+    assert read_all(open_at(fs.crash(kept=0.0))) == [(0, b"a"), (1, b"b")]
+
+
+def test_flush_of_many_logs_tells_the_ones_that_fail() -> None:
+    """At a stop: the directory of such a log does not count as cleanly shut down."""
+    fs = MemoryFiles()
+    logs = [open_at(fs, directory=f"/data/spool-{number}") for number in range(2)]
+    for log in logs:
+        append_values(log, [b"a"])
+    fs.fail("sync", path_part="/spool-1/")
+    assert list(flush_all(fs, logs)) == ["/data/spool-1"]
+    assert [bool(log.sync_problem) for log in logs] == [False, True]
+    assert flush_all(fs, logs) == {}
 
 
 def test_plan_of_a_deleted_partition_can_still_run() -> None:

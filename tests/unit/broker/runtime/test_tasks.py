@@ -1,9 +1,11 @@
 """Periodic jobs go on whatever happens to one run of them."""
 
 import asyncio
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from broker.runtime.tasks import PeriodicJobs
+from broker.runtime.tasks import TURN_S, PeriodicJobs
+from tests.support.manual_loop import HandExecutor, ManualLoop
 
 OFTEN_S = 0.001
 
@@ -47,3 +49,78 @@ async def test_what_a_job_returns_runs_on_a_thread_and_stop_waits_for_it() -> No
         count = len(finished)
         assert count >= 1
     assert len(finished) == count
+
+
+class TickingLoop(ManualLoop):
+    """A loop on which every look at the clock takes half of a turn's time."""
+
+    def time(self) -> float:
+        self._now += TURN_S / 2
+        return self._now
+
+
+def test_job_in_steps_leaves_others_their_turns() -> None:
+    """It stops when the time of its turn is used up, goes on in the next, and begins anew after its interval."""
+    loop = TickingLoop()
+    jobs = PeriodicJobs(loop, HandExecutor())
+    taken: list[int] = []
+
+    def steps() -> Iterator[None]:
+        for number in range(6):
+            taken.append(number)
+            yield
+
+    jobs.every_in_steps(60, "steps", steps, first_s=1)
+    loop.advance(2)  # ends with all that was to be done soon
+    assert taken == [0, 1, 2, 3, 4, 5]
+    taken.clear()
+    loop.advance(61)
+    assert taken == [0, 1, 2, 3, 4, 5]
+
+
+def test_no_step_is_taken_beyond_the_turn() -> None:
+    """Two steps fit into a turn here."""
+    loop = TickingLoop()
+    jobs = PeriodicJobs(loop, HandExecutor())
+    taken: list[int] = []
+    jobs.every_in_steps(0, "steps", lambda: (taken.append(number) for number in range(5)))
+    loop.call_later(0, lambda: None)
+    timers, loop._later = loop._later, []
+    for _, call in timers:
+        call()
+    counts = [len(taken)]
+    for _ in range(3):
+        loop.turn()
+        counts.append(len(taken))
+    assert counts == [2, 4, 5, 5]
+
+
+async def test_job_in_steps_ends_with_the_stop() -> None:
+    """Also in the middle of its steps."""
+    loop = TickingLoop()
+    jobs = PeriodicJobs(loop, HandExecutor())
+    taken: list[int] = []
+    jobs.every_in_steps(1, "steps", lambda: (taken.append(number) for number in range(50)))
+    (_, first), *_ = loop._later
+    first()
+    before = len(taken)
+    await jobs.stop()
+    loop.settle()
+    assert len(taken) == before < 50
+
+
+def test_failing_step_is_tried_again_with_the_next_pass() -> None:
+    """One failure ends a pass and not the job."""
+    loop = ManualLoop()
+    jobs = PeriodicJobs(loop, HandExecutor())
+    taken: list[int] = []
+
+    def steps() -> Iterator[None]:
+        taken.append(1)
+        yield
+        raise OSError("this time it failed")
+
+    jobs.every_in_steps(1, "steps", steps)
+    for _ in range(3):
+        loop.advance(1)
+    assert len(taken) == 3
