@@ -20,9 +20,9 @@ import typer
 from rich.markup import escape
 
 from odradek.cli import options
-from odradek.cli.connection import connect
 from odradek.cli.errors import EXIT_OK, report
 from odradek.cli.output import Output
+from odradek.cluster.connection import connect
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 Registration = Callable[[Function], Function]
@@ -47,7 +47,7 @@ def online(
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: Output) -> int | None:
             bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
-            return function(connect(bootstrap, properties, output), output, **given)
+            return function(connect(bootstrap, properties, debug=output.debug), output, **given)
 
         shared = [
             _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),

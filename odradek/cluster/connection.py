@@ -1,0 +1,93 @@
+"""From --bootstrap-server and --command-config to a cluster that answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from odradek.cli.errors import CommandError
+from odradek.cluster.client_settings import read_client_settings, refusal
+from odradek.cluster.reaching import check_reachable, parse_addresses
+
+METADATA_TIMEOUT_S = 8.0
+
+Settings: TypeAlias = Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster to talk to.
+
+    `settings` are librdkafka's, for clients of every kind. `log` takes what librdkafka logs, which is for those who ask
+    for it: everything that matters arrives as an error.
+    """
+
+    bootstrap: str
+    settings: Mapping[str, str]
+    log: logging.Logger
+    _admin: list[AdminClient] = field(default_factory=list)
+
+    @property
+    def admin(self) -> AdminClient:
+        """The one admin client, made when first needed."""
+        if not self._admin:
+            try:
+                self._admin.append(AdminClient(dict(self.settings), logger=self.log))
+            except (KafkaException, TypeError, ValueError) as refused:
+                raise _cannot_use(refused, self.settings) from refused
+        return self._admin[0]
+
+    def producer(self, settings: Settings) -> Producer:
+        """Return a new producer; its settings go before those of the cluster's file."""
+        try:
+            return Producer({**self.settings, **settings}, logger=self.log)
+        except (KafkaException, TypeError, ValueError) as refused:
+            raise _cannot_use(refused, self.settings) from refused
+
+    def consumer(self, settings: Settings) -> Consumer:
+        """Return a new consumer; its settings go before those of the cluster's file."""
+        try:
+            return Consumer({**self.settings, **settings}, logger=self.log)
+        except (KafkaException, TypeError, ValueError) as refused:
+            raise _cannot_use(refused, self.settings) from refused
+
+    def metadata(self) -> ClusterMetadata:
+        """Return brokers, topics and partitions; CommandError where the cluster does not answer."""
+        try:
+            return self.admin.list_topics(timeout=METADATA_TIMEOUT_S)
+        except KafkaException as silent:
+            raise CommandError(
+                f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
+                f"{METADATA_TIMEOUT_S:g} seconds; is it one, and does --command-config fit its listener?"
+            ) from silent
+
+
+def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> Cluster:
+    """Return the cluster at these addresses.
+
+    Raises:
+        WrongUsageError: the addresses or the file of settings cannot be understood.
+        CommandError: nothing listens there.
+    """
+    settings = read_client_settings(properties) if properties is not None else {}
+    addresses = parse_addresses(bootstrap)
+    check_reachable(addresses)
+    return Cluster(bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug))
+
+
+def _log(debug: bool) -> logging.Logger:
+    log = logging.getLogger("odradek.librdkafka")
+    log.propagate = False
+    log.handlers[:] = [logging.StreamHandler() if debug else logging.NullHandler()]
+    return log
+
+
+def _cannot_use(refused: Exception, settings: Mapping[str, str]) -> CommandError:
+    reason = refused.args[0].str() if isinstance(refused, KafkaException) else str(refused)
+    return CommandError(refusal(reason, settings))
