@@ -5,6 +5,9 @@ while the log goes on, and `complete` moves the recovery point. Of a segment tha
 synced: one fsync serves an acknowledgement, and its indexes are rebuilt after a crash anyway. Indexes are synced once
 their segment is sealed, and until then the recovery point that is written down stays within that segment. Follows
 Kafka's log behaviour, flush and recovery point.
+
+A flush that the disk refused leaves the log in doubt (`Log.sync_problem`): nothing is appended to it, and the next
+flush writes again what is not on disk for sure (`storage.rewrite`) before it syncs. One that ends well ends the doubt.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from storage.errors import StorageError
 from storage.files import FileSystem, OpenFile
-from storage.names import LEADER_EPOCH_FILE
+from storage.names import LEADER_EPOCH_FILE, LOG_SUFFIX
+from storage.rewrite import Stretch, rewrite
 from storage.segment import Segment
 from storage.threads import for_each
 
@@ -56,9 +60,13 @@ class FlushPlan:
     files: list[OpenFile]
     paths: frozenset[str]
     directories: frozenset[str]
+    follows_failure: bool = False
+    """Whether an earlier flush may have lost what this one is about, so that it has to be written again."""
+    in_doubt: list[Stretch] = field(default_factory=list)
+    """The parts of data and index files for which that holds."""
 
     def run(self) -> None:
-        """Wait until everything is on disk; any thread may do so. Raises OSError."""
+        """Wait until everything is on disk; any thread may do so. Raises OSError, StorageError; see `sync_files`."""
         self.sync_files()
         for directory in self.directories:
             with suppress(FileNotFoundError):
@@ -67,13 +75,19 @@ class FlushPlan:
     def sync_files(self) -> None:
         """Do the part of `run` that is about the content of files.
 
-        Names that have gone meanwhile, because the partition was deleted, are passed over.
+        Names that have gone meanwhile, because the partition was deleted, are passed over. Raises OSError, and
+        StorageError where what an earlier flush did not bring to the disk is gone.
         """
+        for stretch in self.in_doubt:
+            rewrite(stretch)
         for file in self.files:
             file.sync()
         for path in self.paths:
             with suppress(FileNotFoundError):
-                self.fs.open(path).sync()
+                if self.follows_failure:
+                    self.fs.write_atomic(path, self.fs.read_bytes(path))
+                else:
+                    self.fs.open(path).sync()
 
 
 def prepare(log: Log) -> FlushPlan | None:
@@ -81,9 +95,11 @@ def prepare(log: Log) -> FlushPlan | None:
 
     Writes index entries to their files; raises OSError.
     """
-    active, unsynced = log.segments.active, log.unsynced
-    if log.recovery_point == log.log_end_offset and active.size == active.synced_size and not unsynced:
+    active, unsynced, in_doubt = log.segments.active, log.unsynced, bool(log.sync_problem)
+    is_flushed = log.recovery_point == log.log_end_offset and active.size == active.synced_size and not unsynced
+    if is_flushed and not in_doubt:
         return None
+    unsynced.leader_epochs |= in_doubt
     if unsynced.leader_epochs:
         log.leader_epochs.flush(sync=False)
         unsynced.paths.add(f"{log.directory}/{LEADER_EPOCH_FILE}")
@@ -92,18 +108,29 @@ def prepare(log: Log) -> FlushPlan | None:
     files: list[OpenFile] = []
     for segment in unsynced.segments:
         files += segment.prepare_sync()
-    if active.size != active.synced_size:
+    if active.size != active.synced_size or in_doubt:
         files.append(active.file)
+    segments = [*unsynced.segments, active]
     return FlushPlan(
         log.fs,
         log.log_end_offset,
         log.generation,
-        [(segment, segment.size) for segment in (*unsynced.segments, active)],
+        [(segment, segment.size) for segment in segments],
         list(unsynced.segments),
         files,
         frozenset(unsynced.paths),
         frozenset(unsynced.directories),
+        in_doubt,
+        _in_doubt(segments, files) if in_doubt else [],
     )
+
+
+def _in_doubt(segments: Iterable[Segment], files: Iterable[OpenFile]) -> list[Stretch]:
+    """Return all that a flush which failed may have been about, and what came after it."""
+    data = [segment for segment in segments if segment.size != segment.synced_size]
+    stretches = [Stretch(segment.file, segment.synced_size, segment.size, True) for segment in data]
+    paths = {segment.path(LOG_SUFFIX) for segment in segments}
+    return stretches + [Stretch(file, 0, file.size(), False) for file in files if file.path not in paths]
 
 
 def complete(log: Log, plan: FlushPlan) -> None:
@@ -122,6 +149,8 @@ def complete(log: Log, plan: FlushPlan) -> None:
     unsynced.paths -= plan.paths
     unsynced.directories -= plan.directories
     log.recovery_point = max(log.recovery_point, plan.offset)
+    if plan.follows_failure:
+        log.sync_problem = ""
 
 
 def checkpointed_recovery_point(log: Log) -> int:
@@ -161,8 +190,8 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
         log, plan = planned
         try:
             plan.sync_files()
-        except OSError as error:
-            problems[log.directory] = str(log.failure("flush", error))
+        except (OSError, StorageError) as error:
+            problems[log.directory] = str(log.sync_failed(error))
 
     for_each(plans, lambda: sync, _SYNC_THREADS)
     for directory in {directory for _, plan in plans for directory in plan.directories}:
@@ -170,7 +199,7 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
             with suppress(FileNotFoundError):
                 fs.sync_dir(directory)
         except OSError as error:
-            problems |= {log.directory: str(log.failure("flush", error)) for log, _ in plans}
+            problems |= {log.directory: str(log.sync_failed(error)) for log, _ in plans}
     for log, plan in plans:
         if log.directory not in problems:
             log.complete_flush(plan)

@@ -241,6 +241,11 @@ class Partition:
             self.wake_fetches()
         return removed
 
+    @property
+    def is_retired(self) -> bool:
+        """Whether the partition is deleted or moved away."""
+        return self._is_retired
+
     def retired(self) -> None:
         """The partition is deleted or moved away: whoever waits must ask for its new home."""
         self._is_retired = True

@@ -4,7 +4,7 @@
   may have taken effect, in part or not at all, and in every one that follows. `crash()` then gives what a machine finds
   after the power failed; `crash(kept=1.0)` what it finds after only the process was killed.
 - `capacity` limits the bytes of all files; writes beyond it fail with ENOSPC, after writing what still fits.
-- `fail` makes chosen operations fail with an error.
+- `fail` makes chosen operations fail with an error. A sync that fails loses what it was about, if the power fails.
 
 All chance comes from the seed, so a failure can be repeated from what a test prints.
 """
@@ -86,7 +86,12 @@ class OpenMemoryFile:
         self._position = size
 
     def sync(self) -> None:
-        self._files.change("sync", self.path, self._content().sync)
+        node = self._content()
+        try:
+            self._files.change("sync", self.path, node.sync)
+        except OSError:
+            node.fail_to_sync()
+            raise
 
     def close(self) -> None:
         self._open = False

@@ -4,6 +4,8 @@ The model is as unkind as POSIX allows, within what journaling file systems do:
 
 - The content of a file is safe up to its last sync. Of the writes after it each may survive, be lost, or survive in
   part; what lies between survivors reads as zeros.
+- A sync that fails takes the writes since the last one for done, as Linux does: they can be read, but no later sync
+  brings them to the disk.
 - The names in a directory are safe up to its last sync. Of the changes after it, the first ones survive: a file system
   keeps their order within a directory, but nothing holds between directories.
 """
@@ -33,7 +35,16 @@ class MemoryFile:
         self._unsynced.append((size, None))
 
     def sync(self) -> None:
-        self._durable = bytes(self.content)
+        durable = bytearray(self._durable)
+        for position, data in self._unsynced:
+            if data is None:
+                _resize(durable, position)
+            else:
+                _overwrite(durable, position, data)
+        self._durable = bytes(durable)
+        self._unsynced.clear()
+
+    def fail_to_sync(self) -> None:
         self._unsynced.clear()
 
     def survive(self, random: Random, kept: float) -> MemoryFile:

@@ -161,7 +161,7 @@ def test_failed_sync_moves_nothing_and_stops_appends() -> None:
     """The disk may have lost what it refused, so nothing is put behind it; what is there can be read."""
     _, log = in_doubt()
     assert log.recovery_point == 0
-    with pytest.raises(StorageError, match="Cannot append to spool-0 .* I/O error|Input/output error"):
+    with pytest.raises(StorageError, match="Cannot append to spool-0 "):
         append_values(log, [b"b"])
     assert (log.log_end_offset, read_all(log)) == (1, [(0, b"a")])
 
@@ -202,7 +202,7 @@ def test_what_is_lost_already_is_not_promised() -> None:
     path = f"{DIRECTORY}/{0:020d}.log"
     size = fs.size(path)
     fs.open(path).pwrite(bytes(size // 2), size // 2)
-    with pytest.raises(StorageError, match="has lost what was written from byte .* restart the broker"):
+    with pytest.raises(StorageError, match=r"has lost what was written from byte .* restart the broker"):
         log.flush()
     with pytest.raises(StorageError):
         append_values(log, [b"b"])

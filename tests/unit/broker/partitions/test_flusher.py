@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from broker.handlers.produce import ProduceHandler
-from broker.partitions.flusher import BackgroundFlusher
+from broker.partitions import flusher
+from broker.partitions.flusher import RETRY_S, BackgroundFlusher
 from broker.partitions.partition import Partition
 from protocol.errors import ErrorCode
+from storage.errors import StorageError
+from tests.support.log_lines import LogLines
 from tests.support.logs import NOW_MS
 from tests.support.manual_loop import HandExecutor
 from tests.support.partitions import Node, Reply, context
@@ -80,19 +83,74 @@ def test_flush_of_nothing_is_none() -> None:
     assert len(disk.threads) == 0
 
 
-def test_failed_fsync_is_told_and_the_next_one_goes_on() -> None:
-    """Who waited is told; the data that is appended next asks for a new flush, which serves it."""
-    disk = Disk()
+def in_doubt(disk: Disk, failures: int = 1) -> tuple[Partition, list[ErrorCode]]:
+    """Let the fsync of a partition fail, and return it with what was told to who waited for it."""
     partition = disk.partition()
     told: list[ErrorCode] = []
     partition.append(batch(), NOW_MS)
     partition.when_committed(1, told.append)
-    disk.node.files.fail("sync", path_part="/t-0/")
+    disk.node.files.fail("sync", path_part="/t-0/", times=failures)
     disk.sync()
+    return partition, told
+
+
+def test_failed_fsync_is_told_and_stops_appends_until_one_ends_well() -> None:
+    """Who waited is told; nothing is taken before the disk has what it refused, which is tried again by itself."""
+    disk = Disk()
+    partition, told = in_doubt(disk, failures=2)
     assert (told, partition.high_watermark) == ([ErrorCode.KAFKA_STORAGE_ERROR], 0)
+    for _ in range(2):
+        with pytest.raises(StorageError, match="Cannot append to t-0"):
+            partition.append(batch(), NOW_MS)
+        disk.flusher.request(partition)
+        assert len(disk.threads) == 0  # its time will come
+        disk.node.loop.advance(RETRY_S)
+        disk.sync()
+    assert partition.high_watermark == 1
     partition.append(batch(), NOW_MS)
     disk.sync()
     assert partition.high_watermark == 2
+    assert disk.node.loop.timers == 0
+
+
+def test_failing_disk_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With where and what to do; and once again when it is over."""
+    logged = LogLines()
+    monkeypatch.setattr(flusher, "log", logged)
+    disk = Disk()
+    in_doubt(disk, failures=4)
+    for _ in range(5):
+        disk.node.loop.advance(RETRY_S)
+        disk.sync()
+    refused, taken = logged.lines
+    assert (refused.level, refused.fields["path"]) == ("error", "/data/t-0")
+    assert "takes no records" in refused.event
+    assert (taken.level, taken.fields["topic"]) == ("info", "t")
+
+
+def test_partition_that_is_deleted_is_not_tried_again() -> None:
+    """Its files may be another partition's by then."""
+    disk = Disk()
+    partition, _ = in_doubt(disk)
+    partition.retired()
+    disk.node.loop.advance(RETRY_S)
+    assert (len(disk.threads), disk.node.loop.timers) == (0, 0)
+
+
+def test_retry_that_cannot_begin_or_is_overtaken_by_a_truncation_is_followed_by_another() -> None:
+    """As long as nothing is proven the partition takes nothing."""
+    disk = Disk()
+    partition, _ = in_doubt(disk)
+    disk.node.files.fail("create", path_part="leader-epoch-checkpoint")
+    disk.node.loop.advance(RETRY_S)
+    disk.sync()
+    disk.node.loop.advance(RETRY_S)
+    partition.log.truncate_to(0, NOW_MS)
+    disk.sync()
+    assert partition.log.sync_problem
+    disk.node.loop.advance(RETRY_S)
+    disk.sync()
+    assert not partition.log.sync_problem
 
 
 def test_flush_that_cannot_even_begin_is_told_to_the_one_who_asked() -> None:
@@ -128,11 +186,11 @@ async def test_stop_waits_for_what_runs_and_what_follows_from_it(fails: bool) ->
     log = node.table.get("t", 0).log
     log.update_config(node.topic_config({"flush.messages": "1"}))
     with ThreadPoolExecutor(1) as threads:
-        flusher = BackgroundFlusher(asyncio.get_running_loop(), threads, node.clock)
-        partition = Partition(log, 1, 0, flusher)
+        background = BackgroundFlusher(asyncio.get_running_loop(), threads, node.clock)
+        partition = Partition(log, 1, 0, background)
         if fails:
             node.files.fail("sync", path_part="/t-0/", times=10)
         for _ in range(3):
             partition.append(batch(), NOW_MS)
-        await asyncio.wait_for(flusher.stop(), 10)
+        await asyncio.wait_for(background.stop(), 10)
     assert partition.high_watermark == (0 if fails else 3)
