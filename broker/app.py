@@ -20,9 +20,12 @@ from broker.dispatch.dispatcher import Dispatcher
 from broker.group_services import GroupParts, GroupServices
 from broker.handlers.node import ThisNode
 from broker.live_settings import LiveSettings
+from broker.metadata.cleaning import Limits
 from broker.metadata.image import MetadataImage
+from broker.metadata.internal_topics import internal_topics
 from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, open_metadata_log
+from broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
+from broker.metadata.snapshot_writing import Schedule
 from broker.network.admission import Admission, ConnectionLimits
 from broker.network.listener import BoundListener, Network, NetworkLimits
 from broker.partitions.flusher import BackgroundFlusher
@@ -57,6 +60,9 @@ RECEIVE_MEMORY_BYTES = 256 * 1024 * 1024
 """Bytes of requests that are still arriving, all connections together, unless queued.max.request.bytes says
 otherwise."""
 
+METADATA_UPKEEP_S = 60.0
+"""How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
+
 DRAIN_S = 5.0
 """How long requests in work may take to finish when the broker stops."""
 
@@ -84,7 +90,6 @@ class Broker:
         directories = find_log_directories(
             self._fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
         )
-        make_log_directories(self._fs, directories)
         self._metadata = self._open_metadata(directories)
         identify_log_directories(self._fs, directories)
         self._settings = LiveSettings(settings, self._metadata.image)
@@ -120,6 +125,7 @@ class Broker:
         self._jobs.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
+        self._jobs.every(METADATA_UPKEEP_S, "metadata upkeep", self._metadata.upkeep)
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
@@ -177,14 +183,20 @@ class Broker:
                     "segment.ms": str(settings.metadata_log_segment_ms),
                     "cleanup.policy": "delete",
                     "compression.type": "producer",
+                    "file.delete.delay.ms": "60000",
                 }
             ),
             min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
             clean=was_clean_shutdown(self._fs, directory.path),
-            snapshot_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
+            snapshots=Schedule(
+                settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
+            ),
+            limits=Limits(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
         )
         try:
-            return open_metadata_log(self._fs, directory.path, options, self._clock)
+            found = find_metadata(self._fs, directory.path, options, directories, internal_topics(settings))
+            make_log_directories(self._fs, directories)
+            return open_metadata_log(self._fs, directory.path, options, self._clock, found)
         except OSError as failed:
             raise StorageError(
                 f"the metadata in {directory.path} cannot be opened: {failed.strerror or failed}; see that the disk has"

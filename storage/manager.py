@@ -20,7 +20,7 @@ from storage.files import DiskSpace, FileSystem
 from storage.flush import flush_all
 from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
 from storage.log import Log
-from storage.log_dirs import LogDirectory
+from storage.log_dirs import LogDirectory, release_log_directories
 from storage.names import (
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
@@ -356,7 +356,7 @@ class LogManager:
                 self._close_directory(directory, problems, broker_epoch)
             except OSError as error:
                 sentences.append(f"Cannot finish log directory {directory.path}: {error}")
-            directory.lock.release()
+        release_log_directories(self._directories)
         self._logs.clear()
         return sentences
 

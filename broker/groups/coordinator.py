@@ -14,11 +14,12 @@ from concurrent.futures import Executor
 from broker.groups.administration import expire
 from broker.groups.classic.values import Limits
 from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.offsets_topic import OFFSETS_TOPIC, OffsetsTopic
+from broker.groups.offsets_topic import OffsetsTopic
 from broker.groups.partitioning import partition_for
 from broker.groups.settings import classic_limits, consumer_settings, with_configs
 from broker.groups.shard import Shard, ShardServices, ShardState
 from broker.metadata.image import ImageDelta, MetadataImage, ResourceType
+from broker.metadata.internal_topics import OFFSETS_TOPIC
 from broker.runtime.clock import Clock
 from broker.runtime.logging import get_logger
 from config.settings import BrokerSettings

@@ -6,6 +6,7 @@ Must not know: what is in it.
 from __future__ import annotations
 
 from broker.metadata.controller import Controller
+from broker.metadata.internal_topics import OFFSETS_TOPIC, internal_topics
 from broker.metadata.topics import NewTopic
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.runtime.logging import get_logger
@@ -13,8 +14,6 @@ from config.settings import BrokerSettings
 from protocol.errors import ErrorCode, KafkaError
 
 log = get_logger("groups")
-
-OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class OffsetsTopic:
@@ -44,17 +43,8 @@ class OffsetsTopic:
         return found
 
     def _create(self) -> None:
-        settings = self._settings
-        wanted = NewTopic(
-            OFFSETS_TOPIC,
-            settings.offsets_topic_num_partitions,
-            min(settings.offsets_topic_replication_factor, 1),  # there is one broker to hold them
-            configs={
-                "compression.type": "producer",
-                "cleanup.policy": "compact",
-                "segment.bytes": str(settings.offsets_topic_segment_bytes),
-            },
-        )
+        made = internal_topics(self._settings)[OFFSETS_TOPIC]
+        wanted = NewTopic(OFFSETS_TOPIC, made.partitions, 1, configs=made.configs)  # there is one broker to hold them
         try:
             (result,) = self._controller.create_topics([wanted])
         except KafkaError as failed:

@@ -54,6 +54,8 @@ class Replay:
         """Bytes of the batches that were not stepped over."""
         self.has_footer = False
         """Whether the last batch was the end of a snapshot."""
+        self.at = 0
+        """Byte of the data given to `read` where the batch begins that is, or was last, read: the place of an error."""
         self._effect = effect
         self._start = start
         self._transactions = TransactionFilter()
@@ -66,6 +68,7 @@ class Replay:
         """
         at, end = 0, len(data)
         while at + HEADER_SIZE <= end:
+            self.at = at
             (length,) = _LENGTH.unpack_from(data, at + LENGTH_AT)
             size = length + LOG_OVERHEAD
             if size < HEADER_SIZE or at + size > end:

@@ -9,11 +9,11 @@ from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from broker.metadata.batches import Replay, is_undamaged
-from broker.metadata.errors import CorruptMetadataError
+from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum, read_epoch
 from broker.metadata.replay import ImageBuilder
-from broker.metadata.snapshots import load_newest
+from broker.metadata.snapshots import LoadedSnapshot, load_newest
 from protocol.records.batch import HEADER_SIZE, read_header
 from storage.files import FileSystem, OpenFile
 from storage.names import LOG_SUFFIX, file_name, parse_file_name
@@ -36,6 +36,10 @@ class LoadedMetadata(NamedTuple):
     """Where the newest segment ends, None if there is none; everything before it was found undamaged."""
     bytes_behind_snapshot: int
     """How much had to be read behind the newest snapshot."""
+    torn: str | None = None
+    """Where the log has a last batch that is not whole, if it has one: the beginning of a sentence."""
+    findings: tuple[str, ...] = ()
+    """What was not as it should be and could be done without, in sentences."""
 
 
 def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
@@ -53,17 +57,27 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     if bases and bases[0] > start:
         raise CorruptMetadataError(
             f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot reaches"
-            " that far"
+            f" that far{_damage_of(snapshot)}. {_remedy(directory)}"
         )
     replay = Replay(builder.apply, snapshot.quorum, bases[0] if bases else start, start)
+    torn = None
     for base in bases:
         if base != replay.offset:
             raise CorruptMetadataError(
                 f"the metadata log in {directory} has a gap: a segment begins at offset {base}, the one before it ends"
-                f" at {replay.offset}"
+                f" at {replay.offset}. {_remedy(directory)}"
             )
-        _read_segment(fs, f"{directory}/{file_name(base, LOG_SUFFIX)}", replay, is_last=base == bases[-1])
-    image, _ = builder.finish(max(replay.offset, start), max(replay.epoch, snapshot.image.epoch))
+        torn = _read_segment(fs, directory, base, replay, is_last=base == bases[-1])
+    end = max(replay.offset, start)
+    if snapshot.damaged and snapshot.damaged[0].name.end_offset > end:
+        raise CorruptMetadataError(
+            f"the metadata in {directory} can be read up to offset {end} only{_damage_of(snapshot)}. "
+            f"{_remedy(directory)}"
+        )
+    try:
+        image, _ = builder.finish(end, max(replay.epoch, snapshot.image.epoch))
+    except CorruptMetadataError as error:
+        raise CorruptMetadataError(f"the metadata in {directory}: {error}. {_remedy(directory)}") from error
     return LoadedMetadata(
         image=image,
         quorum=replay.quorum,
@@ -71,6 +85,20 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
         log_start_offset=segments[0] if segments else 0,
         log_end_offset=replay.offset if bases else None,
         bytes_behind_snapshot=replay.bytes_read,
+        torn=torn,
+        findings=tuple(f"{each.reason}; an older one and the log have all of it" for each in snapshot.damaged),
+    )
+
+
+def _damage_of(snapshot: LoadedSnapshot) -> str:
+    """Return why newer snapshots could not be used, to go on a sentence."""
+    return "".join(f"; {each.reason}" for each in snapshot.damaged)
+
+
+def _remedy(directory: str) -> str:
+    return (
+        f"Restore the file from a copy. If there is none, move {directory} and the meta.properties of all log"
+        " directories away: topics are then found from their own directories, without their configs"
     )
 
 
@@ -80,15 +108,19 @@ def _list_segments(fs: FileSystem, directory: str) -> list[int]:
     return sorted(name.offset for name in names if name and name.suffix == LOG_SUFFIX and not name.state)
 
 
-def _read_segment(fs: FileSystem, path: str, replay: Replay, is_last: bool) -> None:
-    """Read a segment from its start; raise CorruptMetadataError if it is damaged before its end."""
+def _read_segment(fs: FileSystem, directory: str, base: int, replay: Replay, is_last: bool) -> str | None:
+    """Read a segment from its start; return where its end is torn, None if it is whole.
+
+    Raises CorruptMetadataError if it is damaged before its end, UnsupportedMetadataError for records of a newer Kafka.
+    """
+    path = f"{directory}/{file_name(base, LOG_SUFFIX)}"
     file = fs.open(path, writable=False)
     try:
         size = file.size()
         position, want = 0, _CHUNK
         while position < size:
             chunk = memoryview(file.pread(want, position))
-            read = replay.read(chunk)
+            read = _read_chunk(chunk, replay, path, position)
             position += read
             needed = _claimed_size(chunk)
             if read:
@@ -97,13 +129,25 @@ def _read_segment(fs: FileSystem, path: str, replay: Replay, is_last: bool) -> N
                 want = needed
             else:
                 break
-        if position < size and not (is_last and _is_torn(file, position, size)):
-            raise CorruptMetadataError(
-                f"{path} is damaged at byte {position} (offset {replay.offset}): what follows there would be lost."
-                " Restore the file, or remove the directory to begin with empty metadata"
-            )
+        if position == size:
+            return None
+        damage = f"{path} is damaged at byte {position} (offset {replay.offset})"
+        if not (is_last and _is_torn(file, position, size)):
+            raise CorruptMetadataError(f"{damage}: what follows there would be lost. {_remedy(directory)}")
+        return damage
     finally:
         file.close()
+
+
+def _read_chunk(chunk: memoryview, replay: Replay, path: str, position: int) -> int:
+    """Replay the batches in a chunk of a segment; errors tell where in the file they are."""
+    try:
+        return replay.read(chunk)
+    except CorruptMetadataError as error:
+        where = f"{path} cannot be read at byte {position + replay.at}"
+        raise CorruptMetadataError(f"{where}: {error}. {_remedy(path.rpartition('/')[0])}") from error
+    except UnsupportedMetadataError as error:
+        raise UnsupportedMetadataError(f"{path}, byte {position + replay.at}: {error}") from error
 
 
 def _claimed_size(chunk: memoryview) -> int:

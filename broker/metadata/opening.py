@@ -2,34 +2,50 @@
 
 Owns: the order in which a directory becomes this node's source of metadata. What cannot be served is refused before
 anything was changed. A new directory gets the feature levels of a new cluster, or those of Kafka's
-`bootstrap.checkpoint`; a directory that Apache Kafka left is continued, with this node as leader of its partitions.
+`bootstrap.checkpoint`; a directory that Apache Kafka left is continued, with this node as leader of its partitions;
+partitions that Kafka with ZooKeeper left get the metadata that their directories tell.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
+from uuid import UUID
 
-from broker.metadata.errors import CorruptMetadataError
+from broker.metadata.adoption import Adoption, plan_adoption
+from broker.metadata.cleaning import Limits, remove_leftovers
+from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, NEW_CLUSTER
+from broker.metadata.finding import (
+    check_metadata_is_there,
+    check_same_origin,
+    compacted_topics,
+    is_undescribed,
+    survey_directories,
+)
 from broker.metadata.image import MetadataImage, ResourceType
+from broker.metadata.internal_topics import InternalTopic
 from broker.metadata.loading import LoadedMetadata, load_metadata
 from broker.metadata.log import MetadataLog
 from broker.metadata.records import MetadataRecord, make_record
 from broker.metadata.replay import apply
-from broker.metadata.snapshot_writing import SnapshotWriter
+from broker.metadata.snapshot_writing import Schedule, SnapshotWriter
 from broker.metadata.snapshots import load_bootstrap
 from broker.metadata.takeover import check_takeover, plan_elections
 from broker.runtime.clock import Clock
 from broker.runtime.logging import get_logger
 from config.topic import TopicConfig
 from protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
-from protocol.uuids import METADATA_TOPIC_ID
+from protocol.uuids import METADATA_TOPIC_ID, random_uuid
 from storage.deletion import PendingDeletions
 from storage.files import FileSystem
 from storage.loader import Opening, open_log
 from storage.log import Log
+from storage.log_dirs import LogDirectory
 from storage.names import METADATA_TOPIC, TopicPartition, directory_name
 
 FIRST_EPOCH: Final = 1
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+_MOST_NAMED: Final = 20
+"""Of topics or partitions in one log line."""
 _PARTITION = TopicPartition(METADATA_TOPIC, 0)
 
 log = get_logger("metadata")
@@ -45,44 +61,121 @@ class MetadataOptions(NamedTuple):
     """Becomes the cluster's default when eligible leader replicas are first used, as in Kafka (KIP-966)."""
     clean: bool = False
     """Whether the log directory was closed in order."""
-    snapshot_bytes: int = 20 * 1024 * 1024
-    """`metadata.log.max.record.bytes.between.snapshots`."""
+    snapshots: Schedule = Schedule()
+    """When snapshots are written."""
+    limits: Limits = Limits()
+    """What of log and snapshots may stay."""
 
 
-def open_metadata_log(fs: FileSystem, log_dir: str, options: MetadataOptions, clock: Clock) -> MetadataLog:
-    """Open the metadata log in a log directory, or begin one.
+class FoundMetadata(NamedTuple):
+    """What there is, judged: this node may serve it."""
 
-    Raises UnsupportedMetadataError and CorruptMetadataError with nothing changed, StorageError and OSError if the disk
-    fails.
+    loaded: LoadedMetadata
+    first: list[MetadataRecord]
+    """What is to be written first, where there is nothing yet."""
+    adoption: Adoption | None = None
+    """Part of that, where partitions were there before their metadata."""
+    compacted: Sequence[str] = ()
+    """Topics among those that Kafka had compacted."""
+
+
+def find_metadata(
+    fs: FileSystem,
+    log_dir: str,
+    options: MetadataOptions,
+    directories: Sequence[LogDirectory] = (),
+    internal: Mapping[str, InternalTopic] | None = None,
+    draw_id: Callable[[], UUID] = random_uuid,
+) -> FoundMetadata:
+    """Read the metadata in a log directory, and judge whether this node may serve it with what is in `directories`.
+
+    Nothing is written. Raises UnsupportedMetadataError, CorruptMetadataError, CorruptFile, and OSError.
     """
     directory = f"{log_dir}/{directory_name(_PARTITION)}"
     loaded = load_metadata(fs, directory)
     loaded.quorum.check_owner(options.node_id)
     check_takeover(loaded.image, options.node_id)
+    if options.clean and loaded.torn:
+        raise CorruptMetadataError(
+            f"{loaded.torn}, though the last stop was clean: something changed it afterwards. Restore the file from a"
+            f" copy, or remove {log_dir}/.kafka_cleanshutdown to have the rest cut off"
+        )
     first = _first_records(fs, log_dir, loaded.image, options)
+    if not first:
+        check_same_origin(fs, directories, loaded.image)
+    begun, _ = apply(loaded.image, first, 0, 0)
+    check_metadata_is_there(directories, directory, begun)
+    if not first or begun.topics_by_name or not is_undescribed(directories):
+        return FoundMetadata(loaded, first)
+    _check_not_remote(directories)
+    surveys = survey_directories(fs, directories)
+    adoption = plan_adoption(surveys, options.node_id, internal or {}, begun.features, draw_id)
+    return FoundMetadata(loaded, first + list(adoption.records), adoption, compacted_topics(fs, directories))
+
+
+def open_metadata_log(
+    fs: FileSystem, log_dir: str, options: MetadataOptions, clock: Clock, found: FoundMetadata | None = None
+) -> MetadataLog:
+    """Open the metadata log in a log directory, or begin one, with what was found there (or is now).
+
+    Raises what `find_metadata` does with nothing changed, StorageError and OSError if the disk fails.
+    """
+    directory = f"{log_dir}/{directory_name(_PARTITION)}"
+    if found is None:
+        found = find_metadata(fs, log_dir, options)
+    loaded = found.loaded
+    for finding in loaded.findings:
+        log.warning("metadata snapshot passed over", finding=finding)
     is_new = loaded.log_end_offset is None and loaded.image.offset == 0
-    metadata = MetadataLog(
-        _open(fs, directory, loaded, options, clock.now_ms()),
-        loaded.image,
-        max(loaded.epoch, FIRST_EPOCH),
-        clock,
-        SnapshotWriter(
-            fs,
-            directory,
-            loaded.quorum,
-            options.node_id,
-            limit=options.snapshot_bytes,
-            behind=loaded.bytes_behind_snapshot,
-        ),
-    )
+    now_ms = clock.now_ms()
+    records = _open(fs, directory, loaded, options, now_ms)
+    remove_leftovers(fs, records)
+    snapshots = SnapshotWriter(fs, directory, loaded.quorum, options.node_id, options.snapshots, now_ms)
+    snapshots.begin(loaded.bytes_behind_snapshot)
+    epoch = max(loaded.epoch, FIRST_EPOCH)
+    metadata = MetadataLog(records, loaded.image, epoch, clock, snapshots, options.limits)
     if is_new:
         metadata.begin_epoch(options.node_id)
-    metadata.propose(first, metadata.image)
+    metadata.propose(found.first, metadata.image)
+    if found.adoption is not None:
+        _log_adoption(found.adoption, found.compacted)
     elections = plan_elections(metadata.image, options.node_id)
     if elections:
         log.info("took over the leadership of partitions", partitions=len(elections))
     metadata.propose(elections, metadata.image)
     return metadata
+
+
+def _check_not_remote(directories: Sequence[LogDirectory]) -> None:
+    for directory in directories:
+        if directory.remote_index_cache:
+            raise UnsupportedMetadataError(
+                f"log directory {directory.path} has indexes of tiered storage (remote-log-index-cache): a part of the"
+                " data may be there, which this version of odradek does not read. Bring it back with the Apache Kafka"
+                " that wrote it; if nothing is there any more, remove that directory"
+            )
+
+
+def _log_adoption(adoption: Adoption, compacted: Sequence[str]) -> None:
+    """Say once what was taken over, and what nobody can know any more."""
+    about = {
+        "compacted_before": _named(compacted),
+        "without_leader": _named(adoption.leaderless),
+        "begun_empty": _named(adoption.begun),
+    }
+    log.warning(
+        "took over partitions of a Kafka with ZooKeeper: the configs of their topics were in ZooKeeper and are not"
+        " known, so nothing is deleted or compacted in them until you set retention.ms, retention.bytes or"
+        " cleanup.policy; that Kafka cannot use the directories any more",
+        topics=adoption.topics,
+        partitions=adoption.partitions,
+        **{key: text for key, text in about.items() if text},
+    )
+
+
+def _named(things: Sequence[object]) -> str:
+    more = f" and {len(things) - _MOST_NAMED} more" if len(things) > _MOST_NAMED else ""
+    return ",".join(map(str, things[:_MOST_NAMED])) + more
 
 
 def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: MetadataOptions, now_ms: int) -> Log:

@@ -10,14 +10,26 @@ import re
 from typing import Final, NamedTuple
 
 from broker.metadata.batches import Replay
-from broker.metadata.errors import CorruptMetadataError
+from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum
 from broker.metadata.records import MetadataRecord
 from broker.metadata.replay import ImageBuilder
+from protocol.codec import DecodeError, decode
+from protocol.errors import KafkaError
+from protocol.messages.control_records import SnapshotHeaderRecord
+from protocol.records.batch import HEADER_SIZE, iter_batches
+from protocol.records.control import ControlType, control_type
+from protocol.records.record import iter_records
 from storage.files import FileSystem
 
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
+PART_SUFFIX: Final = ".part"
+"""Of a snapshot that is being written."""
+DELETED_SUFFIX: Final = ".deleted"
+"""Of one that waits for its removal."""
+_START_BYTES: Final = 4096
+"""More than the first batch of a snapshot has: a header, and what the quorum keeps."""
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint", re.ASCII)
 
 
@@ -31,11 +43,21 @@ class SnapshotName(NamedTuple):
         return f"{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
 
 
+class DamagedSnapshot(NamedTuple):
+    """A snapshot that cannot be read to its end."""
+
+    name: SnapshotName
+    reason: str
+    """Which file, from which byte on, and why: the beginning of a sentence."""
+
+
 class LoadedSnapshot(NamedTuple):
     """An image read from a file, and what the file says of the quorum."""
 
     image: MetadataImage
     quorum: Quorum
+    damaged: tuple[DamagedSnapshot, ...] = ()
+    """Newer ones that were passed over, the newest first."""
 
 
 def list_snapshots(fs: FileSystem, directory: str) -> list[SnapshotName]:
@@ -44,17 +66,44 @@ def list_snapshots(fs: FileSystem, directory: str) -> list[SnapshotName]:
     return sorted((SnapshotName(int(match[1]), int(match[2])) for match in found if match), reverse=True)
 
 
+def read_timestamp(fs: FileSystem, path: str) -> int | None:
+    """Return the time, in ms, of the last record that a snapshot stands for; None where it does not tell."""
+    file = fs.open(path, writable=False)
+    try:
+        start = file.pread(_START_BYTES, 0)
+    finally:
+        file.close()
+    try:
+        for at, header in iter_batches(start):
+            if header.is_control and header.size >= HEADER_SIZE:
+                for record in iter_records(start[at : at + header.size]):
+                    if control_type(record.key) is ControlType.SNAPSHOT_HEADER:
+                        return decode(SnapshotHeaderRecord, record.value or b"", 0, 0)[0].last_contained_log_timestamp
+            break
+    except (KafkaError, DecodeError):
+        pass
+    return None
+
+
 def load_newest(fs: FileSystem, directory: str) -> LoadedSnapshot:
     """Return what the newest whole snapshot holds, an empty image if there is none.
 
     A damaged one is passed over: what it stood for may still be in the log, and if not, the gap is found there.
     """
+    damaged: list[DamagedSnapshot] = []
     for name in list_snapshots(fs, directory):
         builder, quorum = ImageBuilder(MetadataImage()), Quorum()
-        if _read_whole(fs, f"{directory}/{name}", Replay(builder.apply, quorum)):
-            image, _ = builder.finish(name.end_offset, name.epoch)
-            return LoadedSnapshot(image, quorum)
-    return LoadedSnapshot(MetadataImage(), Quorum())
+        path = f"{directory}/{name}"
+        reason = _read_whole(fs, path, Replay(builder.apply, quorum))
+        if reason is None:
+            try:
+                image, _ = builder.finish(name.end_offset, name.epoch)
+            except CorruptMetadataError as error:
+                reason = f"{path} contradicts itself ({error})"
+            else:
+                return LoadedSnapshot(image, quorum, tuple(damaged))
+        damaged.append(DamagedSnapshot(name, reason))
+    return LoadedSnapshot(MetadataImage(), Quorum(), tuple(damaged))
 
 
 def load_bootstrap(fs: FileSystem, log_dir: str) -> list[MetadataRecord] | None:
@@ -66,12 +115,24 @@ def load_bootstrap(fs: FileSystem, log_dir: str) -> list[MetadataRecord] | None:
     if not fs.exists(path):
         return None
     records: list[MetadataRecord] = []
-    if not _read_whole(fs, path, Replay(records.append, Quorum())):
-        raise CorruptMetadataError(f"{path} is damaged: remove it, and new metadata begins with the defaults")
+    damage = _read_whole(fs, path, Replay(records.append, Quorum()))
+    if damage is not None:
+        raise CorruptMetadataError(f"{damage}: remove the file, and new metadata begins with the defaults")
     return records
 
 
-def _read_whole(fs: FileSystem, path: str, replay: Replay) -> bool:
-    """Read a snapshot file; return whether it was whole."""
+def _read_whole(fs: FileSystem, path: str, replay: Replay) -> str | None:
+    """Read a snapshot file; return where and why it is damaged, None if it is whole.
+
+    Raises UnsupportedMetadataError for records of a newer Kafka.
+    """
     data = memoryview(fs.read_bytes(path))
-    return replay.read(data) == len(data) and replay.has_footer
+    try:
+        read = replay.read(data)
+    except CorruptMetadataError as error:
+        return f"{path} is damaged at byte {replay.at} ({error})"
+    except UnsupportedMetadataError as error:
+        raise UnsupportedMetadataError(f"{path}, byte {replay.at}: {error}") from error
+    if read < len(data):
+        return f"{path} is damaged at byte {read} (no whole batch with a right checksum is there)"
+    return None if replay.has_footer else f"{path} ends at byte {read} without the mark of its end"

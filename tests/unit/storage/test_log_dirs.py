@@ -9,6 +9,7 @@ import pytest
 
 from storage.errors import CorruptFile, DirectoryLocked, IncompatibleDirectory, StorageError
 from storage.files import PosixFiles
+from storage.log_dirs import release_log_directories
 from storage.meta_properties import read_meta_properties
 from storage.names import TopicPartition
 from tests.support.log_directories import open_log_directories
@@ -42,7 +43,7 @@ def test_directories_are_as_they_were_when_opened_again() -> None:
     opened = open_log_directories(fs, ["/a"], 3, lambda: next(draw))
     meta = opened[0].meta
     assert meta is not None
-    opened[0].lock.release()
+    release_log_directories(opened)
     before = fs.read_bytes("/a/meta.properties")
     again = open_log_directories(fs, ["/a", "/new"], 3, lambda: next(draw))
     assert fs.read_bytes("/a/meta.properties") == before
@@ -55,7 +56,7 @@ def test_refusals_change_nothing_and_hold_no_lock() -> None:
     """Another node, another cluster: the sentence says what to do, and the directories are as before."""
     fs, draw = MemoryFiles(), ids()
     for path, node in (("/a", 1), ("/b", 2), ("/c", 1)):
-        open_log_directories(fs, [path], node, lambda: next(draw))[0].lock.release()
+        release_log_directories(open_log_directories(fs, [path], node, lambda: next(draw)))
     for paths, node, reason in (
         (["/a"], 5, r"belongs to node 1, but this is node 5: set node\.id=1"),
         (["/a", "/c"], 1, "use only directories of one cluster"),
@@ -109,8 +110,7 @@ def test_metadata_directory_of_its_own_takes_no_partitions() -> None:
     fs, draw = MemoryFiles(), ids()
     opened = open_log_directories(fs, ["/a"], 1, lambda: next(draw), metadata_path="/m")
     assert [(directory.path, directory.for_partitions) for directory in opened] == [("/a", True), ("/m", False)]
-    for directory in opened:
-        directory.lock.release()
+    release_log_directories(opened)
     opened = open_log_directories(fs, ["/a"], 1, lambda: next(draw), metadata_path="/a")
     assert len(opened) == 1
 
