@@ -43,6 +43,8 @@ EXAMPLES = {
     "controller.quorum.voters": "1@127.0.0.1:9093",
     "inter.broker.listener.name": "PLAINTEXT",
     "log.flush.interval.ms": "1000",
+    "log.retention.minutes": "10080",
+    "log.retention.ms": "604800000",
     "log.roll.jitter.ms": "60000",
     "log.roll.ms": "604800000",
     "max.connections.per.ip.overrides": "127.0.0.1:1000",

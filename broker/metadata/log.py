@@ -1,13 +1,14 @@
 """The metadata log: Kafka's own `__cluster_metadata-0`, as the source of metadata of a single node.
 
-Owns: appending what is proposed, making it durable before it counts, and telling the watchers. Must not know: what
-the records mean, how a log is read at start (`opening`). One batch is one change: after a crash it is there as a
-whole or not at all. Batches are Kafka's (V2, `partitionLeaderEpoch` = raft epoch), so Apache Kafka opens the same
-directory (KIP-595).
+Owns: appending what is proposed, making it durable before it counts, telling the watchers, and its own upkeep. Must
+not know: what the records mean, how a log is read at start (`opening`). One batch is one change: after a crash it is
+there as a whole or not at all. Batches are Kafka's (V2, `partitionLeaderEpoch` = raft epoch), so Apache Kafka opens the
+same directory (KIP-595).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from broker.metadata import cleaning
 from broker.metadata.errors import StaleMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.records import MetadataRecord
@@ -27,10 +28,19 @@ from storage.producer_state import Origin
 class MetadataLog:
     """A `MetadataSource` on a log of this node."""
 
-    def __init__(self, log: Log, image: MetadataImage, epoch: int, clock: Clock, snapshots: SnapshotWriter) -> None:
-        """`image` is what the log leads to; `epoch` the raft epoch to write with."""
+    def __init__(
+        self,
+        log: Log,
+        image: MetadataImage,
+        epoch: int,
+        clock: Clock,
+        snapshots: SnapshotWriter,
+        limits: cleaning.Limits | None = None,
+    ) -> None:
+        """`image` is what the log leads to; `epoch` the raft epoch to write with; `limits` what of it may stay."""
         self._log = log
         self._snapshots = snapshots
+        self._limits = limits or cleaning.Limits()
         self._image = image
         self._epoch = epoch
         self._clock = clock
@@ -79,6 +89,25 @@ class MetadataLog:
         change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
         now_ms = self._clock.now_ms()
         self._append(build_control_batch([(ControlType.LEADER_CHANGE, encode(change, 0))], now_ms), now_ms)
+
+    def upkeep(self) -> Callable[[], None] | None:
+        """Set old snapshots and segments aside; return what writes a snapshot that is due, and removes old files.
+
+        To be called now and then, and what it returns, if anything, on any thread. Raises OSError, StorageError.
+        """
+        now_ms = self._clock.now_ms()
+        cleaning.clean(self._log.fs, self._log, self._limits, now_ms)
+        snapshot = self._snapshots.due(self._image, now_ms)
+        doomed = self._log.deletions.take_due(now_ms)
+        if snapshot is None and not doomed:
+            return None
+
+        def wait_for_the_disk() -> None:
+            if snapshot is not None:
+                snapshot()
+            self._log.deletions.remove(doomed)
+
+        return wait_for_the_disk
 
     def close(self) -> None:
         """Give the files back; raises StorageError."""

@@ -5,13 +5,15 @@ know: what is in an image. A snapshot that cannot be written is no harm: the log
 tried later.
 """
 
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.metadata.export import image_records
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum
-from broker.metadata.snapshots import SnapshotName
+from broker.metadata.snapshots import PART_SUFFIX, SnapshotName
 from broker.runtime.logging import get_logger
 from protocol.codec import encode
 from protocol.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
@@ -19,37 +21,64 @@ from protocol.records.building import BatchFields, build_batch, make_records
 from protocol.records.control import ControlType, build_control_batch
 from storage.files import FileSystem
 
-_PART_SUFFIX: Final = ".part"
 _RECORDS_PER_BATCH: Final = 5_000
 """Some 300 KiB; Kafka reads batches of up to 8 MiB."""
 
 log = get_logger("metadata")
 
 
+class Schedule(NamedTuple):
+    """When a snapshot is due."""
+
+    max_bytes: int = 20 * 1024 * 1024
+    """`metadata.log.max.record.bytes.between.snapshots`."""
+    max_ms: int = 3600 * 1000
+    """`metadata.log.max.snapshot.interval.ms`: for changes since the last one; 0 for never."""
+
+
 class SnapshotWriter:
-    """Writes a snapshot whenever the log has grown by so many bytes since the last one."""
+    """Writes a snapshot whenever the log has grown by so many bytes since the last one, or so long ago."""
 
     def __init__(
-        self, fs: FileSystem, directory: str, quorum: Quorum, node_id: int, *, limit: int, behind: int
+        self, fs: FileSystem, directory: str, quorum: Quorum, node_id: int, schedule: Schedule, now_ms: int
     ) -> None:
-        """`limit` is metadata.log.max.record.bytes.between.snapshots, `behind` the bytes since the newest snapshot."""
+        """Count from `now_ms`, with nothing behind the last snapshot; see `begin`."""
         self._fs = fs
         self._directory = directory
         self._quorum = quorum
         self._node_id = node_id
-        self._limit = limit
+        self._schedule = schedule
+        self._behind = 0
+        self._last_ms = now_ms
+
+    def begin(self, behind: int) -> None:
+        """Take note of the bytes that the log had behind the newest snapshot when it was opened."""
         self._behind = behind
 
     def note(self, size: int, image: MetadataImage, now_ms: int) -> None:
-        """Take note that a batch was written which led to the image; write a snapshot if one is due."""
+        """Take note that a batch was written which led to the image; write a snapshot if so many bytes make one due."""
         self._behind += size
-        if self._behind < self._limit:
-            return
+        if self._behind >= self._schedule.max_bytes:
+            self._take(image, now_ms)()
+
+    def due(self, image: MetadataImage, now_ms: int) -> Callable[[], None] | None:
+        """Return what writes a snapshot if one is due by size or time, to be called on any thread; None if not."""
+        schedule = self._schedule
+        by_size = self._behind >= schedule.max_bytes
+        by_time = self._behind > 0 and 0 < schedule.max_ms <= now_ms - self._last_ms
+        return self._take(image, now_ms) if by_size or by_time else None
+
+    def _take(self, image: MetadataImage, now_ms: int) -> Callable[[], None]:
         self._behind = 0
+        self._last_ms = now_ms
+        return partial(self._write, image, now_ms)
+
+    def _write(self, image: MetadataImage, now_ms: int) -> None:
         name = SnapshotName(image.offset, image.epoch)
         try:
             write_snapshot(self._fs, self._directory, name, self._content(image, now_ms))
         except OSError as error:
+            self._behind = max(self._behind, 1)  # so that time alone makes one due again
             log.warning("metadata snapshot not written; the log has everything", reason=str(error))
 
     def _content(self, image: MetadataImage, now_ms: int) -> bytes:
@@ -71,6 +100,6 @@ class SnapshotWriter:
 def write_snapshot(fs: FileSystem, directory: str, name: SnapshotName, content: bytes) -> None:
     """Put a snapshot in its place, durable on return; raise OSError and leave nothing under its name."""
     path = f"{directory}/{name}"
-    fs.write_bytes(path + _PART_SUFFIX, content, sync=True)
-    fs.rename(path + _PART_SUFFIX, path)
+    fs.write_bytes(path + PART_SUFFIX, content, sync=True)
+    fs.rename(path + PART_SUFFIX, path)
     fs.sync_dir(directory)

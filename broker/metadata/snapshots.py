@@ -9,7 +9,7 @@ log.
 import re
 from typing import Final, NamedTuple
 
-from broker.metadata.batches import Replay
+from broker.metadata.batches import Replay, is_undamaged
 from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from broker.metadata.image import MetadataImage
 from broker.metadata.quorum import Quorum
@@ -83,6 +83,21 @@ def read_timestamp(fs: FileSystem, path: str) -> int | None:
     except (KafkaError, DecodeError):
         pass
     return None
+
+
+def is_undamaged_file(fs: FileSystem, path: str) -> bool:
+    """Return whether a snapshot has its end and every batch its checksum; what the records say is not looked at."""
+    data = memoryview(fs.read_bytes(path))
+    end, last = 0, None
+    try:
+        for at, header in iter_batches(data):
+            if not is_undamaged(data[at : at + header.size], header):
+                return False
+            end, last = at + header.size, header
+        kinds = [control_type(record.key) for record in iter_records(data[end - last.size : end])] if last else []
+    except KafkaError:
+        return False
+    return end == len(data) and kinds == [ControlType.SNAPSHOT_FOOTER]
 
 
 def load_newest(fs: FileSystem, directory: str) -> LoadedSnapshot:

@@ -134,5 +134,6 @@ def test_served_keys_are_marked() -> None:
     """Spot checks of what this version acts on, keeps, and does not serve."""
     table = broker_definitions()
     assert table["log.segment.bytes"].service is Service.SERVED
-    assert table["log.retention.ms"].service is Service.KEPT
+    assert table["log.local.retention.ms"].service is Service.NOT_SERVED
+    assert table["log.cleaner.threads"].service is Service.KEPT
     assert table["ssl.keystore.location"].service is Service.NOT_SERVED

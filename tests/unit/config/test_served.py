@@ -25,8 +25,8 @@ IN_CONFIG = {
     "log.dir",
 }
 """Keys that take effect while the settings are made: no field of their own."""
-PARTLY = {"cleanup.policy", "log.cleanup.policy", "max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"}
-"""Read where records are validated or segments rolled, but not served until compaction and retention are."""
+PARTLY = {"max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"}
+"""Read where segments are rolled, but not served until compaction is."""
 
 
 @cache

@@ -12,6 +12,7 @@ from broker.metadata.loading import load_metadata
 from broker.metadata.log import MetadataLog
 from broker.metadata.opening import MetadataOptions, open_metadata_log
 from broker.metadata.replay import apply
+from broker.metadata.snapshot_writing import Schedule
 from broker.metadata.snapshots import SnapshotName, list_snapshots
 from config.topic import kafka_defaults
 from protocol.codec import encode
@@ -28,10 +29,17 @@ from tests.unit.broker.metadata.test_opening import new_directory, propose
 LOG = f"{DIRECTORY}/{0:020d}.log"
 
 
-def open_log(files: MemoryFiles, limit: int) -> MetadataLog:
-    """Open the log with a limit of bytes between snapshots."""
-    options = MetadataOptions(node_id=1, topic_config=kafka_defaults(), snapshot_bytes=limit)
-    return open_metadata_log(files, "/data", options, ManualClock())
+def open_log(files: MemoryFiles, limit: int, max_ms: int = 0, clock: ManualClock | None = None) -> MetadataLog:
+    """Open the log with a limit of bytes between snapshots, and perhaps of time."""
+    options = MetadataOptions(node_id=1, topic_config=kafka_defaults(), snapshots=Schedule(limit, max_ms))
+    return open_metadata_log(files, "/data", options, clock or ManualClock())
+
+
+def upkeep(log: MetadataLog) -> None:
+    """Do what the log asks for now and then."""
+    work = log.upkeep()
+    if work is not None:
+        work()
 
 
 def test_image_of_apache_kafka_is_exported_and_read_again_the_same() -> None:
@@ -140,3 +148,54 @@ def test_snapshot_that_cannot_be_written_is_no_harm(operation: str) -> None:
     assert list(load_metadata(files, DIRECTORY).image.topics_by_name) == ["a"]
     propose(log, *topic_records("b", UUID(int=2), 30))
     assert len(list_snapshots(files, DIRECTORY)) == 1
+
+
+def test_snapshot_is_written_some_time_after_a_change() -> None:
+    """Once metadata.log.max.snapshot.interval.ms have passed, for whatever has changed, and only then."""
+    files, clock = new_directory(), ManualClock()
+    log = open_log(files, 1 << 20, 3_600_000, clock)
+    propose(log, *topic_records("a", UUID(int=1)))
+    clock.advance(3599)
+    upkeep(log)
+    assert list_snapshots(files, DIRECTORY) == []
+    clock.advance(1)
+    upkeep(log)
+    first = SnapshotName(log.end_offset, 1)
+    assert list_snapshots(files, DIRECTORY) == [first]
+    clock.advance(7200)
+    upkeep(log)
+    assert list_snapshots(files, DIRECTORY) == [first]
+    propose(log, *topic_records("b", UUID(int=2)))
+    upkeep(log)
+    assert list_snapshots(files, DIRECTORY) == [SnapshotName(log.end_offset, 1), first]
+
+
+def test_interval_of_zero_is_never() -> None:
+    """Then only bytes count."""
+    files, clock = new_directory(), ManualClock()
+    log = open_log(files, 1 << 20, 0, clock)
+    propose(log, *topic_records("a", UUID(int=1)))
+    clock.advance(1 << 30)
+    upkeep(log)
+    assert list_snapshots(files, DIRECTORY) == []
+
+
+def test_what_was_behind_at_the_start_needs_no_change() -> None:
+    """A log that Kafka left long is snapshotted in its time, or at the first look if it is over the limit."""
+    files, clock = kafka_directory(snapshot=False), ManualClock()
+    log = open_log(files, 1 << 20, 1000, clock)
+    clock.advance(1)
+    upkeep(log)
+    assert list_snapshots(files, DIRECTORY) == [SnapshotName(log.end_offset, log.image.epoch)]
+
+
+def test_snapshot_of_a_time_that_failed_is_tried_again() -> None:
+    """After another interval, even if nothing changes any more."""
+    files, clock = new_directory(), ManualClock()
+    log = open_log(files, 1 << 20, 1000, clock)
+    propose(log, *topic_records("a", UUID(int=1)))
+    files.fail("write", errno.ENOSPC, path_part=".checkpoint")
+    for expected in (0, 1):
+        clock.advance(1)
+        upkeep(log)
+        assert len(list_snapshots(files, DIRECTORY)) == expected

@@ -35,7 +35,7 @@ def a_node(batches: int = 6, topic: str = "t", **configs: str) -> Node:
 
 def fill(node: Node, topic: str, batches: int = 6, **configs: str) -> None:
     """Create and fill a topic."""
-    node.create(topic, internal_segment_bytes=str(2 * SIZE), **configs)
+    node.create(topic, 1, internal_segment_bytes=str(2 * SIZE), **configs)
     for _ in range(batches):
         node.append(topic, bytes(100))
         node.clock.advance(1)
