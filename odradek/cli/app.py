@@ -9,7 +9,7 @@ import typer
 
 from odradek import __version__
 from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_USAGE, complain
-from odradek.commands import log, serve
+from odradek.commands import log, serve, topics
 
 PROGRAM = "odradek"
 
@@ -36,7 +36,7 @@ def _root(
 
 
 serve.register(app)
-for each in (log.app,):
+for each in (topics.app, log.app):
     app.add_typer(each)
 
 

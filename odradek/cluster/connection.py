@@ -6,7 +6,8 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
@@ -17,7 +18,8 @@ from odradek.cluster.reaching import check_reachable, parse_addresses
 
 METADATA_TIMEOUT_S = 8.0
 
-Settings: TypeAlias = Mapping[str, str | int | bool]
+Settings: TypeAlias = Mapping[str, Any]
+NONE: Settings = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,17 @@ class Cluster:
                 raise _cannot_use(refused, self.settings) from refused
         return self._admin[0]
 
-    def producer(self, settings: Settings) -> Producer:
-        """Return a new producer; its settings go before those of the cluster's file."""
+    def producer(self, settings: Settings, defaults: Settings = NONE) -> Producer:
+        """Return a new producer; its settings go before those of the cluster's file, its defaults after them."""
         try:
-            return Producer({**self.settings, **settings}, logger=self.log)
+            return Producer({**defaults, **self.settings, **settings}, logger=self.log)
         except (KafkaException, TypeError, ValueError) as refused:
             raise _cannot_use(refused, self.settings) from refused
 
-    def consumer(self, settings: Settings) -> Consumer:
-        """Return a new consumer; its settings go before those of the cluster's file."""
+    def consumer(self, settings: Settings, defaults: Settings = NONE) -> Consumer:
+        """Return a new consumer; its settings go before those of the cluster's file, its defaults after them."""
         try:
-            return Consumer({**self.settings, **settings}, logger=self.log)
+            return Consumer({**defaults, **self.settings, **settings}, logger=self.log)
         except (KafkaException, TypeError, ValueError) as refused:
             raise _cannot_use(refused, self.settings) from refused
 

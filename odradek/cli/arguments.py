@@ -1,0 +1,45 @@
+"""Reading what several commands take in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from odradek.cli.errors import WrongUsageError
+
+
+def pairs(given: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """Return what was given as `NAME=VALUE`, in order; WrongUsageError for what has no name or no `=`."""
+    result = []
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise WrongUsageError(f"{option} {each!r} is no NAME=VALUE")
+        result.append((name.strip(), value))
+    return result
+
+
+def assignment(given: str) -> list[list[int]]:
+    """Return the replicas of each partition in `1:2,2:3`: first partition on brokers 1 and 2, second on 2 and 3."""
+    try:
+        replicas = [[int(broker) for broker in partition.split(":")] for partition in given.split(",")]
+    except ValueError:
+        raise WrongUsageError(
+            f"--replica-assignment {given!r} is no list of brokers; give those of a partition as 1:2 and separate "
+            "partitions with commas"
+        ) from None
+    if any(len(set(each)) != len(each) for each in replicas):
+        raise WrongUsageError(f"--replica-assignment {given!r} names a broker twice for one partition")
+    if len({len(each) for each in replicas}) > 1:
+        raise WrongUsageError(f"--replica-assignment {given!r} gives partitions different numbers of replicas")
+    return replicas
+
+
+def topic_partitions(given: str) -> tuple[str, list[int]]:
+    """Return topic and partitions of `orders` (no partitions: all of them) or `orders:0,2`."""
+    name, colon, numbers = given.partition(":")
+    if not colon:
+        return name, []
+    try:
+        return name, sorted({int(each) for each in numbers.split(",")})
+    except ValueError:
+        raise WrongUsageError(f"--topic {given!r} is neither TOPIC nor TOPIC:PARTITION,PARTITION") from None

@@ -1,0 +1,75 @@
+"""Configs of topics and brokers: each value with where it comes from, and changes one by one (KIP-339)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
+
+from odradek.cluster.connection import Cluster
+from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
+
+
+class Kind(Enum):
+    """What has configs."""
+
+    TOPIC = ResourceType.TOPIC
+    BROKER = ResourceType.BROKER
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One config; `value` is None where it has none, or is kept secret (`sensitive`)."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    sensitive: bool
+    read_only: bool
+
+    @property
+    def is_default(self) -> bool:
+        """Nobody has set it."""
+        return self.source == ConfigSource.DEFAULT_CONFIG
+
+
+def describe_configs(cluster: Cluster, kind: Kind, name: str) -> list[Config]:
+    """Return the configs of a topic or a broker, by name; CommandError where it does not exist."""
+    resource = ConfigResource(kind.value, name)
+    future = cluster.admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)[resource]
+    return _configs(answer(future, f"{kind.name.lower()} {name}"))
+
+
+def describe_topic_configs(cluster: Cluster, names: Sequence[str]) -> dict[str, list[Config]]:
+    """Return the configs of topics; CommandError where one does not exist."""
+    if not names:
+        return {}
+    resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in names}
+    futures = cluster.admin.describe_configs(list(resources.values()), request_timeout=ANSWER_TIMEOUT_S)
+    return {name: _configs(answer(futures[each], f"topic {name}")) for name, each in resources.items()}
+
+
+def alter_configs(
+    cluster: Cluster, kind: Kind, name: str, changes: Sequence[tuple[str, str]], deletions: Sequence[str]
+) -> None:
+    """Set some configs and take others back; CommandError with the broker's reason where it refuses, and then none."""
+    entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in changes]
+    entries += [ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in deletions]
+    resource = ConfigResource(kind.value, name, incremental_configs=entries)
+    futures = cluster.admin.incremental_alter_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
+    answer(futures[resource], f"{kind.name.lower()} {name}")
+
+
+def _configs(entries: dict[str, ConfigEntry]) -> list[Config]:
+    return [
+        Config(
+            name=each.name,
+            value=None if each.is_sensitive else each.value,
+            source=ConfigSource(each.source),
+            sensitive=bool(each.is_sensitive),
+            read_only=bool(each.is_read_only),
+        )
+        for _, each in sorted(entries.items())
+    ]

@@ -1,0 +1,238 @@
+"""`odradek topics`: list, create, describe, alter, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewPartitions, NewTopic
+from typer import Argument, Option
+
+from odradek.cli.arguments import assignment, pairs
+from odradek.cli.command import group, online
+from odradek.cli.errors import CommandError, WrongUsageError
+from odradek.cli.human import plural, size_text
+from odradek.cli.output import Output
+from odradek.cluster import configs
+from odradek.cluster.connection import Cluster
+from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
+from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text
+
+app = group("topics", "List, create, describe, alter and delete topics.")
+
+BROKER_DEFAULT = -1
+
+Names = Annotated[list[str], Argument(metavar="TOPIC...", help="Names of topics.", show_default=False)]
+
+
+@online(app, "list", examples="odradek topics list\nodradek topics list --internal --json")
+def list_topics(
+    cluster: Cluster,
+    output: Output,
+    internal: Annotated[bool, Option("--internal", help="Also those that Kafka keeps for itself.")] = False,
+) -> None:
+    """List the topics with their number of partitions and replicas."""
+    topics = [each for each in describe(cluster, sorted(cluster.metadata().topics)) if internal or not each.is_internal]
+    rows = [
+        {
+            "name": each.name,
+            "partitions": len(each.partitions),
+            "replication_factor": max((len(part.replicas) for part in each.partitions), default=0),
+            "internal": each.is_internal,
+            "topic_id": id_text(each),
+        }
+        for each in topics
+    ]
+    if output.json:
+        output.document({"topics": rows})
+    elif rows:
+        columns = ("name", "partitions", "replication_factor", "topic_id")
+        output.table(["TOPIC", ">PARTITIONS", ">REPLICAS", "ID"], [[row[name] for name in columns] for row in rows])
+    else:
+        output.note("there are no topics yet; `odradek topics create NAME` makes one")
+
+
+@online(
+    app,
+    "create",
+    examples="""\
+    odradek topics create orders --partitions 6
+    odradek topics create audit --config cleanup.policy=compact --config segment.bytes=1048576
+    odradek topics create placed --replica-assignment 1:2,2:3""",
+)
+def create_topics(
+    cluster: Cluster,
+    output: Output,
+    names: Names,
+    partitions: Annotated[
+        int | None, Option("--partitions", "-p", min=1, help="How many; num.partitions of the broker if not given.")
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        Option("--replication-factor", "-r", min=1, help="Replicas of each; the broker's default if not given."),
+    ] = None,
+    config: Annotated[
+        list[str] | None, Option("--config", "-c", metavar="NAME=VALUE", help="A config of the topic; repeatable.")
+    ] = None,
+    replica_assignment: Annotated[
+        str | None,
+        Option("--replica-assignment", metavar="1:2,2:3", help="Brokers of each partition, instead of the two above."),
+    ] = None,
+    if_not_exists: Annotated[
+        bool, Option("--if-not-exists", help="A topic that exists is no error, and left as it is.")
+    ] = False,
+) -> None:
+    """Create topics."""
+    settings = dict(pairs(config or (), "--config"))
+    if replica_assignment is not None:
+        if partitions is not None or replication_factor is not None:
+            raise WrongUsageError("--replica-assignment says how many partitions and replicas there are")
+        replicas = assignment(replica_assignment)
+        new = [NewTopic(name, len(replicas), replica_assignment=replicas, config=settings) for name in names]
+    else:
+        counts = partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT
+        new = [NewTopic(name, *counts, config=settings) for name in names]
+    created = []
+    for name, future in cluster.admin.create_topics(new, request_timeout=ANSWER_TIMEOUT_S).items():
+        try:
+            future.result(ANSWER_TIMEOUT_S)
+            created.append({"name": name, "created": True})
+        except KafkaException as refused:
+            if not if_not_exists or refused.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise failure(refused, f"topic {name}") from refused
+            created.append({"name": name, "created": False})
+    if output.json:
+        output.document({"topics": created})
+    else:
+        for each in created:
+            output.line(f"topic {each['name']} " + ("created" if each["created"] else "exists already"))
+
+
+@online(app, "describe", examples="odradek topics describe orders\nodradek topics describe --json")
+def describe_topics(
+    cluster: Cluster,
+    output: Output,
+    names: Annotated[
+        list[str] | None, Argument(metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.")
+    ] = None,
+) -> None:
+    """Show leader, replicas, in-sync replicas, offsets and size on disk of each partition."""
+    wanted = names or [
+        each.name for each in describe(cluster, sorted(cluster.metadata().topics)) if not each.is_internal
+    ]
+    topics, problem = facts(cluster, wanted)
+    if output.json:
+        output.document({"topics": [_topic_json(each) for each in topics]})
+    else:
+        for number, topic in enumerate(topics):
+            if number:
+                output.line()
+            _show_topic(output, topic)
+        if problem:
+            output.note(problem)
+
+
+@online(
+    app,
+    "alter",
+    examples="""\
+    odradek topics alter orders --partitions 12
+    odradek topics alter orders --config retention.ms=86400000 --delete-config segment.bytes""",
+)
+def alter_topic(
+    cluster: Cluster,
+    output: Output,
+    name: Annotated[str, Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
+    partitions: Annotated[
+        int | None, Option("--partitions", "-p", min=1, help="How many there are to be; never fewer than there are.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, Option("--config", "-c", metavar="NAME=VALUE", help="Set a config; repeatable.")
+    ] = None,
+    delete_config: Annotated[
+        list[str] | None, Option("--delete-config", metavar="NAME", help="Go back to its default; repeatable.")
+    ] = None,
+) -> None:
+    """Add partitions to a topic, and change its configs."""
+    changes, deletions = pairs(config or (), "--config"), delete_config or []
+    if partitions is None and not changes and not deletions:
+        raise WrongUsageError("nothing to change; give --partitions, --config or --delete-config")
+    if partitions is not None:
+        more = [NewPartitions(name, partitions)]
+        answer(cluster.admin.create_partitions(more, request_timeout=ANSWER_TIMEOUT_S)[name], f"topic {name}")
+    if changes or deletions:
+        configs.alter_configs(cluster, configs.Kind.TOPIC, name, changes, deletions)
+    if output.json:
+        output.document({"name": name, "partitions": partitions, "set": dict(changes), "deleted": deletions})
+    else:
+        output.line(f"topic {name} changed")
+
+
+@online(app, "delete", examples="odradek topics delete orders\nodradek topics delete orders audit")
+def delete_topics(cluster: Cluster, output: Output, names: Names) -> None:
+    """Delete topics with everything in them."""
+    deleted: list[str] = []
+    failures: list[CommandError] = []
+    for name, future in cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S).items():
+        try:
+            answer(future, f"topic {name}")
+            deleted.append(name)
+        except CommandError as refused:
+            failures.append(refused)
+    if output.json:
+        output.document({"deleted": deleted})
+    else:
+        for name in deleted:
+            output.line(f"topic {name} deleted")
+    if failures:
+        raise CommandError("; ".join(str(each) for each in failures))
+
+
+def _show_topic(output: Output, topic: TopicFacts) -> None:
+    replicas = max((len(part.replicas) for part in topic.partitions), default=0)
+    output.heading(topic.name)
+    output.line(f"id {topic.topic_id}, {plural(len(topic.partitions), 'partition')}, replication factor {replicas}")
+    for name, value in topic.configs.items():
+        output.line(f"{name}={value}")
+    output.table(
+        [">PARTITION", ">LEADER", "REPLICAS", "ISR", ">BEGINNING", ">END", ">SIZE"],
+        [
+            [
+                part.number,
+                part.leader,
+                _list(part.replicas),
+                _list(part.isr),
+                part.beginning,
+                part.end,
+                None if part.size is None else size_text(part.size),
+            ]
+            for part in topic.partitions
+        ],
+    )
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ",".join(str(each) for each in numbers)
+
+
+def _topic_json(topic: TopicFacts) -> dict[str, object]:
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "internal": topic.internal,
+        "configs": dict(topic.configs),
+        "partitions": [_partition_json(each) for each in topic.partitions],
+    }
+
+
+def _partition_json(partition: PartitionFacts) -> dict[str, object]:
+    return {
+        "partition": partition.number,
+        "leader": partition.leader,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "beginning": partition.beginning,
+        "end": partition.end,
+        "size_bytes": partition.size,
+    }
