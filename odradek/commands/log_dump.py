@@ -1,0 +1,88 @@
+"""Running `odradek log dump`: files in turn, each to its end or to what makes reading on impossible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from odradek.cli.errors import complain
+from odradek.cli.output import Output
+from odradek.logs.dump import Dump, DumpOptions, open_dump
+from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
+from odradek.logs.dump_text import dump_lines
+from odradek.logs.entries import Progress
+from storage.errors import StorageError
+from storage.files import FileSystem, PosixFiles
+
+_WRITTEN_AT_ONCE = 1 << 16
+"""Characters: a write for each line would take longer than all else."""
+
+
+def run(output: Output, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:
+    """Print what the files hold; return whether all could be read to their end."""
+    files = fs or PosixFiles()
+    with output.progress(in_bytes=True) as progress:
+        sizes = {path: files.size(path) for path in paths if files.exists(path)}
+        task = progress.add_task("Dumping", total=sum(sizes.values()))
+        failed: list[str] = []
+
+        def on_bytes(count: int) -> None:
+            progress.advance(task, count)
+
+        pieces = _document(files, paths, options, on_bytes, failed) if output.json else None
+        _write(output, pieces if pieces is not None else _lines(files, paths, options, on_bytes, failed))
+    for sentence in failed:
+        complain(sentence)
+    return not failed
+
+
+def _lines(
+    fs: FileSystem, paths: Sequence[str], options: DumpOptions, on_bytes: Progress, failed: list[str]
+) -> Iterator[str]:
+    for path in paths:
+        try:
+            yield from dump_lines(_opened(fs, path, options, on_bytes))
+        except (OSError, StorageError) as error:
+            failed.append(_sentence(path, error))
+
+
+def _document(
+    fs: FileSystem, paths: Sequence[str], options: DumpOptions, on_bytes: Progress, failed: list[str]
+) -> Iterator[str]:
+    yield DOCUMENT_BEGIN
+    for number, path in enumerate(paths):
+        yield ",\n" if number else "\n"
+        try:
+            dump = _opened(fs, path, options, on_bytes)
+        except (OSError, StorageError) as error:
+            failed.append(_sentence(path, error))
+            yield failed_object(path, failed[-1])
+            continue
+        try:
+            yield from dump_pieces(dump)
+        except (OSError, StorageError) as error:
+            failed.append(_sentence(path, error))
+            yield close_failed(failed[-1])
+    yield DOCUMENT_END
+
+
+def _opened(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progress) -> Dump:
+    return open_dump(fs, path, options, on_bytes)
+
+
+def _write(output: Output, pieces: Iterable[str]) -> None:
+    kept: list[str] = []
+    length = 0
+    for piece in pieces:
+        kept.append(piece)
+        length += len(piece)
+        if length >= _WRITTEN_AT_ONCE:
+            output.text("".join(kept))
+            kept.clear()
+            length = 0
+    output.text("".join(kept))
+
+
+def _sentence(path: str, error: OSError | StorageError) -> str:
+    if isinstance(error, StorageError):
+        return error.message
+    return f"{path}: {error.strerror or error}"

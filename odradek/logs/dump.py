@@ -1,0 +1,302 @@
+"""What a file of Kafka holds, as rows: the data behind `log dump`, for every kind of file that Kafka keeps.
+
+Rows come one by one, so that a file of any size takes little memory. A file that is being written to is read as far as
+it reached at the start; a last batch that is not whole yet is told in the last row, and no error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from odradek.logs.batch_values import APPEND_TIME, CREATE_TIME, NO_TIME
+from odradek.logs.decoding import (
+    ControlNote,
+    Decoded,
+    decode_control,
+    decode_group_record,
+    decode_metadata_record,
+)
+from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
+from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, IndexEntries
+from odradek.logs.kinds import Contents, Kind, base_offset_of, contents_of, kind_of, snapshot_end_of
+from odradek.logs.message_json import Json
+from protocol.errors import KafkaError
+from protocol.records.batch import CURRENT_MAGIC, NO_SEQUENCE, BatchHeader
+from protocol.records.legacy import compute_message_crc, iter_inner, read_message, unwrap
+from protocol.records.reading import iter_entry_records
+from protocol.records.record import Record
+from protocol.uuids import to_text
+from storage.checkpoints import read_offset_checkpoint
+from storage.errors import CorruptFile
+from storage.files import FileSystem, OpenFile
+from storage.leader_epochs import read_leader_epochs
+from storage.meta_properties import parse_properties
+from storage.partition_metadata import read_topic_id
+from storage.producer_snapshot import decode_snapshot
+
+MAX_DECODED_BATCH = 256 << 20
+"""Largest batch that is taken into memory to look at its records; no broker takes such from a client."""
+MAX_SMALL_FILE = 64 << 20
+"""Largest snapshot or checkpoint that is read: one of more than a million producers or partitions."""
+_SEQUENCES = 1 << 31
+
+
+class DumpOptions(NamedTuple):
+    """How much of a log is shown."""
+
+    deep: bool = False
+    """Show records, too."""
+    data: bool = False
+    """Show their keys and values, too."""
+    contents: Contents | None = None
+    """What the records are; None goes by the name of the directory."""
+
+
+class RecordRow(NamedTuple):
+    """A record of a batch."""
+
+    record: Record
+    time_type: str
+    sequence: int | None
+    """None in messages of version 0 and 1, which have none."""
+    checksum: tuple[bool, int] | None
+    """Whether the message's own is right, and what it says; only messages of version 0 and 1 have one."""
+    control: ControlNote | None
+    decoded: Decoded | None
+    """Where the records are not plain."""
+    with_data: bool
+
+
+class BatchRow(NamedTuple):
+    """A batch, or a message of version 0 or 1."""
+
+    position: int
+    fields: Fields
+    valid: bool
+    records: Iterator[RecordRow | str] | None
+    """None where records are not asked for. A string says why there are no more."""
+
+
+class EndRow(NamedTuple):
+    """What stands behind the last batch of a log, or the last entry of an index."""
+
+    position: int
+    left: int
+    """Bytes behind it."""
+    ending: Ending
+    reason: str
+
+
+class EntryRow(NamedTuple):
+    """A line of any other file: values by their name."""
+
+    values: dict[str, Json]
+
+
+Row: TypeAlias = "BatchRow | EntryRow | EndRow"
+
+
+class Dump(NamedTuple):
+    """A file, opened."""
+
+    path: str
+    kind: Kind
+    head: dict[str, Json]
+    """What its name says."""
+    rows: Iterator[Row]
+    """May raise OSError and CorruptFile."""
+    size: int
+
+
+def open_dump(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progress | None = None) -> Dump:
+    """Open a file for its dump. Raises OSError, and CorruptFile where no file of Kafka has such a name."""
+    name = os.path.basename(path)
+    kind = kind_of(name)
+    if kind is None:
+        raise CorruptFile(path, "Kafka has no file of such a name, so there is no telling what it holds")
+    file = fs.open(path, writable=False)
+    size, base = file.size(), base_offset_of(name)
+    head: dict[str, Json] = {}
+    match kind:
+        case Kind.LOG:
+            head = {"start_offset": base}
+            rows: Iterator[Row] = _log_rows(file, path, options, on_bytes)
+        case Kind.METADATA_SNAPSHOT:
+            end = snapshot_end_of(name)
+            head = {"end_offset": end[0], "epoch": end[1]} if end else {}
+            rows = _log_rows(file, path, options, on_bytes)
+        case Kind.OFFSET_INDEX:
+            rows = _offset_rows(file, base)
+        case Kind.TIME_INDEX:
+            rows = _time_rows(file, base)
+        case Kind.TRANSACTION_INDEX:
+            rows = _aborted_rows(file)
+        case _:
+            if size > MAX_SMALL_FILE:
+                raise CorruptFile(path, f"{size} bytes are more than such a file can have")
+            rows = iter(_small_rows(fs, path, kind))
+    return Dump(path, kind, head, rows, size)
+
+
+def _log_rows(file: OpenFile, path: str, options: DumpOptions, on_bytes: Progress | None) -> Iterator[Row]:
+    walk = EntryWalk(file, file.size(), on_bytes=on_bytes)
+    contents = options.contents or contents_of(path)
+    deep = options.deep or options.data
+    for position, fields, valid in walk:
+        records = _record_rows(file, position, fields, contents, options.data) if deep else None
+        yield BatchRow(position, fields, valid, records)
+    yield EndRow(walk.position, walk.end - walk.position, walk.ending, walk.reason)
+
+
+def _record_rows(
+    file: OpenFile, position: int, fields: Fields, contents: Contents, with_data: bool
+) -> Iterator[RecordRow | str]:
+    header = BatchHeader._make(fields)
+    if header.size > MAX_DECODED_BATCH:
+        yield f"a batch of {header.size} bytes is not taken apart"
+        return
+    entry = file.pread(header.size, position)
+    try:
+        checksums = iter(_old_checksums(entry)) if header.magic < CURRENT_MAGIC else None
+        for record in iter_entry_records(entry):
+            checksum = next(checksums, None) if checksums is not None else None
+            control = decode_control(record) if header.is_control else None
+            decoded = None
+            if with_data and control is None:
+                decoded = _decode(record, contents)
+            yield RecordRow(record, time_type(header), _sequence(header, record), checksum, control, decoded, with_data)
+    except KafkaError as error:
+        yield f"the records from here on cannot be read: {error}"
+
+
+def _decode(record: Record, contents: Contents) -> Decoded | None:
+    if contents is Contents.PLAIN:
+        return None
+    return decode_group_record(record) if contents is Contents.OFFSETS else decode_metadata_record(record)
+
+
+def time_type(header: BatchHeader) -> str:
+    """Return Kafka's name for what the timestamps of the batch are."""
+    if header.magic == 0:
+        return NO_TIME
+    return APPEND_TIME if header.is_log_append_time else CREATE_TIME
+
+
+def _sequence(header: BatchHeader, record: Record) -> int | None:
+    if header.magic < CURRENT_MAGIC:
+        return None
+    if header.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return (header.base_sequence + record.offset - header.base_offset) % _SEQUENCES
+
+
+def _old_checksums(entry: bytes) -> Iterator[tuple[bool, int]]:
+    """Yield whether the checksum is right, and what it says, of a message or of each one that it wraps."""
+    outer = read_message(entry)
+    if not outer.is_wrapper:
+        yield compute_message_crc(entry[: outer.size]) == outer.crc, outer.crc
+        return
+    content = unwrap(outer)
+    for at in iter_inner(content):
+        inner = read_message(content, at)
+        yield compute_message_crc(content[at : at + inner.size]) == inner.crc, inner.crc
+
+
+def _offset_rows(file: OpenFile, base: int) -> Iterator[Row]:
+    entries = IndexEntries(file, OFFSET_ENTRY)
+    for relative, position in entries:
+        yield EntryRow({"offset": base + relative, "position": position})
+    yield _index_end(entries, OFFSET_ENTRY.size)
+
+
+def _time_rows(file: OpenFile, base: int) -> Iterator[Row]:
+    entries = IndexEntries(file, TIME_ENTRY)
+    for timestamp, relative in entries:
+        yield EntryRow({"timestamp": timestamp, "offset": base + relative})
+    yield _index_end(entries, TIME_ENTRY.size)
+
+
+def _aborted_rows(file: OpenFile) -> Iterator[Row]:
+    entries = IndexEntries(file, ABORTED_ENTRY)
+    names = ("version", "producer_id", "first_offset", "last_offset", "last_stable_offset")
+    for entry in entries:
+        yield EntryRow(dict(zip(names, entry, strict=True)))
+    yield _index_end(entries, ABORTED_ENTRY.size)
+
+
+def _index_end(entries: IndexEntries, size: int) -> EndRow:
+    position = entries.count * size
+    if entries.stray_bytes:
+        return EndRow(position, entries.stray_bytes, Ending.CUT, f"an entry has {size} bytes")
+    if entries.spare_bytes:
+        return EndRow(position, entries.spare_bytes, Ending.ZEROS, "allocated ahead, for entries to come")
+    return EndRow(position, 0, Ending.END, "")
+
+
+def _small_rows(fs: FileSystem, path: str, kind: Kind) -> list[Row]:
+    directory = os.path.dirname(path)
+    values: list[dict[str, Json]]
+    match kind:
+        case Kind.PRODUCER_SNAPSHOT:
+            values = _producers(fs.read_bytes(path), path)
+        case Kind.OFFSET_CHECKPOINT:
+            found = read_offset_checkpoint(fs, path)
+            values = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in found.items()]
+        case Kind.LEADER_EPOCHS:
+            values = [
+                {"epoch": epoch, "start_offset": start} for epoch, start in read_leader_epochs(fs, directory or ".")
+            ]
+        case Kind.PARTITION_METADATA:
+            topic_id = read_topic_id(fs, directory or ".")
+            values = [{"topic_id": to_text(topic_id)}] if topic_id else []
+        case Kind.META_PROPERTIES:
+            values = [dict(_properties(fs.read_bytes(path), path))]
+        case _:
+            values = [_json_object(fs.read_bytes(path), path)]
+    return [EntryRow(each) for each in values]
+
+
+def _producers(content: bytes, path: str) -> list[dict[str, Json]]:
+    found: list[dict[str, Json]] = []
+    for producer_id, entry in decode_snapshot(content, path):
+        first = entry.transaction_first_offset
+        values: dict[str, Json] = {
+            "producer_id": producer_id,
+            "producer_epoch": entry.epoch,
+            "coordinator_epoch": entry.coordinator_epoch,
+            "current_txn_first_offset": first if first >= 0 else None,
+            "last_timestamp": entry.last_timestamp,
+        }
+        for sequence, offset, delta, timestamp in entry.batches[-1:]:
+            values |= {
+                "first_sequence": (sequence - delta) % _SEQUENCES if sequence >= 0 else sequence,
+                "last_sequence": sequence,
+                "last_offset": offset,
+                "offset_delta": delta,
+                "timestamp": timestamp,
+            }
+        found.append(values)
+    return found
+
+
+def _properties(content: bytes, path: str) -> dict[str, str]:
+    try:
+        return parse_properties(content.decode())
+    except ValueError as error:
+        raise CorruptFile(path, str(error)) from None
+
+
+def _json_object(content: bytes, path: str) -> dict[str, Json]:
+    """Return the content of a file of JSON; an empty one, as older brokers left the marker of a clean stop, is {}."""
+    if not content.strip():
+        return {}
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        raise CorruptFile(path, "not JSON") from None
+    if not isinstance(value, dict):
+        raise CorruptFile(path, "not a JSON object")
+    return value

@@ -1,0 +1,69 @@
+"""The entries of index files, read in pieces as they stand there; nothing is mapped, so that a broker may cut the file.
+
+Kafka allocates the indexes of a segment that is written to ahead, with zeros. An entry of nothing but zeros that is not
+the first one ends an index. Follows Kafka's storage format, offset index, time index and transaction index.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+
+from storage.files import OpenFile
+from storage.offset_index import OffsetIndex
+from storage.time_index import TimeIndex
+from storage.transaction_index import TransactionIndex
+
+OFFSET_ENTRY: Struct = OffsetIndex.ENTRY
+TIME_ENTRY: Struct = TimeIndex.ENTRY
+ABORTED_ENTRY: Struct = TransactionIndex.ENTRY
+
+_ENTRIES_READ = 4096
+
+
+class IndexEntries:
+    """One pass over an index file: iterate to the end, then look at what is behind the last entry."""
+
+    __slots__ = ("_entry", "_file", "_size", "count", "spare_bytes", "stray_bytes")
+
+    def __init__(self, file: OpenFile, entry: Struct) -> None:
+        self._file = file
+        self._entry = entry
+        self._size = file.size()
+        self.count = 0
+        """Entries so far."""
+        self.spare_bytes = 0
+        """Of zeros behind the last entry, allocated ahead."""
+        self.stray_bytes = self._size % entry.size
+        """At the end of the file that are no whole entry."""
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        size, end = self._entry.size, self._size - self.stray_bytes
+        zeros = bytes(size)
+        position = 0
+        while position < end:
+            data = self._file.pread(min(size * _ENTRIES_READ, end - position), position)
+            if len(data) < size:
+                return  # the file became shorter
+            data = data[: len(data) - len(data) % size]
+            for at, entry in enumerate(self._entry.iter_unpack(data)):
+                if self.count and data[at * size : (at + 1) * size] == zeros:
+                    self.spare_bytes = end - position - at * size
+                    return
+                self.count += 1
+                yield entry
+            position += len(data)
+
+
+def count_entries(file: OpenFile, entry: Struct) -> int:
+    """Return how many entries there are, found by bisection: whatever follows the first one of zeros is zeros, too."""
+    size, zeros = entry.size, bytes(entry.size)
+    low, high = 1, file.size() // size
+    if high == 0:
+        return 0
+    while low < high:
+        middle = (low + high) // 2
+        if file.pread(size, middle * size) == zeros:
+            high = middle
+        else:
+            low = middle + 1
+    last = file.pread(size, (low - 1) * size)
+    return low if low == 1 or last != zeros else low - 1
