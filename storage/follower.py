@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.records.batch import CURRENT_MAGIC, BatchHeader, check_crc, iter_batches
+from protocol.records.legacy import check_message_crc
 from storage.errors import OffsetOutOfRange
 from storage.log_values import AppendInfo
 from storage.markers import note_completed
@@ -29,6 +30,8 @@ def append_as_follower(log: Log, data: memoryview, now_ms: int) -> AppendInfo:
     for position, header in batches:
         if header.magic == CURRENT_MAGIC:
             check_crc(data[position : position + header.size], header)
+        else:
+            check_message_crc(data[position : position + header.size])
         if header.base_offset < expected or header.last_offset < header.base_offset:
             raise OffsetOutOfRange(
                 f"A batch with offsets {header.base_offset} to {header.last_offset} came where offset {expected} "

@@ -27,7 +27,7 @@ from storage.names import (
 from storage.offset_index import OffsetIndex
 from storage.time_index import TimeIndex
 from storage.transaction_index import TransactionIndex
-from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail
+from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail, with_base_offset
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
@@ -356,6 +356,7 @@ class Segment:
         """
         first_removed = self.find(offset)
         if first_removed is not None:
+            first_removed = with_base_offset(self.file, first_removed)
             offset = min(offset, first_removed.base_offset)
         self.activate()
         for index in self._indexes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import CURRENT_MAGIC, BatchHeader
-from protocol.records.record import Record, iter_records
+from protocol.records.batch import BatchHeader
+from protocol.records.reading import iter_entry_records
+from protocol.records.record import Record
 from storage.log_values import TimestampAndOffset
 from storage.segment import NO_TIMESTAMP, Segment
 
@@ -55,7 +56,5 @@ def max_timestamp_record(log: Log, upto: int) -> TimestampAndOffset | None:
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[Record]:
-    """Yield the records of a batch; an old entry, whose records are not read here, counts as the one it ends with."""
-    if header.magic == CURRENT_MAGIC:
-        return iter_records(segment.file.pread(header.size, position))
-    return iter((Record(header.last_offset, header.max_timestamp),))
+    """Yield the records of a batch, or of an old message."""
+    return iter_entry_records(segment.file.pread(header.size, position))

@@ -10,17 +10,20 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
+from protocol.errors import KafkaError
 from protocol.records.batch import (
     CURRENT_MAGIC,
     HEADER,
     HEADER_SIZE,
     HEADER_SIZE_UP_TO_MAGIC,
+    LEGACY_ATTRIBUTES,
     LOG_OVERHEAD,
     MIN_ENTRY_LENGTH,
     NO_TIMESTAMP,
     BatchHeader,
 )
 from protocol.records.errors import CorruptRecord
+from protocol.records.legacy import iter_message_records
 from storage.files import OpenFile
 
 EXTENT = Struct(">qi4xb6xi")
@@ -67,6 +70,20 @@ def find_batch(file: OpenFile, position: int, end: int, target: int) -> BatchExt
             return BatchExtent(position, size, base_offset, last_offset, magic)
         position += size
     return None
+
+
+def with_base_offset(file: OpenFile, batch: BatchExtent) -> BatchExtent:
+    """Return the same extent with the offset of its first record, which a wrapper of V0 or V1 has to be read for.
+
+    One that cannot be read counts as its last record. Raises OSError.
+    """
+    if batch.magic == CURRENT_MAGIC:
+        return batch
+    try:
+        first = next(iter_message_records(file.pread(batch.size, batch.position)), None)
+    except KafkaError:
+        return batch
+    return batch if first is None else batch._replace(base_offset=min(first.offset, batch.last_offset))
 
 
 def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -128,7 +145,7 @@ def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
             -1,
             header.magic,
             header.partition_leader_epoch & 0xFFFFFFFF,  # the checksum stands where V2 has the leader epoch
-            data[at + 17],
+            data[at + 17] & LEGACY_ATTRIBUTES[header.magic],
             0,
             timestamp,
             timestamp,

@@ -45,6 +45,9 @@ TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
 
+LEGACY_ATTRIBUTES = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
+"""The attributes that mean something in messages of version 0 and of version 1."""
+
 CURRENT_MAGIC = 2
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
@@ -192,6 +195,7 @@ def iter_batches(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHe
 
 def _read_legacy_header(data: Buffer, position: int) -> BatchHeader:
     offset, length, crc, magic, attributes = _LEGACY.unpack_from(data, position)
+    attributes &= LEGACY_ATTRIBUTES[magic]
     timestamp = NO_TIMESTAMP
     if magic == 1 and length >= MIN_ENTRY_LENGTH + 8:
         timestamp = int.from_bytes(data[position + 18 : position + 26], "big", signed=True)

@@ -9,7 +9,8 @@ from uuid import UUID
 from config.topic import TopicConfig, kafka_defaults
 from protocol.records.batch import iter_batches
 from protocol.records.building import BatchFields, build_batch
-from protocol.records.record import Record, iter_records
+from protocol.records.reading import iter_entry_records
+from protocol.records.record import Record
 from storage.deletion import PendingDeletions
 from storage.errors import LogError
 from storage.files import FileSystem
@@ -96,7 +97,7 @@ def read_all(log: Log, max_bytes: int = 1 << 30, start: int | None = None) -> li
         data = region.file.pread(region.length, region.position)
         before = offset
         for position, header in iter_batches(data):
-            records = iter_records(data[position : position + header.size])
+            records = iter_entry_records(data[position : position + header.size])
             found += [(record.offset, record.value) for record in records if record.offset >= offset]
             offset = header.next_offset
         assert offset > before, f"no whole batch at offset {before}"
