@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import typer
 from rich.markup import escape
@@ -25,7 +25,13 @@ from odradek.cli.output import Output
 from odradek.cluster.connection import connect
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
-Registration = Callable[[Function], Function]
+
+
+class Registration(Protocol):
+    """A decorator that leaves the function as it is."""
+
+    def __call__(self, function: Function, /) -> Function: ...
+
 
 EXAMPLES_TITLE = "Examples:"
 
@@ -59,7 +65,7 @@ def online(
     return register
 
 
-def offline(app: typer.Typer, name: str, *, examples: str, json: object = options.Json) -> Registration[Function]:
+def offline(app: typer.Typer, name: str, *, examples: str, json: object = options.Json) -> Registration:
     """Register a function `(output, ...)` as a command that needs no cluster; adds --json and --debug."""
 
     def register(function: Function) -> Function:
