@@ -2,7 +2,8 @@
 
 Owns the reading of `process.roles`, `node.id`, the `controller.*` keys of a single node, `log.dirs` and
 `metadata.log.dir`. A file that describes more than one node, or a controller elsewhere, is refused: starting on it
-would make a second cluster beside the one it means. Source: Kafka 4.3's KafkaConfig and QuorumConfig.
+would make a second cluster beside the one it means. So is one whose data is in tiered storage, too. Source: Kafka 4.3's
+KafkaConfig and QuorumConfig.
 """
 
 import os
@@ -50,6 +51,17 @@ def _check_voter(voters: Text, voter: str, node_id: int) -> None:
         raise voters.error(f"cannot read {voter!r}: expected id@host:port")
     if int(number) != node_id:
         raise voters.error(f"the one voter is node {number}, but this is node {node_id} (node.id)")
+
+
+def check_storage(read: Reader) -> None:
+    """Raise ConfigError where the file wants tiered storage: what was moved there would be missing."""
+    key = "remote.log.storage.system.enable"
+    if read.given(key) and read.boolean(key):
+        raise read.error(
+            key,
+            "odradek has no tiered storage, so what Kafka moved there could not be read; bring it back with Apache"
+            " Kafka (remote.storage.enable=false on every topic), then set this to false",
+        )
 
 
 def read_log_dirs(read: Reader) -> tuple[str, ...]:

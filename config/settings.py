@@ -189,6 +189,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     node_id = node.read_node_id(read)
     controllers = node.read_controllers(read, node_id)
     listeners = _listeners(read, controllers)
+    node.check_storage(read)
     log_dirs = node.read_log_dirs(read)
     return BrokerSettings(
         node_id=node_id,

@@ -44,7 +44,8 @@ class OffsetsTopic:
 
     def _create(self) -> None:
         made = internal_topics(self._settings)[OFFSETS_TOPIC]
-        wanted = NewTopic(OFFSETS_TOPIC, made.partitions, 1, configs=made.configs)  # there is one broker to hold them
+        replicas = min(self._settings.offsets_topic_replication_factor, 1)  # there is one broker to hold them
+        wanted = NewTopic(OFFSETS_TOPIC, made.partitions, replicas, configs=made.configs)
         try:
             (result,) = self._controller.create_topics([wanted])
         except KafkaError as failed:

@@ -64,7 +64,9 @@ class Quorum:
         if owners and owners != {node_id}:
             raise UnsupportedMetadataError(
                 f"the metadata belongs to the controller quorum of node(s) {', '.join(map(str, sorted(owners)))}, and"
-                f" this is node {node_id}: odradek serves a directory whose only controller it is"
+                f" this is node {node_id}: odradek serves a directory whose only controller it is. Go on with Apache"
+                " Kafka, or let it make this node the only controller first (kafka-metadata-quorum.sh"
+                " remove-controller)"
             )
 
 

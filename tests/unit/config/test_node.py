@@ -114,3 +114,12 @@ def test_directories_that_cannot_be_are_refused(text: str, reason: str) -> None:
     """No directory, an empty name, a name that no file system knows."""
     with pytest.raises(ConfigError, match=reason):
         load_settings(None, [f"log.dirs={text}"])
+
+
+def test_tiered_storage_is_refused() -> None:
+    """What Kafka moved there could not be read; where it is switched off there is nothing to say."""
+    key = "remote.log.storage.system.enable"
+    with pytest.raises(ConfigError, match="no tiered storage") as caught:
+        load_settings(None, [f"{key}=true"])
+    assert caught.value.key == key
+    load_settings(None, [f"{key}=false"])

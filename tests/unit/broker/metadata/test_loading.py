@@ -12,13 +12,14 @@ from protocol.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
+    RemoveTopicRecord,
     TopicRecord,
 )
 from protocol.records.batch import iter_batches
 from protocol.records.building import BatchFields, build_batch, make_records
 from storage.files import FileSystem
 from tests.support.memory_files import MemoryFiles
-from tests.unit.broker.metadata.support import DIRECTORY, SNAPSHOT, kafka_directory, topic_records
+from tests.unit.broker.metadata.support import DATA, DIRECTORY, SNAPSHOT, kafka_directory, topic_records
 
 LOG = f"{DIRECTORY}/{0:020d}.log"
 A, B = UUID(int=0xA), UUID(int=0xB)
@@ -113,6 +114,65 @@ def test_damaged_snapshot_is_passed_over_while_the_log_is_there() -> None:
         files = kafka_directory()
         files.write_bytes(f"{DIRECTORY}/{SNAPSHOT}", damaged)
         assert load(files).image == load(kafka_directory(snapshot=False)).image
+
+
+def test_damaged_snapshot_that_was_passed_over_is_told() -> None:
+    """Which file, from which byte on."""
+    files = kafka_directory()
+    whole = files.read_bytes(f"{DIRECTORY}/{SNAPSHOT}")
+    files.write_bytes(f"{DIRECTORY}/{SNAPSHOT}", whole[:-20])
+    (finding,) = load(files).findings
+    assert finding.startswith(f"{DIRECTORY}/{SNAPSHOT} is damaged at byte ")
+
+
+def test_damaged_newest_snapshot_falls_back_to_an_older_one_and_the_log_behind_it() -> None:
+    """The older one, and the log from there on, have all that the newer one stood for."""
+    whole = kafka_directory()
+    files = kafka_directory()
+    files.write_bytes(f"{DIRECTORY}/{50:020d}-{1:010d}.checkpoint", b"junk")
+    log = files.read_bytes(LOG)
+    cut, base = next((at, h.base_offset) for at, h in iter_batches(memoryview(log)) if h.base_offset >= 30)
+    files.unlink(LOG)
+    files.write_bytes(f"{DIRECTORY}/{base:020d}.log", log[cut:])
+    loaded = load(files)
+    assert loaded.image == load(whole).image
+    assert len(loaded.findings) == 1
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_damaged_newest_snapshot_that_stands_alone_for_the_log_is_refused(older: bool) -> None:
+    """Topics would be forgotten: the sentence names the file, the place in it, and what helps."""
+    files = kafka_directory(snapshot=older)
+    files.unlink(LOG)
+    newest = f"{90:020d}-{1:010d}.checkpoint"
+    files.write_bytes(f"{DIRECTORY}/{newest}", (DATA / SNAPSHOT).read_bytes()[:-9])
+    reason = rf"{newest} is damaged at byte \d+.*Restore the file from a copy"
+    with pytest.raises(CorruptMetadataError, match=reason):
+        load(files)
+    files.write_bytes(f"{DIRECTORY}/{95:020d}.log", batch(95, NO_OP))
+    with pytest.raises(CorruptMetadataError, match=reason):
+        load(files)
+
+
+def test_snapshot_that_contradicts_itself_is_damaged() -> None:
+    """Its checksums are right; what it says cannot be."""
+    files = kafka_directory()
+    records = values_of(*topic_records("t", A), *topic_records("t", A))
+    files.write_bytes(f"{DIRECTORY}/{50:020d}-{1:010d}.checkpoint", batch(0, *records))
+    loaded = load(files)
+    assert loaded.image == load(kafka_directory()).image
+    assert "byte 0" in loaded.findings[0]
+
+
+def test_record_that_cannot_be_read_is_told_with_its_place() -> None:
+    """File, byte, offset, and what helps; also where the record is of a newer Kafka."""
+    first = batch(0, NO_OP)
+    files = log_of(first, batch(1, *values_of(RemoveTopicRecord(topic_id=A))))
+    with pytest.raises(CorruptMetadataError, match=rf"{LOG} cannot be read at byte {len(first)}: .*Restore the file"):
+        load(files)
+    files = log_of(first, batch(1, bytes.fromhex("01 63 00 00")))
+    with pytest.raises(UnsupportedMetadataError, match=rf"{LOG}, byte {len(first)}: .*offset 1 has type 99"):
+        load(files)
 
 
 def test_gap_between_snapshot_and_log_is_corrupt() -> None:

@@ -171,6 +171,20 @@ def test_log_that_was_cut_after_a_clean_stop_is_refused() -> None:
         open_log(files, clean=True)
 
 
+def test_torn_end_after_a_clean_stop_is_refused_with_nothing_changed() -> None:
+    """Nothing was being written when the marker was: somebody cut the file, and acknowledged changes are gone."""
+    files = new_directory()
+    log = open_log(files)
+    propose(log, *topic_records("t", A))
+    log.close()
+    files.write_bytes(LOG, files.read_bytes(LOG)[:-5])
+    operations = files.operations
+    with pytest.raises(CorruptMetadataError, match=r"damaged at byte \d+ .*remove /data/\.kafka_cleanshutdown"):
+        open_log(files, clean=True)
+    assert files.operations == operations
+    assert not open_log(files).image.topics_by_name
+
+
 def _with_checksums(log: bytes) -> bytes:
     """Return the log with the checksums of its batches made right."""
     from protocol.records.checksum import crc32c
