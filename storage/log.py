@@ -21,6 +21,7 @@ time it is, and call from one thread. Follows Kafka's log behaviour (`UnifiedLog
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from config.topic import TopicConfig
@@ -379,6 +380,27 @@ class Log:
             return remove_next_due(self, high_watermark, now_ms)
         except OSError as error:
             raise self.failure("delete old segments of", error) from error
+
+    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> list[str]:
+        """Let `new` segments, whose files are in place, stand where `old` ones stood; the only way to do so.
+
+        They are sealed, on the disk, and have the same offsets but for what compaction removed. Returns the files that
+        are out of use besides those of `old`; readers that hold files of `old` go on. Raises nothing.
+        """
+        gone = {id(segment) for segment in old}
+        assert id(self.segments.active) not in gone, "the active segment is never replaced"
+        self.forget_places()
+        self.segments.replace(old, new)
+        self.size += sum(segment.size for segment in new) - sum(segment.size for segment in old)
+        self.unsynced.segments = [segment for segment in self.unsynced.segments if id(segment) not in gone]
+        self.unsynced.directories.add(self.directory)
+        bases = {segment.base_offset for segment in new}
+        doomed = []
+        for segment in old:
+            with suppress(OSError):  # the next start removes the snapshots that stand at no segment's base offset
+                if segment.base_offset not in bases and (path := self.snapshots.mark_deleted(segment.base_offset)):
+                    doomed.append(path)
+        return doomed
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget the producers that were not heard of for `producer.id.expiration.ms`."""

@@ -22,6 +22,7 @@ from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, l
 from storage.log import Log
 from storage.log_dirs import LogDirectory, release_log_directories
 from storage.names import (
+    CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -88,6 +89,9 @@ class LogManager:
         self._recovery_points = OffsetFiles(fs, RECOVERY_POINT_FILE, directories)
         self._log_starts = OffsetFiles(fs, LOG_START_FILE, directories)
         self._high_watermarks = OffsetFiles(fs, HIGH_WATERMARK_FILE, directories)
+        self._cleaned = OffsetFiles(fs, CLEANER_OFFSET_FILE, directories)
+        self.cleaned_offsets: dict[TopicPartition, int] = {}
+        """First offset that was not compacted yet, of partitions that were compacted once; see `note_cleaned`."""
         self.deletions = PendingDeletions(fs)
 
     def __iter__(self) -> Iterator[Log]:
@@ -95,6 +99,10 @@ class LogManager:
 
     def __len__(self) -> int:
         return len(self._logs)
+
+    @property
+    def _offset_files(self) -> tuple[OffsetFiles, ...]:
+        return self._recovery_points, self._log_starts, self._high_watermarks, self._cleaned
 
     @property
     def high_watermarks(self) -> Mapping[TopicPartition, int]:
@@ -129,11 +137,12 @@ class LogManager:
         itself cannot be used.
         """
         report = LoadReport()
-        for files in (self._recovery_points, self._log_starts, self._high_watermarks):
+        for files in self._offset_files:
             report.findings += files.read()
+        self.cleaned_offsets.update(self._cleaned.offsets)
         found = {partition for directory in self._directories for partition in directory.closed}
-        checkpointed = (*self._recovery_points.offsets, *self._log_starts.offsets, *self._high_watermarks.offsets)
-        self._outdated.update(partition for partition in checkpointed if partition not in found)
+        checkpointed = {partition for files in self._offset_files for partition in files.offsets}
+        self._outdated.update(checkpointed - found)
         openings: list[Opening] = []
         for directory in self._directories:
             openings += self._choose_logs(directory, wanted, report)
@@ -257,12 +266,17 @@ class LogManager:
         The recovery point is written down before that can happen: a crash must not let what comes then pass unchecked.
         """
         if self._logs[partition].truncate_to(offset, self._now_ms()):
-            self._write_now(self.checkpoint_recovery_points())
+            if self.cleaned_offsets.get(partition, 0) > offset:
+                self.cleaned_offsets[partition] = self._logs[partition].log_end_offset
+            self._write_now(self.checkpoint_recovery_points(), self.checkpoint_cleaned_offsets())
 
     def truncate_fully(self, partition: TopicPartition, offset: int) -> None:
         """Remove all records of an open log, and let it start anew at `offset`. Raises StorageError."""
         self._logs[partition].truncate_fully(offset, self._now_ms())
-        self._write_now(self.checkpoint_recovery_points(), self.checkpoint_log_starts())
+        self.cleaned_offsets.pop(partition, None)
+        self._write_now(
+            self.checkpoint_recovery_points(), self.checkpoint_log_starts(), self.checkpoint_cleaned_offsets()
+        )
 
     def delete(self, partition: TopicPartition) -> None:
         """Take a partition out of service, and let its files be removed later; nothing happens if there is none.
@@ -290,9 +304,12 @@ class LogManager:
     def _forget_outdated(self) -> None:
         """Take partitions that are gone out of the checkpoints, which would do harm to a new one of the same name."""
         for partition in self._outdated:
-            for files in (self._recovery_points, self._log_starts, self._high_watermarks):
+            for files in self._offset_files:
                 files.offsets.pop(partition, None)
-        self._write_now(self.checkpoint_recovery_points(), self.checkpoint_log_starts())
+            self.cleaned_offsets.pop(partition, None)
+        self._write_now(
+            self.checkpoint_recovery_points(), self.checkpoint_log_starts(), self.checkpoint_cleaned_offsets()
+        )
         self._outdated.clear()
 
     def _write_now(self, *writes: Callable[[], None] | None) -> None:
@@ -316,6 +333,15 @@ class LogManager:
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
         """Return what writes down these high watermarks, None if nothing has changed."""
         return self._high_watermarks.prepare(self._offsets(lambda log: high_watermarks.get(partition_of(log))))
+
+    def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None] | None:
+        """Note that the log is compacted below `offset`; return what writes it down, None if that is nothing new."""
+        self.cleaned_offsets[partition] = offset
+        return self.checkpoint_cleaned_offsets()
+
+    def checkpoint_cleaned_offsets(self) -> Callable[[], None] | None:
+        """Return what writes down how far logs are compacted, None if nothing has changed."""
+        return self._cleaned.prepare(self._offsets(lambda log: self.cleaned_offsets.get(partition_of(log))))
 
     def _offsets(self, offset_of: Callable[[Log], int | None]) -> dict[str, Offsets]:
         """Return an offset for every open log that has it, by log directory."""

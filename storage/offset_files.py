@@ -6,6 +6,7 @@ partitions that are on disk, but not open, is carried over. See `storage.checkpo
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import Lock
 
 from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from storage.errors import CorruptFile
@@ -19,13 +20,16 @@ Offsets = dict[TopicPartition, int]
 class OffsetFiles:
     """The checkpoint files of one name."""
 
-    __slots__ = ("_directories", "_fs", "_name", "_written", "offsets")
+    __slots__ = ("_directories", "_fs", "_lock", "_name", "_prepared", "_written", "offsets")
 
     def __init__(self, fs: FileSystem, name: str, directories: Sequence[LogDirectory]) -> None:
         self._fs = fs
         self._name = name
         self._directories = [directory for directory in directories if directory.for_partitions]
         self._written: dict[str, Offsets] = {}
+        self._prepared: dict[str, Offsets] = {}
+        """What each file is to say as of the last call: a thread that is late writes that, and nothing older."""
+        self._lock = Lock()
         self.offsets: Offsets = {}
         """What the files said at start; entries of partitions that are gone since are taken out."""
 
@@ -47,25 +51,29 @@ class OffsetFiles:
 
         The result may be run on any thread. It raises OSError.
         """
-        changed: list[tuple[LogDirectory, Offsets]] = []
+        changed: list[LogDirectory] = []
         for directory in self._directories:
-            entries = self._entries(directory, offsets)
+            entries = self._prepared[directory.path] = self._entries(directory, offsets)
             if entries != self._written.get(directory.path):
-                changed.append((directory, entries))
+                changed.append(directory)
         return partial(self._write, changed) if changed else None
 
     def write(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> None:
         """Write the file of one directory now, in any case. Raises OSError."""
-        self._write([(directory, self._entries(directory, offsets))])
+        self._prepared[directory.path] = self._entries(directory, offsets)
+        self._write([directory])
 
     def _entries(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> Offsets:
         closed = {partition: self.offsets[partition] for partition in directory.closed if partition in self.offsets}
         return closed | offsets.get(directory.path, {})
 
-    def _write(self, changed: Sequence[tuple[LogDirectory, Offsets]]) -> None:
-        for directory, entries in changed:
-            write_offset_checkpoint(self._fs, self._path(directory), entries)
-            self._written[directory.path] = entries
+    def _write(self, changed: Sequence[LogDirectory]) -> None:
+        with self._lock:
+            for directory in changed:
+                entries = self._prepared[directory.path]
+                if entries is not self._written.get(directory.path):
+                    write_offset_checkpoint(self._fs, self._path(directory), entries)
+                    self._written[directory.path] = entries
 
     def _path(self, directory: LogDirectory) -> str:
         return f"{directory.path}/{self._name}"

@@ -1,0 +1,66 @@
+"""Filling the offset map from the part of a log that was not compacted yet.
+
+Follows Kafka's log behaviour, log cleaner, "One round" (`Cleaner.buildOffsetMap`): control batches, records of aborted
+transactions and records without a key do not count; where the map is full, the round covers what it has.
+"""
+
+from __future__ import annotations
+
+from protocol.records.batch import CURRENT_MAGIC
+from protocol.records.reading import iter_entry_records
+from storage.compaction.entries import Entry, Pace, body_of, find_records
+from storage.compaction.offset_map import OffsetMap
+from storage.compaction.sources import SourceLog, control_kind
+from storage.compaction.transactions import TransactionPass
+from storage.compaction.values import Task
+
+
+def map_keys(task: Task, log: SourceLog, pace: Pace) -> tuple[OffsetMap, int]:
+    """Return the offset map of the dirty part, and how many bytes were read for it.
+
+    Raises CorruptFile and the errors of records, which `log` locates, and OSError.
+    """
+    offsets = OffsetMap(task.map_bytes, task.load_factor, task.end - task.first_dirty)
+    offsets.latest_offset = task.first_dirty - 1
+    transactions = TransactionPass()
+    read = 0
+    for index, source in enumerate(task.sources):
+        end = log.end_of(index)
+        if end <= task.first_dirty:
+            continue
+        transactions.expect(log.aborted(index))
+        for entry in log.entries(index, pace):
+            if entry.header.last_offset < task.first_dirty:
+                continue
+            if not _map_entry(entry, task.first_dirty, offsets, transactions):
+                return offsets, read + entry.position
+        read += source.size
+        offsets.latest_offset = max(offsets.latest_offset, end - 1)
+    return offsets, read
+
+
+def _map_entry(entry: Entry, first_dirty: int, offsets: OffsetMap, transactions: TransactionPass) -> bool:
+    """Take in one entry; return False where the map is full."""
+    header = entry.header
+    if header.is_control:
+        transactions.end(header, control_kind(entry))
+    elif not transactions.data_is_aborted(header):
+        if header.magic != CURRENT_MAGIC:
+            if not _map_old_entry(entry, first_dirty, offsets):
+                return False
+        else:
+            put, base = offsets.put, header.base_offset
+            for _, _, _, delta, key, _ in find_records(*body_of(entry), header.records_count):
+                if key is not None and base + delta >= first_dirty and not put(key, base + delta):
+                    offsets.latest_offset = max(offsets.latest_offset, base + delta - 1)
+                    return False
+    offsets.latest_offset = max(offsets.latest_offset, header.last_offset)
+    return True
+
+
+def _map_old_entry(entry: Entry, first_dirty: int, offsets: OffsetMap) -> bool:
+    for record in iter_entry_records(memoryview(entry.data)[entry.start : entry.end]):
+        if record.key is not None and record.offset >= first_dirty and not offsets.put(record.key, record.offset):
+            offsets.latest_offset = max(offsets.latest_offset, record.offset - 1)
+            return False
+    return True

@@ -1,0 +1,283 @@
+"""Writing one segment from several, without what compaction removes.
+
+Batches that stay as they are are copied byte for byte. Of one that loses records the others are copied as they are,
+too, into a batch with the same offsets, sequence, producer, leader epoch and codec; only where a delete horizon is set
+are they encoded again, since the horizon takes the place of the time that theirs count from (KIP-534). Entries of V0
+and V1 stay what they are. Follows Kafka's log behaviour, log cleaner (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
+from protocol.records.building import BatchFields, assemble_batch
+from protocol.records.legacy_building import build_wrapper
+from protocol.records.reading import iter_entry_records
+from protocol.records.varint import encode_varint, read_varint, read_varlong
+from storage.compaction.entries import Entry, Pace, RecordPlace, body_of, find_records
+from storage.compaction.retain import (
+    BatchFate,
+    RoundRules,
+    fate_of,
+    is_kept,
+    kept_records,
+    records_must_go,
+    tombstones_stay,
+)
+from storage.compaction.sources import SourceLog, control_kind
+from storage.compaction.transactions import TransactionPass
+from storage.compaction.values import Task
+from storage.errors import StorageError
+from storage.files import Buffer, FileSystem
+from storage.names import CLEANED_SUFFIX, LOG_SUFFIX
+from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from storage.walk import header_at
+
+MAX_SEGMENT_BYTES = 0x7FFF_FFFF
+"""Positions in a segment are int32 in its index."""
+SYNC_BYTES = 8 << 20
+"""Bytes written before they are brought to the disk: a little at a time holds up nobody else who needs the disk."""
+_NO_TIMESTAMP = -1
+
+
+class CleanedSegment(Segment):
+    """A segment that is being written: its files have the suffix `.cleaned`."""
+
+    __slots__ = ()
+
+    def path(self, suffix: str) -> str:
+        return super().path(suffix) + CLEANED_SUFFIX
+
+    def discard(self) -> None:
+        """Remove the files."""
+        self.close()
+        for suffix in SEGMENT_SUFFIXES:
+            self.fs.unlink(self.path(suffix))
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a rewriting has seen and kept."""
+
+    bytes_before: int = 0
+    bytes_after: int = 0
+    records_before: int = 0
+    records_after: int = 0
+    changed: int = 0
+    """Batches that are gone, or not as they were."""
+
+
+class Output:
+    """The segment that is written, in large pieces."""
+
+    def __init__(self, segment: Segment, piece_bytes: int, pace: Pace) -> None:
+        self.segment = segment
+        self._piece_bytes = piece_bytes
+        self._pace = pace
+        self._pending = bytearray()
+        self._notes: list[tuple[int, int, int]] = []
+        self._unsynced = 0
+
+    def add(self, batch: Buffer, header: BatchHeader, has_records: bool) -> None:
+        """Append a batch. Raises OSError, StorageError where the segment would be larger than one can be."""
+        self._pending += batch
+        # What has no record has no time: nobody who looks for one is to be led there.
+        timestamp = header.max_timestamp if has_records else _NO_TIMESTAMP
+        self._notes.append((len(batch), header.last_offset, timestamp))
+        if len(self._pending) >= self._piece_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        segment, size = self.segment, len(self._pending)
+        if segment.size + size > MAX_SEGMENT_BYTES:
+            raise StorageError(f"{segment.path(LOG_SUFFIX)} would be larger than a segment can be")
+        if size:
+            segment.write(self._pending)
+            for note in self._notes:
+                segment.note_batch(*note)
+            self._pace(size)
+        self._pending = bytearray()
+        self._notes.clear()
+        self._unsynced += size
+        if self._unsynced >= SYNC_BYTES:
+            segment.file.sync()
+            self._unsynced = 0
+
+
+class Rewriter:
+    """Writes the groups of one round, in order."""
+
+    def __init__(self, fs: FileSystem, task: Task, log: SourceLog, rules: RoundRules, pace: Pace) -> None:
+        self._fs = fs
+        self._task = task
+        self._log = log
+        self._rules = rules
+        self._pace = pace
+        self._transactions = TransactionPass()
+        self._old_tombstones_before_ms = self._legacy_horizon()
+
+    def _legacy_horizon(self) -> int:
+        """Return when a segment must have been written, or later, for its tombstones of V0 and V1 to stay."""
+        clean = [index for index, one in enumerate(self._task.sources) if one.base_offset < self._task.first_dirty]
+        return self._log.mtime_ms(clean[-1]) - self._task.delete_retention_ms if clean else 0
+
+    def write(self, first: int, count: int) -> tuple[CleanedSegment, Counts]:
+        """Write the segment for `count` sources from the one at index `first` on; its files are on the disk then.
+
+        Raises CorruptFile, StorageError, OSError and what `pace` raises; no file is left behind then.
+        """
+        settings = IndexSettings(self._task.index_interval_bytes, self._task.index_bytes)
+        base_offset = self._task.sources[first].base_offset
+        segment = CleanedSegment(self._fs, self._task.directory, base_offset, settings, 0, self._task.now_ms)
+        counts = Counts()
+        try:
+            segment.make_files()
+            output = Output(segment, self._task.io_bytes, self._pace)
+            for index in range(first, first + count):
+                self._write_source(index, output, counts)
+            output.flush()
+            counts.bytes_after = segment.size
+            self._finish(segment, self._log.mtime_ms(first + count - 1))
+        except BaseException:
+            with suppress(OSError):
+                segment.discard()
+            raise
+        return segment, counts
+
+    def _finish(self, segment: CleanedSegment, mtime_ms: int) -> None:
+        """Bring everything to the disk; the names last, so that none of them can stand for less than it says."""
+        segment.seal()
+        segment.indexes_synced = False
+        files = [segment.file, *segment.prepare_sync()]
+        for file in files:
+            file.sync()
+        self._fs.set_mtime_ms(segment.path(LOG_SUFFIX), mtime_ms)
+        segment.close()
+        self._fs.sync_dir(self._task.directory)
+
+    def _write_source(self, index: int, output: Output, counts: Counts) -> None:
+        self._transactions.expect(self._log.aborted(index))
+        old_tombstones = self._log.mtime_ms(index) > self._old_tombstones_before_ms
+        for entry in self._log.entries(index, self._pace):
+            size = entry.end - entry.start
+            counts.bytes_before += size
+            with self._log.located(index, entry):
+                if entry.header.magic == CURRENT_MAGIC:
+                    batch, before, after = self._filter_batch(entry, output.segment)
+                else:
+                    batch, before, after = self._filter_old_entry(entry, old_tombstones)
+            counts.records_before += before
+            counts.records_after += after
+            if batch is entry:
+                output.add(memoryview(entry.data)[entry.start : entry.end], entry.header, after > 0)
+                continue
+            counts.changed += 1
+            if isinstance(batch, bytes | bytearray):
+                output.add(batch, header_at(memoryview(batch.ljust(HEADER_SIZE, b"\0")), 0), after > 0)
+
+    def _filter_batch(self, entry: Entry, segment: Segment) -> tuple[Entry | bytes | bytearray | None, int, int]:
+        """Return what is to be written for a V2 batch: itself, another, or nothing; and its records before and after.
+
+        An aborted transaction of which records were seen goes into the index of the segment with its marker.
+        """
+        header, rules = entry.header, self._rules
+        if header.is_control:
+            may_go, aborted = self._transactions.end(header, control_kind(entry))
+            if aborted is not None:
+                segment.transaction_index.append(aborted)
+        else:
+            may_go = self._transactions.data_is_aborted(header)
+        must_go = records_must_go(header, may_go, rules.now_ms)
+        fate = fate_of(header, must_go, rules)
+        before = header.records_count
+        if must_go or not before:
+            if fate is not BatchFate.KEEP:
+                return None, before, 0
+            return (empty_batch(header), before, 0) if before else (entry, 0, 0)
+        data, start, end = body_of(entry)
+        records = find_records(data, start, end, before)
+        if header.is_control:
+            kept = records
+            wants_horizon = may_go
+        else:
+            kept = kept_records(header, records, rules.offsets, tombstones_stay(header, rules.now_ms))
+            wants_horizon = any(not record[5] for record in kept)
+        if not kept:
+            return (empty_batch(header) if fate is BatchFate.KEEP else None), before, 0
+        if wants_horizon and header.delete_horizon_ms is None:
+            horizon = rules.now_ms + self._task.delete_retention_ms
+            return partial_batch(header, data, kept, horizon), before, len(kept)
+        if len(kept) == before:
+            return entry, before, before
+        return partial_batch(header, data, kept, None), before, len(kept)
+
+    def _filter_old_entry(self, entry: Entry, tombstones: bool) -> tuple[Entry | bytes | bytearray | None, int, int]:
+        """The same for an entry of V0 or V1: a message, or a wrapper of several."""
+        header, offsets = entry.header, self._rules.offsets
+        records = list(iter_entry_records(memoryview(entry.data)[entry.start : entry.end]))
+        kept = [one for one in records if is_kept(one.offset, one.key, one.value is not None, offsets, tombstones)]
+        if len(kept) == len(records):
+            return entry, len(records), len(kept)
+        if kept:
+            append_time = header.max_timestamp if header.is_log_append_time and header.magic else None
+            batch = build_wrapper(kept, header.magic, Codec(header.codec), append_time)
+            return batch, len(records), len(kept)
+        fate = fate_of(header, False, self._rules)
+        return (empty_batch(header) if fate is BatchFate.KEEP else None), len(records), 0
+
+
+def empty_batch(header: BatchHeader) -> bytearray:
+    """Return the batch without records that stands for this one: its offsets, producer and sequence are still known."""
+    fields = fields_of(header, None)
+    return assemble_batch(
+        b"", fields, (header.base_offset, header.last_offset), (_NO_TIMESTAMP, header.max_timestamp), 0
+    )
+
+
+def partial_batch(
+    header: BatchHeader, data: bytes, records: Sequence[RecordPlace], horizon_ms: int | None
+) -> bytearray:
+    """Return the batch with only these records of its uncompressed `data`, and a delete horizon if one is given."""
+    max_timestamp = max(record[2] for record in records) + header.base_timestamp
+    if horizon_ms is None:
+        body = b"".join([data[record[0] : record[1]] for record in records])
+        base_timestamp = header.base_timestamp
+    else:
+        shift = header.base_timestamp - horizon_ms
+        body = b"".join([_shifted(data, record, shift) for record in records])
+        base_timestamp = horizon_ms
+    return assemble_batch(
+        body,
+        fields_of(header, horizon_ms if horizon_ms is not None else header.delete_horizon_ms),
+        (header.base_offset, header.last_offset),
+        (base_timestamp, max_timestamp),
+        len(records),
+    )
+
+
+def fields_of(header: BatchHeader, horizon_ms: int | None) -> BatchFields:
+    """Return what a batch in place of this one says beside its records."""
+    return BatchFields(
+        leader_epoch=header.partition_leader_epoch,
+        codec=Codec(header.codec),
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=header.is_control,
+        log_append_time_ms=header.max_timestamp if header.is_log_append_time else None,
+        delete_horizon_ms=horizon_ms,
+    )
+
+
+def _shifted(data: bytes, record: RecordPlace, shift_ms: int) -> bytes:
+    """Return the record with its time counted from another base."""
+    start, end = record[0], record[1]
+    _, at = read_varint(data, start)
+    delta, after = read_varlong(data, at + 1)
+    rest = b"".join((data[at : at + 1], encode_varint(delta + shift_ms), data[after:end]))
+    return encode_varint(len(rest)) + rest

@@ -1,0 +1,95 @@
+"""Putting a written segment in place of those that it was made from, so that a crash at any step does no harm.
+
+The steps, each of them a row of renames (the files themselves are on the disk already):
+
+1. `.cleaned` becomes `.swap`. Before the last of these renames a start removes all of it, after it a start carries the
+   rest out (`storage.leftovers`): this is where the log changes.
+2. The files of the old segments become `.deleted`, to be removed later.
+3. `.swap` goes, the data file first.
+
+A file system keeps the order of changes within a directory, so nothing has to wait for the disk in between. What must
+wait until the directory is synced is said by `Swapped`. Follows Kafka's storage format, suffixes and crash recovery at
+load (`LocalLog.replaceSegments`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from storage.files import FileSystem
+from storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
+from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+
+if TYPE_CHECKING:
+    from storage.log import Log
+
+
+class Swapped(NamedTuple):
+    """What is left to be done once the names are on the disk."""
+
+    doomed: tuple[str, ...]
+    """Files that are out of use, to be removed later."""
+    problem: str
+    """Why the renames could not be completed, empty if they were; the next start completes them then."""
+
+
+class SwapSegment(Segment):
+    """A segment whose files still have the suffix `.swap`, since they could not be renamed."""
+
+    __slots__ = ()
+
+    def path(self, suffix: str) -> str:
+        return super().path(suffix) + SWAP_SUFFIX
+
+
+def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_ms: int) -> Swapped:
+    """Let the `.cleaned` segment at `base_offset`, with `size` bytes, stand in place of `old`.
+
+    `old` are segments of the log in a row, not the active one, and the first begins at `base_offset`. Raises OSError,
+    and the log is as it was then, without the `.cleaned` files.
+    """
+    _commit(log.fs, log.directory, base_offset)
+    settings = IndexSettings(log.config.index_interval_bytes, log.config.segment_index_bytes)
+    doomed: list[str] = []
+    kind = Segment
+    problem = ""
+    try:
+        for segment in old:
+            doomed += segment.mark_deleted()
+        _rename(log.fs, log.directory, base_offset, SWAP_SUFFIX, "")
+    except OSError as error:
+        problem = str(error)
+        if log.fs.exists(f"{log.directory}/{file_name(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"):
+            kind = SwapSegment
+    new = kind(log.fs, log.directory, base_offset, settings, size, now_ms)
+    doomed += log.replace_segments(old, [new])
+    return Swapped(() if problem else tuple(doomed), problem)
+
+
+def discard_cleaned(fs: FileSystem, directory: str) -> None:
+    """Remove what a round was writing when it was ended from outside. Raises OSError."""
+    with suppress(FileNotFoundError):
+        for name in fs.listdir(directory):
+            parsed = parse_file_name(name)
+            if parsed is not None and parsed.state == CLEANED_SUFFIX:
+                fs.unlink(f"{directory}/{name}")
+
+
+def _commit(fs: FileSystem, directory: str, base_offset: int) -> None:
+    try:
+        _rename(fs, directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
+    except OSError:
+        for suffix in SEGMENT_SUFFIXES:
+            for state in (SWAP_SUFFIX, CLEANED_SUFFIX):  # while a .cleaned is there, a .swap does not count
+                with suppress(OSError):
+                    fs.unlink(f"{directory}/{file_name(base_offset, suffix)}{state}")
+        raise
+
+
+def _rename(fs: FileSystem, directory: str, base_offset: int, before: str, after: str) -> None:
+    for suffix in SEGMENT_SUFFIXES:
+        path = f"{directory}/{file_name(base_offset, suffix)}"
+        if fs.exists(path + before):
+            fs.rename(path + before, path + after)

@@ -1,0 +1,90 @@
+"""Compaction for tests: a round over a log, done at once and in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from protocol.records.batch import BatchHeader, iter_batches
+from protocol.records.reading import iter_entry_records
+from protocol.records.record import Record
+from storage.compaction.planning import CleanerLimits, facts_of, plan_round, still_fits, take_over
+from storage.compaction.round import compact
+from storage.compaction.selection import examine, first_dirty_offset
+from storage.compaction.values import Failed, Finished, Statistics, Written
+from storage.log import Log
+from tests.support.logs import NOW_MS
+
+
+class RoundFailedError(Exception):
+    """The round said that it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a round ended."""
+
+    end_offset: int
+    statistics: Statistics
+    swaps: int
+
+
+def unpaced(_size: int) -> None:
+    """Work as fast as possible."""
+
+
+def compact_log(
+    log: Log,
+    checkpoint: int | None = None,
+    *,
+    now_ms: int = NOW_MS,
+    stable_offset: int | None = None,
+    limits: CleanerLimits | None = None,
+    pace: Callable[[int], None] = unpaced,
+) -> Outcome | None:
+    """Do a round over all that may be compacted; None if there is nothing. Raises RoundFailedError, OSError."""
+    from storage.compaction.planning import limits_of
+
+    facts = facts_of(log, log.log_end_offset if stable_offset is None else stable_offset, checkpoint)
+    candidate = examine(facts, limits_of(log), now_ms)
+    if candidate.end <= candidate.first_dirty or candidate.first_dirty != first_dirty_offset(facts):
+        return None
+    running = plan_round(log, candidate, limits or CleanerLimits(dedupe_buffer_bytes=1 << 20), 1, now_ms)
+    done = swaps = 0
+    for event in compact(log.fs, running.task, pace, lambda: 0.0):
+        match event:
+            case Written():
+                assert still_fits(log, running, done, event.sources)
+                if not event.unchanged:
+                    swapped = take_over(log, running, done, event, now_ms)
+                    assert swapped.problem == ""
+                    for path in swapped.doomed:
+                        log.deletions.add_file(path, 0)
+                    swaps += 1
+                done += event.sources
+            case Failed():
+                raise RoundFailedError(f"{event.path}: {event.reason}")
+            case Finished():
+                return Outcome(event.end_offset, event.statistics, swaps)
+    raise AssertionError("a round ends with Finished or Failed")
+
+
+def read_batches(log: Log) -> list[tuple[BatchHeader, list[Record]]]:
+    """Read the whole log as it lies in its files: headers and records."""
+    found = []
+    for segment in log.segments:
+        data = segment.file.pread(segment.size, 0)
+        for position, header in iter_batches(data):
+            entry = data[position : position + header.size]
+            found.append((header, list(iter_entry_records(entry))))
+    return found
+
+
+def read_pairs(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Read (offset, key, value) of all records that are not of a control batch."""
+    return [
+        (record.offset, record.key, record.value)
+        for header, records in read_batches(log)
+        if not header.is_control
+        for record in records
+    ]
