@@ -28,7 +28,7 @@ from tests.support.wire import (
     Record,
     WireClient,
     build_batch,
-    served_versions,
+    known_versions,
 )
 from tests.support.wire.client import request_frame
 from tests.support.wire.schema import APIS, Type
@@ -92,7 +92,7 @@ def _mutate(frame: bytes, source: random.Random) -> bytes:
 
 def _frames(api: str, source: random.Random, topic: str) -> list[bytes]:
     frames = []
-    for version in served_versions(api):
+    for version in known_versions(api):
         for _ in range(MUTANTS_PER_VERSION):
             fields = _value(SCHEMAS[f"{api}Request", version], source, topic)
             if api == "Fetch":

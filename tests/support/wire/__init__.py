@@ -7,7 +7,7 @@ tests/data/messages.jsonl, which was printed by Apache Kafka itself.
 from tests.support.wire.batches import BatchFields, Record, build_batch
 from tests.support.wire.client import ConnectionClosedError, WireClient
 from tests.support.wire.codec import Message, UndecodableError, decode, encode
-from tests.support.wire.schema import ERROR_NAMES, SCHEMAS, error_code, served_versions
+from tests.support.wire.schema import ERROR_NAMES, SCHEMAS, error_code, known_versions, served_versions
 
 __all__ = [
     "ERROR_NAMES",
@@ -22,5 +22,6 @@ __all__ = [
     "decode",
     "encode",
     "error_code",
+    "known_versions",
     "served_versions",
 ]

@@ -53,6 +53,11 @@ def served_versions(api: str, first: int = 0) -> list[int]:
     return [version for version in sorted(set(_SERVED[api])) if version >= first]
 
 
+def known_versions(api: str) -> list[int]:
+    """Return all versions of an API, with those that Apache Kafka 4 dropped."""
+    return sorted(version for name, version in SCHEMAS if name == f"{api}Request")
+
+
 def error_code(name: str) -> int:
     """Return the number of an error code by its name in Kafka."""
     return _ERROR_CODES[name]
