@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from odradek import __version__
-from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_USAGE, complain
-from odradek.commands import log, serve, topics
+from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
 PROGRAM = "odradek"
 
-app = typer.Typer(
-    name=PROGRAM,
-    help="An Apache Kafka-compatible broker, and everything a person does with one: with any Kafka cluster.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
+COMMANDS = ("serve", "topics", "produce", "consume", "log")
+"""Modules of odradek.commands, in the order of the help; each has an `app`."""
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"{PROGRAM} {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None: ...
-
-
-serve.register(app)
-for each in (topics.app, log.app):
-    app.add_typer(each)
+def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Return the application with these subcommands; only their modules are imported."""
+    app = typer.Typer(
+        name=PROGRAM,
+        help="An Apache Kafka-compatible broker, and everything a person does with one, or with any Kafka cluster.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    for name in commands:
+        app.add_typer(import_module(f"odradek.commands.{name}").app)
+    return app
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
+    named = arguments[:1]
+    app = application(named if named and named[0] in COMMANDS else COMMANDS)
     try:
         code = app(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as wrong:
@@ -53,4 +46,17 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    return code if isinstance(code, int) else 0
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...

@@ -42,12 +42,12 @@ def group(name: str, summary: str) -> typer.Typer:
 
 
 def online(
-    app: typer.Typer, name: str, *, examples: str, json: object = options.Json
-) -> Callable[[Function], Function]:
+    app: typer.Typer, name: str, *, examples: str, details: str = "", json: object = options.Json
+) -> Registration:
     """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
 
     Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
-    means more than the form of the output.
+    means more than the form of the output; `details` are paragraphs of help that are put together from tables.
     """
 
     def register(function: Function) -> Function:
@@ -59,20 +59,22 @@ def online(
             _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),
             _option("command_config", options.CommandConfig, None),
         ]
-        _register(app, name, function, call, taken=2, shared=shared, json=json, examples=examples)
+        _register(app, name, function, call, taken=2, shared=shared, json=json, details=details, examples=examples)
         return function
 
     return register
 
 
-def offline(app: typer.Typer, name: str, *, examples: str, json: object = options.Json) -> Registration:
+def offline(
+    app: typer.Typer, name: str, *, examples: str, details: str = "", json: object = options.Json
+) -> Registration:
     """Register a function `(output, ...)` as a command that needs no cluster; adds --json and --debug."""
 
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: Output) -> int | None:
             return function(output, **given)
 
-        _register(app, name, function, call, taken=1, shared=[], json=json, examples=examples)
+        _register(app, name, function, call, taken=1, shared=[], json=json, details=details, examples=examples)
         return function
 
     return register
@@ -87,6 +89,7 @@ def _register(
     taken: int,
     shared: Sequence[inspect.Parameter],
     json: object,
+    details: str,
     examples: str,
 ) -> None:
     """Register `call` under the signature of `function` without its first parameters, with the shared ones added."""
@@ -107,13 +110,14 @@ def _register(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     del command.__wrapped__
-    app.command(name, help=help_text(inspect.getdoc(function) or "", examples))(command)
+    app.command(name, help=help_text(f"{inspect.getdoc(function)}\n\n{details}", examples))(command)
 
 
 def help_text(description: str, examples: str) -> str:
-    """Return what --help shows: the description, then the examples, one a line."""
+    """Return what --help shows: the paragraphs of the description, then the examples, one a line."""
+    paragraphs = [" ".join(each.split()) for each in description.split("\n\n")]
     lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
-    return f"{escape(description)}\n\n{EXAMPLES_TITLE}\n{escape(lines)}"
+    return escape("\n\n".join([*filter(None, paragraphs), f"{EXAMPLES_TITLE}\n{lines}"]))
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -10,12 +10,15 @@ import typer
 
 from odradek import serving
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command, which leaves its arguments to `odradek.serving`."""
-    unread = {"ignore_unknown_options": True, "allow_extra_args": True}
-    app.command("serve", help=serving.SUMMARY, add_help_option=False, context_settings=unread)(_serve)
+app = typer.Typer()
 
 
-def _serve(context: typer.Context) -> None:
+@app.command(
+    "serve",
+    help=serving.SUMMARY,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},  # serving reads them
+)
+def serve(context: typer.Context) -> None:
+    """Leave everything to `odradek.serving`."""
     raise typer.Exit(serving.serve(context.args))

@@ -1,0 +1,34 @@
+"""Ctrl-C and SIGTERM for work that must end between two records, not within one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether the first SIGINT or SIGTERM has come; the second one ends the work at once.
+
+    Away from the main thread, where signals cannot be taken, it is never asked.
+    """
+    asked = False
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

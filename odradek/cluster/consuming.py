@@ -1,0 +1,164 @@
+"""Reading records from partitions, up to where they ended when it began, or on and on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
+
+from odradek.cli.errors import CommandError
+from odradek.cluster.errors import sentence
+from odradek.records.consumed import Consumed
+
+POLL_S = 0.1
+BATCH = 1_000
+
+SETTINGS: Mapping[str, str | int | bool] = {
+    "enable.partition.eof": True,
+    "enable.auto.offset.store": False,  # a group's offset moves when the record has been written out
+}
+WITHOUT_GROUP: Mapping[str, str | int | bool] = {"group.id": "odradek-consume", "enable.auto.commit": False}
+
+_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+_TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "append"}
+
+
+@dataclass(slots=True)
+class Connection:
+    """What a consumer's error callback heard last."""
+
+    lost: KafkaError | None = None
+
+    def on_error(self, error: KafkaError) -> None:
+        """Remember that no broker can be reached, or that the broker does not let us in."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN or error.fatal():
+            self.lost = error
+
+
+@dataclass(slots=True)
+class Ends:
+    """Where to stop in each partition; without an entry, where the partition turns out to end."""
+
+    offsets: Mapping[int, int]
+    done: set[int] = field(default_factory=set)
+
+    def wants(self, partition: int, offset: int) -> bool:
+        """Tell whether a record is before the end; notes the end that is reached."""
+        end = self.offsets.get(partition)
+        if end is None:
+            self.done.discard(partition)
+            return True
+        if offset >= end - 1:
+            self.done.add(partition)
+        return offset < end
+
+
+def assign(consumer: Consumer, topic: str, starts: Mapping[int, int]) -> None:
+    """Begin to read partitions at offsets."""
+    consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
+
+
+def batches(
+    consumer: Consumer,
+    ends: Ends | None,
+    asked_to_stop: Callable[[], bool],
+    connection: Connection,
+    limit: int | None = None,
+) -> Iterator[list[Message]]:
+    """Yield records in batches until all assigned partitions are read to their ends, there are `limit`, or to stop.
+
+    Without `ends` it goes on for ever, over lost connections too.
+
+    Raises:
+        CommandError: the cluster does not let us read, or, with `ends`, is gone.
+    """
+    left = limit
+    while left is None or left > 0:
+        if asked_to_stop():
+            return
+        if connection.lost is not None and (ends is not None or connection.lost.fatal()):
+            raise CommandError(sentence(connection.lost, "reading"))
+        messages = _next_messages(consumer, BATCH if left is None else min(BATCH, left))
+        batch = _records(messages, ends)
+        if batch:
+            connection.lost = None
+            if left is not None:
+                left -= len(batch)
+            yield batch
+        if ends is not None and _all_read(consumer, ends):
+            return
+
+
+def store(consumer: Consumer, written: Iterable[Message]) -> None:
+    """Note how far each partition has been written out, for the group's next commit."""
+    ends = {(message.topic() or "", _known(message.partition())): _known(message.offset()) + 1 for message in written}
+    consumer.store_offsets(offsets=[TopicPartition(topic, number, end) for (topic, number), end in ends.items()])
+
+
+def consumed(message: Message) -> Consumed:
+    """Return a record as what formats take."""
+    kind, milliseconds = message.timestamp()
+    kind_name = _TIMESTAMP_TYPES.get(kind, "none")
+    return Consumed(
+        message.topic() or "",
+        _known(message.partition()),
+        _known(message.offset()),
+        milliseconds if kind_name != "none" else None,
+        kind_name,
+        _data(message.key()),
+        _data(message.value()),
+        [(name, _data(value)) for name, value in _headers(message)],
+    )
+
+
+def _next_messages(consumer: Consumer, count: int) -> Sequence[Message]:
+    """Return what is there; where nothing is, wait a little."""
+    messages: Sequence[Message] = consumer.consume(count, 0)
+    if messages:
+        return messages
+    first = consumer.poll(POLL_S)
+    return [] if first is None else [first]
+
+
+def _records(messages: Sequence[Message], ends: Ends | None) -> list[Message]:
+    batch = []
+    for message in messages:
+        error = message.error()
+        if error is None:
+            if ends is None or ends.wants(_known(message.partition()), _known(message.offset())):
+                batch.append(message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            if ends is not None:
+                ends.done.add(_known(message.partition()))
+        elif error.code() not in _PASSING:
+            raise CommandError(sentence(error, f"topic {message.topic()}"))
+    return batch
+
+
+def _all_read(consumer: Consumer, ends: Ends) -> bool:
+    assigned = {each.partition for each in consumer.assignment()}
+    return bool(assigned) and assigned <= ends.done
+
+
+def _known(number: int | None) -> int:
+    assert number is not None, "a record has its place"
+    return number
+
+
+def _headers(message: Message) -> Iterable[tuple[str, object]]:
+    """Return the headers, which the declared types take for more than they are."""
+    headers: Any = message.headers()
+    return headers or ()
+
+
+def _data(value: object) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value  # type: ignore[return-value]

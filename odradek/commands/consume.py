@@ -1,0 +1,184 @@
+"""`odradek consume`: records become lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import typer
+from confluent_kafka import Consumer, KafkaException
+from typer import Argument, Option
+
+from odradek.cli.command import online
+from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
+from odradek.cli.interrupts import asked_to_stop
+from odradek.cli.output import Output
+from odradek.cluster import consuming
+from odradek.cluster.connection import Cluster
+from odradek.cluster.consuming import Connection, Ends, batches, consumed
+from odradek.cluster.errors import failure
+from odradek.cluster.moments import SYNTAX, Beginning, End, Moment, parse_moment
+from odradek.cluster.offsets import find, latest
+from odradek.cluster.topics import partitions_of
+from odradek.records.format import FIELDS, Formatter, parse_format
+from odradek.records.json_lines import record_line
+
+DEFAULT_FORMAT = "%s\\n"
+LINES_AT_ONCE = 100
+
+Json = Annotated[bool, Option("--json", help="Write each record as a line of JSON, with everything it has.")]
+
+
+app = typer.Typer()
+
+_fields = ", ".join(f"%{field} {meaning}" for field, (meaning, _) in FIELDS.items())
+
+
+@online(
+    app,
+    "consume",
+    json=Json,
+    details=f"Places for --from and --until: {SYNTAX}.\n\nFields for --format: {_fields}.",
+    examples="""\
+    odradek consume orders
+    odradek consume orders --from 15m --follow
+    odradek consume orders --from -10 --format '%t[%p]@%o %T %k=%s\\n'
+    odradek consume orders --partition 0 --from 1000 --max-messages 5 --json
+    odradek consume orders --group billing --follow""",
+)
+def consume(
+    cluster: Cluster,
+    output: Output,
+    topic: Annotated[str, Argument(metavar="TOPIC", help="What to read.", show_default=False)],
+    start: Annotated[
+        str | None, Option("--from", metavar="WHERE", help="Where to start; the beginning if not given.")
+    ] = None,
+    until: Annotated[
+        str | None, Option("--until", metavar="WHERE", help="Stop before this place; where it ends now if not given.")
+    ] = None,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    group: Annotated[
+        str | None,
+        Option("--group", "-g", help="Read as a member of this group, and commit what is written."),
+    ] = None,
+    partition: Annotated[
+        list[int] | None, Option("--partition", "-p", min=0, help="Only this one; repeatable.")
+    ] = None,
+    max_messages: Annotated[
+        int | None, Option("--max-messages", "-n", min=1, metavar="N", help="Stop after so many records.")
+    ] = None,
+    line_format: Annotated[
+        str | None, Option("--format", metavar="FORMAT", help="How a record is written; '%s\\n' if not given.")
+    ] = None,
+) -> int:
+    """Read the records of a topic and write them to standard output.
+
+    It stops where the topic ended when it began, and with --follow not before Ctrl-C. Records of one partition are in
+    order; those of several come as they come. Only records of committed transactions are read.
+    """
+    write = _formatter(output, line_format)
+    places = [_moment(each) for each in (start, until)]
+    if follow and until is not None:
+        raise WrongUsageError("--until and --follow exclude each other")
+    if group is None:
+        numbers = _chosen(topic, partitions_of(cluster, topic), partition)
+        connection = Connection()
+        consumer = cluster.consumer(
+            {**consuming.SETTINGS, **consuming.WITHOUT_GROUP, "error_cb": connection.on_error},
+        )
+        ends = _assign(cluster, consumer, topic, numbers, places[0], places[1], follow=follow)
+    else:
+        if partition or until is not None or not isinstance(places[0], Beginning | End | None):
+            raise WrongUsageError(
+                "with --group the group's offsets say where to read; --from takes only beginning or end, for a group "
+                "that has none, and `odradek groups reset` moves them"
+            )
+        partitions_of(cluster, topic)
+        connection = Connection()
+        reset = "latest" if isinstance(places[0], End) else "earliest"
+        settings = {**consuming.SETTINGS, "group.id": group, "auto.offset.reset": reset}
+        consumer = cluster.consumer({**settings, "error_cb": connection.on_error})
+        consumer.subscribe([topic])
+        ends = None if follow else Ends({})
+    return _write_all(consumer, ends, connection, write, max_messages, commits=group is not None)
+
+
+def _write_all(
+    consumer: Consumer,
+    ends: Ends | None,
+    connection: Connection,
+    write: Formatter,
+    limit: int | None,
+    *,
+    commits: bool,
+) -> int:
+    stream = sys.stdout.buffer
+    try:
+        with asked_to_stop() as asked:
+            for batch in batches(consumer, ends, asked, connection, limit):
+                for first in range(0, len(batch), LINES_AT_ONCE):
+                    part = batch[first : first + LINES_AT_ONCE]
+                    stream.write(b"".join([write(consumed(message)) for message in part]))
+                    stream.flush()
+                    if commits:
+                        consuming.store(consumer, part)
+            stopped = asked()
+    except KafkaException as raised:
+        raise failure(raised, "reading") from raised
+    finally:
+        consumer.close()  # commits what was stored
+    return EXIT_INTERRUPTED if stopped else EXIT_OK
+
+
+def _assign(
+    cluster: Cluster,
+    consumer: Consumer,
+    topic: str,
+    numbers: Sequence[int],
+    start: Moment | None,
+    until: Moment | None,
+    *,
+    follow: bool,
+) -> Ends | None:
+    """Let the consumer read from `start`, and return where it has to stop."""
+    places = [(topic, number) for number in numbers]
+    starts = _by_number(find(cluster.admin, places, start or Beginning()))
+    if follow:
+        consuming.assign(consumer, topic, starts)
+        return None
+    ends = _by_number(latest(cluster.admin, places) if until is None else find(cluster.admin, places, until))
+    consuming.assign(consumer, topic, starts)
+    return Ends(ends, done={number for number in numbers if starts[number] >= ends[number]})
+
+
+def _by_number(offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
+    return {number: offset for (_, number), offset in offsets.items()}
+
+
+def _chosen(topic: str, numbers: Sequence[int], wanted: Sequence[int] | None) -> list[int]:
+    for each in wanted or ():
+        if each not in numbers:
+            raise CommandError(f"topic {topic} has no partition {each}; it has 0 to {max(numbers)}")
+    return sorted(set(wanted)) if wanted else list(numbers)
+
+
+def _formatter(output: Output, line_format: str | None) -> Formatter:
+    if output.json:
+        if line_format is not None:
+            raise WrongUsageError("--format and --json exclude each other")
+        return record_line
+    try:
+        return parse_format(DEFAULT_FORMAT if line_format is None else line_format)
+    except ValueError as wrong:
+        raise WrongUsageError(f"--format: {wrong}") from None
+
+
+def _moment(text: str | None) -> Moment | None:
+    if text is None:
+        return None
+    try:
+        return parse_moment(text, time.time_ns() // 1_000_000)
+    except ValueError as wrong:
+        raise WrongUsageError(str(wrong)) from None

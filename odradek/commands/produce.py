@@ -1,0 +1,168 @@
+"""`odradek produce`: lines become records."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from typer import Argument, Option
+
+from odradek.cli.arguments import pairs
+from odradek.cli.command import online
+from odradek.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
+from odradek.cli.human import count_text, duration_text, plural, size_text
+from odradek.cli.output import Output
+from odradek.cluster.connection import Cluster
+from odradek.cluster.producing import SETTINGS, Pace, Tally, finish, send
+from odradek.cluster.topics import partitions_of
+from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
+
+INTERRUPTED_FLUSH_S = 5.0
+PROGRESS_EVERY = 256
+
+
+class Compression(StrEnum):
+    """How batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+Json = Annotated[
+    bool,
+    Option("--json", help="Lines are JSON objects as `consume --json` writes them; the summary is JSON, too."),
+]
+
+
+app = typer.Typer()
+
+
+@online(
+    app,
+    "produce",
+    json=Json,
+    examples="""\
+    seq 1 1000 | odradek produce numbers
+    odradek produce users users.txt --key-separator : --compression zstd
+    odradek consume orders --json | odradek produce copy --json
+    echo hello | odradek produce greetings --headers lang=en --partition 0""",
+)
+def produce(
+    cluster: Cluster,
+    output: Output,
+    topic: Annotated[str, Argument(metavar="TOPIC", help="Where to; it must exist.", show_default=False)],
+    file: Annotated[Path | None, Argument(metavar="[FILE]", help="Lines to produce; standard input if none.")] = None,
+    key_separator: Annotated[
+        str | None, Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value in a line.")
+    ] = None,
+    headers: Annotated[
+        list[str] | None, Option("--headers", "-H", metavar="NAME=VALUE", help="A header for each record; repeatable.")
+    ] = None,
+    partition: Annotated[
+        int | None,
+        Option("--partition", "-p", min=0, help="The same for all; else murmur2 of the key chooses, as in Java."),
+    ] = None,
+    compression: Annotated[
+        Compression | None, Option("--compression", "-z", help="Compress batches; none if not given.")
+    ] = None,
+    rate: Annotated[
+        float | None, Option("--rate", min=0.001, metavar="N", help="At most so many records a second.")
+    ] = None,
+) -> int:
+    """Produce each line of a file or of standard input as a record.
+
+    A record without a key goes to any partition. Every record is acknowledged by all in-sync replicas, in order.
+    """
+    if output.json and key_separator is not None:
+        raise WrongUsageError("--key-separator is for plain lines; with --json the key is in the line")
+    _check(cluster, topic, partition)
+    fixed = [(name, value.encode()) for name, value in pairs(headers or (), "--headers")]
+    reader = json_line if output.json else plain_lines((key_separator or "").encode())
+    settings = {"compression.type": compression.value} if compression is not None else {}
+    producer = cluster.producer(settings, defaults=SETTINGS)
+    tally, code, problem = Tally(), EXIT_OK, ""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        source = _source(file, stack)
+        records = _with_progress(read_records(source, reader, fixed), output, stack, topic)
+        try:
+            send(producer, topic, records, tally, partition, Pace(rate))
+            finish(producer, tally, f"topic {topic}")
+        except KeyboardInterrupt:
+            producer.flush(INTERRUPTED_FLUSH_S)
+            code = EXIT_INTERRUPTED
+        except (CommandError, ValueError) as wrong:
+            producer.flush(INTERRUPTED_FLUSH_S)
+            code, problem = EXIT_FAILED, str(wrong)
+    _summary(output, topic, tally, time.monotonic() - began)
+    if problem:
+        complain(problem)
+    return code
+
+
+def _check(cluster: Cluster, topic: str, partition: int | None) -> None:
+    try:
+        numbers = partitions_of(cluster, topic)
+    except CommandError as missing:
+        if "does not exist" in str(missing):
+            raise CommandError(
+                f"topic {topic} does not exist; make it with `odradek topics create {topic}`"
+            ) from missing
+        raise
+    if partition is not None and partition not in numbers:
+        raise CommandError(f"topic {topic} has no partition {partition}; it has 0 to {max(numbers)}")
+
+
+def _source(file: Path | None, stack: ExitStack) -> BinaryIO:
+    return stack.enter_context(file.open("rb")) if file is not None else sys.stdin.buffer
+
+
+def _with_progress(records: Iterator[NewRecord], output: Output, stack: ExitStack, topic: str) -> Iterator[NewRecord]:
+    """Yield the records, showing how many went by."""
+    progress = output.progress()
+    if progress.disable or sys.stdin.isatty():
+        yield from records
+        return
+    stack.enter_context(progress)
+    task = progress.add_task(f"to {topic}", total=None)
+    for number, record in enumerate(records, 1):
+        yield record
+        if not number % PROGRESS_EVERY:
+            progress.update(task, completed=number)
+
+
+def _summary(output: Output, topic: str, tally: Tally, seconds: float) -> None:
+    if output.json:
+        output.document(
+            {
+                "topic": topic,
+                "records": tally.records,
+                "bytes": tally.bytes,
+                "failed": tally.failed,
+                "seconds": round(seconds, 3),
+                "partitions": [
+                    {
+                        "partition": number,
+                        "records": each.records,
+                        "first_offset": each.first_offset,
+                        "last_offset": each.last_offset,
+                    }
+                    for number, each in sorted(tally.partitions.items())
+                ],
+            }
+        )
+        return
+    speed = f", {count_text(tally.records / seconds)} records/s, {size_text(tally.bytes / seconds)}/s"
+    output.note(
+        f"{plural(tally.records, 'record')} ({size_text(tally.bytes)}) to "
+        f"{plural(len(tally.partitions), 'partition')} of {topic} in {duration_text(seconds)}{speed}"
+    )
