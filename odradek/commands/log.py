@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from odradek.cli.command import group, offline
-from odradek.cli.errors import EXIT_FAILED, EXIT_OK
+from odradek.cli.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
 from odradek.cli.output import Output
-from odradek.commands import log_dump
+from odradek.commands import log_dump, log_explain
 from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
 
 app = group("log", "Look into Kafka's files: dump, verify, explain, stat.")
 
 
-class _Records(str, Enum):
+class _Records(StrEnum):
     """What `--records` takes."""
 
     AUTO = "auto"
@@ -42,9 +42,7 @@ class _Records(str, Enum):
 )
 def dump(
     output: Output,
-    files: Annotated[
-        list[Path], Argument(metavar="FILE...", help="Files of a log directory; each is told by its name.")
-    ],
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of a log directory, told by their names.")],
     print_data: Annotated[bool, Option("--print-data", help="Show records with their keys and values.")] = False,
     deep: Annotated[bool, Option("--deep", help="Show records, without keys and values.")] = False,
     records: Annotated[
@@ -60,3 +58,37 @@ def dump(
     contents = None if records is _Records.AUTO else Contents(records.value)
     whole = log_dump.run(output, [str(path) for path in files], DumpOptions(deep, print_data, contents))
     return EXIT_OK if whole else EXIT_FAILED
+
+
+Partition = Annotated[Path, Argument(metavar="DIR", help="The directory of a partition.", show_default=False)]
+
+
+@offline(
+    app,
+    "explain",
+    examples="""
+    odradek log explain odradek-data/lines-0 --offset 12345
+    odradek log explain odradek-data/lines-0 --timestamp 1700000000000
+    odradek log explain odradek-data/lines-0 --offset 12345 --json | jq .bytes_read
+    """,
+)
+def explain(
+    output: Output,
+    directory: Partition,
+    offset: Annotated[int | None, Option("--offset", help="The offset to look for.", show_default=False)] = None,
+    timestamp: Annotated[
+        int | None,
+        Option(
+            "--timestamp", metavar="MS", help="Look for the first record at this time or later.", show_default=False
+        ),
+    ] = None,
+) -> int:
+    """Show how a log finds an offset or a time, step by step.
+
+    The binary search over the names of the segments, the entry of the sparse index, the position, the way over batch
+    headers from there, the batch, the record; with what each step read and how long it took.
+    """
+    if (offset is None) == (timestamp is None):
+        raise WrongUsageError("give either --offset or --timestamp")
+    found = log_explain.run(output, str(directory), offset, timestamp)
+    return EXIT_OK if found else EXIT_FAILED

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from odradek.cli.errors import complain
 from odradek.cli.output import Output
+from odradek.commands.log_errors import sentence
 from odradek.logs.dump import Dump, DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
@@ -30,8 +31,8 @@ def run(output: Output, paths: Sequence[str], options: DumpOptions, fs: FileSyst
 
         pieces = _document(files, paths, options, on_bytes, failed) if output.json else None
         _write(output, pieces if pieces is not None else _lines(files, paths, options, on_bytes, failed))
-    for sentence in failed:
-        complain(sentence)
+    for reason in failed:
+        complain(reason)
     return not failed
 
 
@@ -42,7 +43,7 @@ def _lines(
         try:
             yield from dump_lines(_opened(fs, path, options, on_bytes))
         except (OSError, StorageError) as error:
-            failed.append(_sentence(path, error))
+            failed.append(sentence(path, error))
 
 
 def _document(
@@ -54,13 +55,13 @@ def _document(
         try:
             dump = _opened(fs, path, options, on_bytes)
         except (OSError, StorageError) as error:
-            failed.append(_sentence(path, error))
+            failed.append(sentence(path, error))
             yield failed_object(path, failed[-1])
             continue
         try:
             yield from dump_pieces(dump)
         except (OSError, StorageError) as error:
-            failed.append(_sentence(path, error))
+            failed.append(sentence(path, error))
             yield close_failed(failed[-1])
     yield DOCUMENT_END
 
@@ -80,9 +81,3 @@ def _write(output: Output, pieces: Iterable[str]) -> None:
             kept.clear()
             length = 0
     output.text("".join(kept))
-
-
-def _sentence(path: str, error: OSError | StorageError) -> str:
-    if isinstance(error, StorageError):
-        return error.message
-    return f"{path}: {error.strerror or error}"

@@ -92,15 +92,17 @@ def _record(row: RecordRow) -> dict[str, Json]:
     if row.control is not None:
         found["control"] = {"type": row.control.kind, "data": row.control.data}
     elif not row.with_data:
-        found["header_keys"] = [_text(name) for name, _ in record.headers]
+        found["header_keys"] = [text_or_base64(name) for name, _ in record.headers]
     else:
-        found["key"] = _text(record.key) if row.decoded is None else row.decoded.key
-        found["value"] = _text(record.value) if row.decoded is None else row.decoded.value
-        found["headers"] = [{"key": _text(name), "value": _text(value)} for name, value in record.headers]
+        found["key"] = text_or_base64(record.key) if row.decoded is None else row.decoded.key
+        found["value"] = text_or_base64(record.value) if row.decoded is None else row.decoded.value
+        found["headers"] = [
+            {"key": text_or_base64(name), "value": text_or_base64(value)} for name, value in record.headers
+        ]
     return found
 
 
-def _text(content: bytes | None) -> Json:
+def text_or_base64(content: bytes | None) -> Json:
     """Return bytes as the text that they are, in base64 where they are none."""
     if content is None:
         return None

@@ -1,0 +1,31 @@
+"""Running `odradek log explain`."""
+
+from __future__ import annotations
+
+import time
+
+from odradek.cli.output import Output
+from odradek.commands.log_errors import in_one_sentence
+from odradek.logs.explain import explain_offset, explain_timestamp
+from odradek.logs.explain_json import explain_json
+from odradek.logs.explain_text import explain_lines
+from storage.files import PosixFiles
+
+
+def run(output: Output, directory: str, offset: int | None, timestamp: int | None) -> bool:
+    """Print the steps of the lookup; return whether a record was found."""
+    with in_one_sentence(directory):
+        if offset is not None:
+            told = explain_offset(PosixFiles(), directory, offset, time.perf_counter_ns)
+        else:
+            assert timestamp is not None
+            told = explain_timestamp(PosixFiles(), directory, timestamp, time.perf_counter_ns)
+    if output.json:
+        output.document(explain_json(told))
+    else:
+        for line in explain_lines(told):
+            if line.is_heading:
+                output.heading(line.text)
+            else:
+                output.line(line.text)
+    return told.record is not None
