@@ -96,7 +96,7 @@ def prepare(log: Log) -> FlushPlan | None:
     Writes index entries to their files; raises OSError.
     """
     active, unsynced, in_doubt = log.segments.active, log.unsynced, bool(log.sync_problem)
-    is_flushed = log.recovery_point == log.log_end_offset and active.size == active.synced_size and not unsynced
+    is_flushed = log.recovery_point == log.log_end_offset and not active.needs_sync and not unsynced
     if is_flushed and not in_doubt:
         return None
     unsynced.leader_epochs |= in_doubt
@@ -108,7 +108,7 @@ def prepare(log: Log) -> FlushPlan | None:
     files: list[OpenFile] = []
     for segment in unsynced.segments:
         files += segment.prepare_sync()
-    if active.size != active.synced_size or in_doubt:
+    if active.needs_sync or in_doubt:
         files.append(active.file)
     segments = [*unsynced.segments, active]
     return FlushPlan(
@@ -142,6 +142,7 @@ def complete(log: Log, plan: FlushPlan) -> None:
         return
     for segment, size in plan.sizes:
         segment.synced_size = max(segment.synced_size, size)
+        segment.was_cut = False
     for segment in plan.sealed:
         segment.indexes_synced = True
     unsynced = log.unsynced

@@ -334,8 +334,9 @@ class _Load:
         start = min(self.log_start_offset, offset)
         for error in self.snapshots.reload(self.producers, start, offset, expired_before_ms):
             self._note(f"producer snapshot removed: {error}")
-        if self.producers.end_offset < offset:
+        if self.producers.end_offset < offset and segments:
             replay_segments(self.producers, Segments(segments).since(self.producers.end_offset), offset)
+        self.producers.end_offset = offset
 
     def _take_snapshot(self) -> None:
         """Spare the next start some reading, if that can be done: a full disk must not keep the data from readers."""

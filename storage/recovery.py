@@ -52,6 +52,7 @@ def recover_segment(
     removed = file.size() - scan.valid_bytes
     if removed:
         file.truncate(scan.valid_bytes)
+        segment.was_cut = True
     segment.synced_size = 0
     segment.indexes_synced = False
     return RecoveredSegment(scan.next_offset, removed, scan.problem)

@@ -73,6 +73,7 @@ class Segment:
         "synced_size",
         "time_index",
         "transaction_index",
+        "was_cut",
     )
 
     def __init__(
@@ -89,6 +90,8 @@ class Segment:
         """How much earlier than `segment.ms` says this segment rolls."""
         self.synced_size = size
         """Bytes of the data file that are on disk for sure."""
+        self.was_cut = False
+        """Whether the data file became shorter since its last sync: a crash may bring back what was cut off."""
         self.indexes_synced = True
         """Whether the index files are on disk as they are; only meant for sealed segments."""
         self.indexes_full = False
@@ -337,12 +340,17 @@ class Segment:
 
     # --- making it durable
 
+    @property
+    def needs_sync(self) -> bool:
+        """Whether the content of the data file may not be on disk as it is."""
+        return self.synced_size != self.size or self.was_cut
+
     def prepare_sync(self) -> list[OpenFile]:
         """Bring the index files up to date, and return the files whose content may not be on disk yet.
 
         The indexes of a segment that is appended to are left out: they are rebuilt after a crash.
         """
-        files = [self.file] if self.synced_size != self.size else []
+        files = [self.file] if self.needs_sync else []
         if not self.indexes_synced and not self.offset_index.active:
             files += [file for index in self._indexes if (file := index.prepare_sync())]
         return files
@@ -366,6 +374,7 @@ class Segment:
         self.file.truncate(first_removed.position)
         self.size = first_removed.position
         self.synced_size = min(self.synced_size, self.size)
+        self.was_cut = True
         self.indexes_synced = False
         self._unindexed_bytes = 0
         self._max_timestamp = self._first_timestamp = _NOT_READ

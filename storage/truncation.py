@@ -100,7 +100,7 @@ def _raise_start(log: Log, offset: int) -> None:
     log.leader_epochs.truncate_from_start(offset)
     log.unsynced.leader_epochs = True
     log.snapshots.raise_start(log.producers, offset)
-    log.recovery_point = max(log.recovery_point, offset)
+    # The recovery point stays: what is gone now may be back after a crash, and was perhaps never on the disk.
 
 
 def _forget_end(log: Log) -> None:
