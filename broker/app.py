@@ -16,6 +16,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from broker.background import BackgroundJobs
+from broker.compaction.compactor import Compactor, CompactorParts
 from broker.dispatch.dispatcher import Dispatcher
 from broker.group_services import GroupParts, GroupServices
 from broker.handlers.node import ThisNode
@@ -126,6 +127,18 @@ class Broker:
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
         self._jobs.every(METADATA_UPKEEP_S, "metadata upkeep", self._metadata.upkeep)
+        self._compactor = Compactor(
+            CompactorParts(
+                loop=self._loop,
+                threads=self._threads,
+                clock=self._clock,
+                logs=self._logs,
+                partitions=self._partitions,
+                flusher=self._flusher,
+                settings=lambda: self._settings.current,
+            )
+        )
+        self._compactor.start()
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
@@ -142,6 +155,7 @@ class Broker:
         self._network.close_connections()
         await self._dispatcher.stop()
         await self._jobs.stop()
+        await self._compactor.stop()
         await self._flusher.stop()
         try:
             checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())

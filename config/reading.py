@@ -44,6 +44,12 @@ class Reader:
         assert isinstance(value, int)
         return value
 
+    def real(self, key: str) -> float:
+        """Return the value of a key that always has a number."""
+        value = self.value(key)
+        assert isinstance(value, int | float)
+        return float(value)
+
     def boolean(self, key: str) -> bool:
         """Return the value of a key that is true or false."""
         return self.value(key) is True

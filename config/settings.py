@@ -55,6 +55,12 @@ class BrokerSettings:
     replica_high_watermark_checkpoint_interval_ms: int
     log_retention_check_interval_ms: int
     log_initial_task_delay_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_backoff_ms: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_max_bytes_per_second: float
     producer_id_expiration_ms: int
     producer_id_expiration_check_interval_ms: int
     metadata_log_segment_bytes: int
@@ -208,11 +214,13 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         dynamic={},
         warnings=(),
         **{key.replace(".", "_"): read.boolean(key) for key in _BOOLEANS},
+        **{key.replace(".", "_"): read.real(key) for key in _REALS},  # type: ignore[arg-type]  # fields of real numbers
         **{key.replace(".", "_"): read.integer(key) for key in _INTEGERS},  # type: ignore[arg-type]  # fields of integers
     )
 
 
-_BOOLEANS = ("auto.create.topics.enable", "delete.topic.enable")
+_BOOLEANS = ("auto.create.topics.enable", "delete.topic.enable", "log.cleaner.enable")
+_REALS = ("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
 _INTEGERS = (
     "num.partitions",
     "default.replication.factor",
@@ -235,6 +243,9 @@ _INTEGERS = (
     "replica.high.watermark.checkpoint.interval.ms",
     "log.retention.check.interval.ms",
     "log.initial.task.delay.ms",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.size",
     "producer.id.expiration.ms",
     "producer.id.expiration.check.interval.ms",
     "metadata.log.segment.bytes",

@@ -27,11 +27,15 @@ class OffsetMap:
     __slots__ = ("_slots", "_table", "capacity", "latest_offset", "size")
 
     def __init__(self, max_bytes: int, load_factor: float, wanted_keys: int) -> None:
-        """Make an empty table; no larger than `wanted_keys` need, since memory costs time, too."""
+        """Make an empty table; no larger than `wanted_keys` need, since memory costs time, too.
+
+        A load factor that leaves no slot for a key, or none free, is taken as the nearest that does.
+        """
+        load_factor = min(max(load_factor, 0.01), 1.0)
         needed = int(wanted_keys / load_factor) + 2
         self._slots = max(2, min(needed, max_bytes // SLOT_BYTES))
         self._table = bytearray(self._slots * SLOT_BYTES)
-        self.capacity = max(1, int(self._slots * load_factor))
+        self.capacity = max(1, min(int(self._slots * load_factor), self._slots - 1))
         """How many keys fit."""
         self.size = 0
         """How many keys there are."""

@@ -25,8 +25,6 @@ IN_CONFIG = {
     "log.dir",
 }
 """Keys that take effect while the settings are made: no field of their own."""
-PARTLY = {"max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"}
-"""Read where segments are rolled, but not served until compaction is."""
 
 
 @cache
@@ -50,14 +48,14 @@ def is_read(field: str | None) -> bool:
 
 def test_a_broker_key_is_served_exactly_when_the_broker_reads_it() -> None:
     """A key that the tables promise has an effect, and a key with an effect is not called useless."""
-    keys = [key for key in broker_definitions() if key not in IN_CONFIG | PARTLY]
+    keys = [key for key in broker_definitions() if key not in IN_CONFIG]
     served = {key for key in keys if broker_definitions()[key].service is Service.SERVED}
     assert served == {key for key in keys if is_read(field_of(key))}, "correct the flags in config/tables/broker.txt"
 
 
 def test_a_topic_key_is_served_exactly_when_the_broker_reads_it() -> None:
     """The same for topics."""
-    keys = [key for key in topic_definitions() if key not in PARTLY | {"internal.segment.bytes"}]
+    keys = [key for key in topic_definitions() if key != "internal.segment.bytes"]
     served = {key for key in keys if topic_definitions()[key].service is Service.SERVED}
     read = {key for key in keys if is_read(key.replace(".", "_"))}
     assert served == read, "correct the flags in config/tables/topic.txt"

@@ -1,0 +1,240 @@
+"""Compaction as the broker's background work: one log at a time, the one that is worth it most.
+
+A round is done by the compaction process, which is started when there is something to do, and again when it has died.
+A log whose round fails is uncleanable until the next start, with one line that says where and what to do. Follows
+Kafka's log behaviour, log cleaner (`LogCleaner`, `LogCleanerManager`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.partitions.partition import Flusher, Partition
+from broker.partitions.table import PartitionTable
+from broker.runtime.clock import Clock
+from broker.runtime.logging import get_logger
+from config.settings import BrokerSettings
+from protocol.errors import KafkaError
+from storage.manager import LogManager
+from storage.names import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.compaction.process import CompactionProcess
+    from broker.compaction.rounds import BrokerRound, Chosen
+    from storage.compaction.planning import CleanerLimits
+    from storage.compaction.values import Finished
+    from storage.log import Log
+
+# What a round needs is imported with the first one: most brokers never compact, and all of them want to start quickly.
+
+log = get_logger("compaction")
+
+RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+"""How long to wait after the process has died, at first and at most."""
+MOST_DEATHS = 3
+"""A log over which the process has died this often in a row is not tried again."""
+
+
+class CompactorParts(NamedTuple):
+    """What the compactor works with."""
+
+    loop: asyncio.AbstractEventLoop
+    threads: Executor
+    clock: Clock
+    logs: LogManager
+    partitions: PartitionTable
+    flusher: Flusher
+    settings: Callable[[], BrokerSettings]
+
+
+class Compactor:
+    """See the module."""
+
+    def __init__(self, parts: CompactorParts) -> None:
+        self._parts = parts
+        self._task: asyncio.Task[None] | None = None
+        self._process: CompactionProcess | None = None
+        self._round: BrokerRound | None = None
+        self._rounds = 0
+        self._uncleanable: dict[TopicPartition, Log] = {}
+        self._deaths: dict[TopicPartition, int] = {}
+        self._retry_s = RETRY_S
+
+    def start(self) -> None:
+        """Begin, unless log.cleaner.enable says not to."""
+        if self._parts.settings().log_cleaner_enable:
+            self._task = self._parts.loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """End what is under way, and leave nothing half-written behind."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self._end_process()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                chosen = self._choose()
+                goes_on = chosen is not None and await self._compact(chosen)
+            except Exception:
+                log.exception("compaction failed; it goes on with the next look")
+                await self._end_process()
+                goes_on = False
+            if not goes_on:
+                await asyncio.sleep(max(0.001, self._parts.settings().log_cleaner_backoff_ms / 1000))
+
+    # --- which log
+
+    def _choose(self) -> Chosen | None:
+        """Return the log with the largest share of bytes that were never compacted, None if none has enough."""
+        candidates = [partition for partition in self._parts.partitions if self._may_be_compacted(partition)]
+        if not candidates:
+            return None
+        from broker.compaction.rounds import Chosen
+        from storage.compaction.planning import facts_of, limits_of
+        from storage.compaction.selection import examine, filthiest, is_worth_it
+
+        now_ms = self._parts.clock.now_ms()
+        worth_it = []
+        for partition in candidates:
+            source, name = partition.log, _name_of(partition)
+            if source.recovery_point < source.segments.active.base_offset:
+                self._parts.flusher.request(partition)  # only what is on the disk for sure is compacted
+            try:
+                facts = facts_of(source, partition.last_stable_offset, self._parts.logs.cleaned_offsets.get(name))
+                candidate = examine(facts, limits_of(source), now_ms)
+            except (KafkaError, OSError) as failed:
+                self._give_up(name, source, source.directory, str(failed))
+                continue
+            if is_worth_it(candidate, limits_of(source)):
+                worth_it.append((Chosen(name, source, candidate), candidate))
+        best = filthiest(worth_it)
+        return None if best is None else best[0]
+
+    def _may_be_compacted(self, partition: Partition) -> bool:
+        source = partition.log
+        if not source.config.compacted or len(source.segments) == 1:
+            return False
+        return self._uncleanable.get(_name_of(partition)) is not source
+
+    # --- one round
+
+    async def _compact(self, chosen: Chosen) -> bool:
+        """Compact a log; return whether to look for the next one at once."""
+        from broker.compaction.frames import BadFrameError
+        from broker.compaction.process import ProcessGoneError, start_process
+        from broker.compaction.rounds import BrokerRound, Surroundings, UncleanableError
+
+        parts = self._parts
+        try:
+            if self._process is None:
+                self._process = await start_process(parts.loop, parts.threads)
+            around = Surroundings(parts.loop, parts.threads, parts.clock, parts.logs)
+            self._round = BrokerRound(around, self._process, chosen)
+            self._rounds += 1
+            finished = await self._round.run(self._rounds, self._limits())
+            self._round = None
+            if finished is None:
+                return False
+            if finished.end_offset <= chosen.candidate.first_dirty:
+                raise UncleanableError(chosen.log.directory, "the map of keys does not take a single record")
+            await self._finished(chosen, finished)
+        except UncleanableError as failed:
+            self._give_up(chosen.partition, chosen.log, failed.path, str(failed))
+        except (KafkaError, BadFrameError) as failed:
+            self._give_up(chosen.partition, chosen.log, chosen.log.directory, str(failed))
+        except ProcessGoneError as gone:
+            await self._process_died(chosen, str(gone))
+        return True
+
+    def _limits(self) -> CleanerLimits:
+        from storage.compaction.planning import CleanerLimits
+
+        settings = self._parts.settings()
+        return CleanerLimits(
+            settings.log_cleaner_dedupe_buffer_size,
+            settings.log_cleaner_io_buffer_load_factor,
+            settings.log_cleaner_io_buffer_size,
+            settings.log_cleaner_io_max_bytes_per_second,
+        )
+
+    async def _finished(self, chosen: Chosen, finished: Finished) -> None:
+        name = chosen.partition
+        self._deaths.pop(name, None)
+        self._retry_s = RETRY_S
+        write = self._parts.logs.note_cleaned(name, finished.end_offset)
+        try:
+            if write is not None:
+                await self._parts.loop.run_in_executor(self._parts.threads, write)
+        except OSError as failed:
+            log.warning(
+                "how far a log is compacted could not be written down; after a restart it is compacted again",
+                topic=name.topic,
+                partition=name.partition,
+                reason=str(failed),
+            )
+        did = finished.statistics
+        log.info(
+            "compacted",
+            topic=name.topic,
+            partition=name.partition,
+            upto_offset=finished.end_offset,
+            dirty_bytes=did.dirty_bytes,
+            bytes_before=did.bytes_before,
+            bytes_after=did.bytes_after,
+            records_removed=did.records_before - did.records_after,
+            records_kept=did.records_after,
+            keys=did.keys,
+            seconds=round(did.seconds, 3),
+        )
+
+    def _give_up(self, name: TopicPartition, source: Log, path: str, reason: str) -> None:
+        """Leave a log alone until the next start."""
+        self._uncleanable[name] = source
+        log.error(
+            "a log cannot be compacted and stays as it is until the next start; see that the disk is sound and has"
+            " space, and look into the file with `odradek log verify`",
+            topic=name.topic,
+            partition=name.partition,
+            file=path,
+            reason=reason,
+        )
+
+    # --- the process
+
+    async def _process_died(self, chosen: Chosen, reason: str) -> None:
+        """Take note, remove what was being written, and wait: what has killed it may take a while to pass."""
+        code = await self._end_process()
+        name = chosen.partition
+        deaths = self._deaths[name] = self._deaths.get(name, 0) + 1
+        log.warning(
+            "the compaction process has died; another one is started",
+            topic=name.topic,
+            partition=name.partition,
+            reason=reason,
+            exit_code=code,
+            after_seconds=self._retry_s,
+        )
+        if deaths >= MOST_DEATHS:
+            reason = f"the compaction process has died over it {deaths} times"
+            self._give_up(name, chosen.log, chosen.log.directory, reason)
+        await asyncio.sleep(self._retry_s)
+        self._retry_s = min(2 * self._retry_s, LONGEST_RETRY_S)
+
+    async def _end_process(self) -> int | None:
+        """End the process, if there is one, and remove what it was writing; return its exit code."""
+        process, self._process = self._process, None
+        under_way, self._round = self._round, None
+        run = self._parts.loop.run_in_executor
+        code = None if process is None else await run(self._parts.threads, process.end)
+        if under_way is not None:
+            await run(self._parts.threads, under_way.discard)
+        return code
+
+
+def _name_of(partition: Partition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.index)

@@ -1,0 +1,160 @@
+"""One round of compaction as the broker sees it: sent to the process, and what that writes swapped in as it comes.
+
+Each swap is a handful of renames between two requests; what waits for the disk is on a thread. A round whose log was
+changed underneath it, deleted, or is no longer to be compacted is given up without a word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from broker.compaction.process import CompactionProcess
+from broker.runtime.clock import Clock
+from storage.compaction.planning import CleanerLimits, Round, plan_round, still_fits, take_over
+from storage.compaction.selection import Candidate
+from storage.compaction.swap import Swapped, discard_cleaned
+from storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
+from storage.log import Log
+from storage.manager import LogManager
+from storage.names import TopicPartition
+
+CHECK_S = 1.0
+"""How often it is looked whether a round under way is still wanted."""
+
+
+class Chosen(NamedTuple):
+    """A log that is to be compacted."""
+
+    partition: TopicPartition
+    log: Log
+    candidate: Candidate
+
+
+class UncleanableError(Exception):
+    """A log cannot be compacted: `path` says where, the message why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+class Surroundings(NamedTuple):
+    """What a round needs of the broker."""
+
+    loop: asyncio.AbstractEventLoop
+    threads: Executor
+    clock: Clock
+    logs: LogManager
+
+    async def on_thread(self, blocking: Callable[[], None] | None) -> None:
+        """Have something done that waits for the disk, if there is anything to do."""
+        if blocking is not None:
+            await self.loop.run_in_executor(self.threads, blocking)
+
+
+class BrokerRound:
+    """See the module."""
+
+    def __init__(self, around: Surroundings, process: CompactionProcess, chosen: Chosen) -> None:
+        self._around = around
+        self._process = process
+        self._chosen = chosen
+        self._log = chosen.log
+        self._is_cancelled = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the log is still there, and still to be compacted."""
+        return self._around.logs.get(self._chosen.partition) is self._log and self._log.config.compacted
+
+    async def run(self, number: int, limits: CleanerLimits) -> Finished | None:
+        """Do the round; return how it ended, None where it was given up.
+
+        Raises UncleanableError, ProcessGoneError, BadFrameError.
+        """
+        # What a crash leaves of a gap in the offsets is told from a loss by the recovery point, so that comes first.
+        await self._around.on_thread(self._around.logs.checkpoint_recovery_points())
+        if not self.is_wanted:
+            return None
+        running = plan_round(self._log, self._chosen.candidate, limits, number, self._around.clock.now_ms())
+        await self._process.send(running.task)
+        failure: UncleanableError | None = None
+        try:
+            finished = await self._follow(running)
+        except UncleanableError as failed:
+            failure, finished = failed, None
+            if not self._is_cancelled:
+                await self._cancel(running)
+                await self._drain(running)
+        if self._is_cancelled:
+            await self._around.on_thread(self.discard)
+        if failure is not None and self.is_wanted:
+            raise failure
+        return finished
+
+    def discard(self) -> None:
+        """Remove what was being written; blocks."""
+        discard_cleaned(self._log.fs, self._log.directory)
+
+    async def _follow(self, running: Round) -> Finished | None:
+        """Take in what the process says, to the end of the round."""
+        done = 0
+        while True:
+            message = await self._next_message(running)
+            if isinstance(message, Finished):
+                return None if self._is_cancelled or not self.is_wanted else message
+            if isinstance(message, Cancelled):
+                return None
+            if isinstance(message, Failed):
+                left = len(running.sources) - done
+                if self._is_cancelled or not still_fits(self._log, running, done, left):
+                    return None  # what is missing or cut was removed by somebody who may
+                self._is_cancelled = True  # it has ended already
+                raise UncleanableError(message.path, message.reason)
+            if isinstance(message, Written) and not self._is_cancelled:
+                if not self.is_wanted or not still_fits(self._log, running, done, message.sources):
+                    await self._cancel(running)
+                elif not message.unchanged:
+                    await self._swap(running, done, message)
+                done += message.sources
+
+    async def _next_message(self, running: Round) -> object:
+        """Wait for the process, and look now and then whether the round is still wanted."""
+        waiting = asyncio.ensure_future(self._process.receive())
+        try:
+            while not waiting.done():
+                await asyncio.wait([waiting], timeout=CHECK_S)
+                if not waiting.done() and not self._is_cancelled and not self.is_wanted:
+                    await self._cancel(running)
+        except BaseException:
+            waiting.cancel()
+            raise
+        return waiting.result()
+
+    async def _cancel(self, running: Round) -> None:
+        self._is_cancelled = True
+        await self._process.send(Cancel(running.task.number))
+
+    async def _drain(self, running: Round) -> None:
+        while not isinstance(await self._next_message(running), Finished | Failed | Cancelled):
+            pass
+
+    async def _swap(self, running: Round, done: int, written: Written) -> None:
+        """Put a new segment in place of its sources. Raises UncleanableError."""
+        directory, fs = self._log.directory, self._log.fs
+        try:
+            swapped: Swapped = take_over(self._log, running, done, written, self._around.clock.now_ms())
+            if swapped.problem:
+                raise UncleanableError(directory, swapped.problem)
+            await self._around.on_thread(lambda: fs.sync_dir(directory))
+        except FileNotFoundError:
+            if self.is_wanted:
+                raise UncleanableError(directory, "a file is missing that was there before") from None
+            return  # the partition was deleted meanwhile
+        except OSError as failed:
+            raise UncleanableError(directory, str(failed)) from failed
+        for path in swapped.doomed:
+            self._log.deletions.add_file(path, self._log.config.file_delete_delay_ms)
