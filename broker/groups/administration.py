@@ -6,14 +6,16 @@ Owns: the rules for it (Kafka's `OffsetExpirationCondition`, KIP-211; KIP-496). 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from broker.groups.classic.states import GroupState
 from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.effects import Effects, Record
+from broker.groups.effects import Answer, Effects, Record, Token
 from broker.groups.group import Group, delete_offsets_error, is_empty
 from broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
 from broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
+from broker.runtime.answers import Deferred
 from protocol.errors import ErrorCode
 from protocol.messages.group_records import OffsetCommitKey
 
@@ -21,45 +23,57 @@ GROUPS_PER_SLICE = 20
 """Groups looked at before others get their turn."""
 
 
-def delete_group(shard: Shard, group_id: str) -> ErrorCode:
-    """Delete a group without members, and all its offsets."""
+class _Deleted(NamedTuple):
+    """The answer to the deletion of a group."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+def delete_group(shard: Shard, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
+    """Delete a group without members, and all its offsets; return how that went once it is safe."""
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     error = group.delete_error()
-    if error is not ErrorCode.NONE:
-        return error
-    return _delete(shard, group)
+    return _delete(shard, group) if error is ErrorCode.NONE else error
 
 
-def _delete(shard: Shard, group: Group) -> ErrorCode:
+def _delete(shard: Shard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     keys = shard.offsets.keys_of(group.group_id)
     while len(keys) > TOMBSTONES_PER_BATCH:
         result = shard.remove_offsets(keys[:TOMBSTONES_PER_BATCH])
         if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
             return result
         keys = keys[TOMBSTONES_PER_BATCH:]
-    effects = group.delete()
-    tombstones = [
-        Record(OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), None) for key in keys
-    ]
-    outcome = [ErrorCode.NONE]
-    then = effects.after
 
-    def after(error: ErrorCode, now: int) -> Effects:
-        outcome[0] = error
-        return then(error, now) if then is not None else Effects()
+    def delete(token: Token) -> Effects:
+        effects = group.delete()
+        tombstones = [
+            Record(OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), None) for key in keys
+        ]
+        effects.records = [*tombstones, *effects.records]
+        effects.answers.append((token, _Deleted()))
+        return effects
 
-    effects.records = [*tombstones, *effects.records]
-    effects.after = after
-    shard.carry_out(group, effects)
-    return outcome[0]
+    answer = shard.ask(group, delete)
+    return answer.then(_error_of) if isinstance(answer, Deferred) else answer.error
+
+
+def _error_of(answer: Answer) -> ErrorCode:
+    return answer.error
+
+
+Removed = dict[tuple[str, int], ErrorCode]
+"""What became of each offset that was to be removed, by topic and partition."""
 
 
 def remove_offsets(
     shard: Shard, group_id: str, wanted: Sequence[tuple[str, int]]
-) -> ErrorCode | dict[tuple[str, int], ErrorCode]:
-    """Remove offsets of a group in partitions that no member reads; return what became of each, or why nothing was."""
+) -> ErrorCode | Removed | Deferred[ErrorCode | Removed]:
+    """Remove offsets of a group in partitions that no member reads.
+
+    Returns what became of each once that is safe, or why nothing was done.
+    """
     group = shard.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -67,7 +81,7 @@ def remove_offsets(
     if error is not ErrorCode.NONE:
         return error
     has_members = not is_empty(group)
-    results: dict[tuple[str, int], ErrorCode] = {}
+    results: Removed = {}
     keys: list[OffsetKey] = []
     for topic, partition in wanted:
         if has_members and group.subscribes(topic):
@@ -76,8 +90,12 @@ def remove_offsets(
         results[topic, partition] = ErrorCode.NONE
         if shard.offsets.is_stored(group_id, topic, partition):
             keys.append(OffsetKey(group_id, topic, partition))
-    written = shard.remove_offsets(keys)
-    return written if isinstance(written, ErrorCode) and written is not ErrorCode.NONE else results
+
+    def told(written: ErrorCode) -> ErrorCode | Removed:
+        return results if written is ErrorCode.NONE else written
+
+    outcome = shard.remove_offsets(keys)
+    return outcome.then(told) if isinstance(outcome, Deferred) else told(outcome)
 
 
 def expire(shard: Shard, offsets_retention_ms: int) -> Iterator[None]:

@@ -6,14 +6,14 @@ look for offsets that have expired. Must not know: requests of any version, what
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Task, sleep
-from collections import deque
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
 from broker.groups.administration import expire
 from broker.groups.classic.values import Limits
 from broker.groups.consumer.settings import ConsumerGroupSettings
+from broker.groups.loads import ShardLoads
 from broker.groups.offsets_topic import OffsetsTopic
 from broker.groups.partitioning import partition_for
 from broker.groups.settings import classic_limits, consumer_settings, with_configs
@@ -21,14 +21,8 @@ from broker.groups.shard import Shard, ShardServices, ShardState
 from broker.metadata.image import ImageDelta, MetadataImage, ResourceType
 from broker.metadata.internal_topics import OFFSETS_TOPIC
 from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
 from config.settings import BrokerSettings
 from protocol.errors import ErrorCode, KafkaError
-
-log = get_logger("groups")
-
-LOADED_AT_ONCE_BYTES = 64 * 1024
-"""A log so short is read when it is needed, while the request waits: telling it to come back would take longer."""
 
 LOAD_CHUNK_BYTES = 1024 * 1024
 """Most that is read at a time, whatever offsets.load.buffer.size allows: somebody else wants the loop, too."""
@@ -47,7 +41,6 @@ class GroupCoordinator:
         image: Callable[[], MetadataImage],
     ) -> None:
         self._loop = loop
-        self._threads = threads
         self._topic = topic
         self._services = ShardServices(
             scheduler=loop,
@@ -67,8 +60,7 @@ class GroupCoordinator:
         self._count = 0
         """Partitions of the topic when it was first seen: where a group lives must not change."""
         self._shards: dict[int, Shard] = {}
-        self._to_load: deque[Shard] = deque()
-        self._loading: Task[None] | None = None
+        self._loads = ShardLoads(loop, threads)
         self._is_stopped = False
 
     @property
@@ -89,8 +81,7 @@ class GroupCoordinator:
     def stop(self) -> None:
         """Answer everybody who waits, and serve no more."""
         self._is_stopped = True
-        if self._loading is not None:
-            self._loading.cancel()
+        self._loads.stop()
         for shard in self._shards.values():
             shard.close()
 
@@ -106,7 +97,7 @@ class GroupCoordinator:
                 for shard in self._shards.values():
                     shard.close()
                 self._shards.clear()
-                self._to_load.clear()
+                self._loads.forget()
                 self._count = 0
             else:
                 for shard in self._shards.values():
@@ -136,7 +127,7 @@ class GroupCoordinator:
         if shard is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         if shard.state is ShardState.LOADING:
-            self._load_first(shard)
+            self._loads.first(shard)
         state = shard.state
         if state is ShardState.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -164,52 +155,8 @@ class GroupCoordinator:
                 return None
             shard = self._shards[index] = Shard(partition, self._services)
             if shard.state is ShardState.LOADING:
-                self._to_load.append(shard)
-                if self._loading is None or self._loading.done():
-                    self._loading = self._loop.create_task(self._load_all())
+                self._loads.add(shard)
         return shard
-
-    # loading
-
-    async def _load_all(self) -> None:
-        started, records = self._loop.time(), 0
-        while self._to_load:
-            shard = self._to_load.popleft()
-            loader = shard.loader
-            if loader is None:
-                continue
-            try:
-                while shard.loader is loader and not loader.is_at_end:
-                    chunk = await self._loop.run_in_executor(self._threads, loader.next_chunk())
-                    if shard.loader is not loader:
-                        break
-                    for _ in loader.take(chunk):
-                        await sleep(0)
-                if shard.loader is loader:
-                    shard.finish_loading()
-            except (KafkaError, OSError) as failed:
-                shard.fail(str(failed))
-            records += loader.records
-        took = self._loop.time() - started
-        log.info("groups loaded", records=records, took_ms=round(took * 1000))
-
-    def _load_first(self, shard: Shard) -> None:
-        """Somebody asks for it: load it now if that is quick, next otherwise."""
-        loader = shard.loader
-        assert loader is not None
-        if shard not in self._to_load:
-            return  # its turn has come
-        self._to_load.remove(shard)
-        if loader.bytes_left > LOADED_AT_ONCE_BYTES:
-            self._to_load.appendleft(shard)
-            return
-        try:
-            while not loader.is_at_end:
-                for _ in loader.take(loader.next_chunk()()):
-                    pass
-            shard.finish_loading()
-        except (KafkaError, OSError) as failed:
-            shard.fail(str(failed))
 
     # time
 

@@ -24,11 +24,21 @@ from broker.groups.records import (
 )
 from broker.runtime.logging import get_logger
 from protocol.codec import DecodeError
-from protocol.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, BatchHeader, check_crc, iter_batches
+from protocol.records.batch import (
+    CURRENT_MAGIC,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    BatchHeader,
+    check_crc,
+    iter_batches,
+)
 from protocol.records.control import end_transaction_marker
 from protocol.records.errors import CorruptRecord
+from protocol.records.legacy import check_message_crc
+from protocol.records.reading import iter_entry_records
 from protocol.records.record import iter_records
 from storage.log import Log
+from storage.names import LOG_SUFFIX
 
 log = get_logger("groups")
 
@@ -59,6 +69,12 @@ class Loader:
         return self._position >= self._log.log_end_offset
 
     @property
+    def place(self) -> str:
+        """Where it reads on, for people: a file, and an offset in it."""
+        segment = self._log.segments.holding(self._position)
+        return f"{segment.path(LOG_SUFFIX)} at offset {self._position}"
+
+    @property
     def bytes_left(self) -> int:
         """At most how much is to be read."""
         return 0 if self.is_at_end else self._log.size
@@ -87,10 +103,13 @@ class Loader:
                     continue
                 end = position + header.length + LOG_OVERHEAD
                 with view[position:end] as batch:
-                    check_crc(batch, header)
                     plain = None
-                    if header.attributes & ~LOG_APPEND_TIME_BIT == 0:
-                        plain = plain_records(chunk, position, end, header.records_count)
+                    if header.magic < CURRENT_MAGIC:  # of a Kafka before 0.11
+                        check_message_crc(batch)
+                    else:
+                        check_crc(batch, header)
+                        if header.attributes & ~LOG_APPEND_TIME_BIT == 0:
+                            plain = plain_records(chunk, position, end, header.records_count)
                     if plain is not None:
                         for key, value in plain:
                             self._take_record(key, value)
@@ -124,7 +143,7 @@ class Loader:
                     self._offsets.end_transaction(header.producer_id, marker.committed)
             return
         producer_id = header.producer_id if header.is_transactional else None
-        for record in iter_records(batch):
+        for record in iter_entry_records(batch):
             if record.key is None:
                 self._warn_unreadable(f"the record at offset {record.offset} has no key")
             elif producer_id is None:

@@ -7,7 +7,7 @@ replaced many times before they are read once. Must not know: members of groups,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from broker.groups.records import Committed, OffsetKey, decode_committed
@@ -22,6 +22,8 @@ class _Pending(NamedTuple):
     position: int
     """Offset of the record in the log of the shard: of two for the same partition the later counts."""
     value: bytes | None
+    is_outdated: bool = False
+    """Whether a later record for the partition counts already, so that the end of the transaction changes nothing."""
 
 
 class OffsetStore:
@@ -37,9 +39,12 @@ class OffsetStore:
 
     def apply(self, key: OffsetKey, value: bytes | None) -> None:
         """Take over a record that is not part of a transaction; None removes the offset."""
-        if self._pending:
-            for pending in self._pending.values():
-                pending.pop(key, None)
+        for pending in self._pending.values():
+            waiting = pending.get(key)
+            if waiting is not None and value is None:
+                del pending[key]
+            elif waiting is not None:
+                pending[key] = waiting._replace(is_outdated=True)
         self._set(key, value)
 
     def apply_pending(self, producer_id: int, key: OffsetKey, value: bytes | None, position: int) -> None:
@@ -51,12 +56,14 @@ class OffsetStore:
         ended = self._pending.pop(producer_id, None)
         if not ended or not committed:
             return
-        for key, (position, value) in ended.items():
+        for key, (position, value, is_outdated) in ended.items():
+            if is_outdated:
+                continue
             self._set(key, value)
             for pending in self._pending.values():
                 other = pending.get(key)
                 if other is not None and other.position < position:
-                    del pending[key]
+                    pending[key] = other._replace(is_outdated=True)
 
     def _set(self, key: OffsetKey, value: bytes | None) -> None:
         group, topic, partition = key
@@ -82,14 +89,19 @@ class OffsetStore:
         return sum(len(partitions) for topics in self._groups.values() for partitions in topics.values())
 
     @property
-    def groups(self) -> Iterator[str]:
-        """The groups that have offsets."""
-        return iter(self._groups)
+    def groups(self) -> Iterable[str]:
+        """The groups that have offsets, or some in open transactions."""
+        pending = (key.group for pending in self._pending.values() for key in pending)
+        return dict.fromkeys((*self._groups, *pending))
 
     def get(self, group: str, topic: str, partition: int) -> Committed | None:
         """Return the offset of a group in a partition, None if there is none."""
-        value = self._groups.get(group, {}).get(topic, {}).get(partition)
+        value = self.value_of(OffsetKey(group, topic, partition))
         return None if value is None else decode_committed(value)
+
+    def value_of(self, key: OffsetKey) -> bytes | None:
+        """Return an offset as it is stored, None if there is none."""
+        return self._groups.get(key.group, {}).get(key.topic, {}).get(key.partition)
 
     def is_stored(self, group: str, topic: str, partition: int) -> bool:
         """Whether the group has an offset in the partition."""
@@ -140,9 +152,13 @@ class OffsetStore:
         ]
 
     def keys_in_topic(self, topic: str) -> list[OffsetKey]:
-        """Return the offsets of all groups in a topic: one that is deleted leaves none."""
-        return [
-            OffsetKey(group, topic, partition)
+        """Return the offsets of all groups in a topic, those in open transactions too: one that is deleted leaves
+        none."""
+        found = {
+            OffsetKey(group, topic, partition): None
             for group, topics in self._groups.items()
             for partition in topics.get(topic, ())
-        ]
+        }
+        for pending in self._pending.values():
+            found.update((key, None) for key in pending if key.topic == topic)
+        return list(found)

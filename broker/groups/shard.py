@@ -24,15 +24,13 @@ from broker.groups.plain_records import KeyAndValue
 from broker.groups.records import OffsetKey, encode_offset_key, encode_record
 from broker.groups.shard_log import ShardLog
 from broker.groups.timers import Scheduler, Timers
+from broker.groups.visible import VisibleOffsets
 from broker.metadata.image import MetadataImage
 from broker.partitions.partition import Partition
 from broker.runtime.answers import Deferred
 from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
-
-log = get_logger("groups")
 
 TOMBSTONES_PER_BATCH = 2000
 """A batch must fit the largest message of the topic."""
@@ -89,16 +87,24 @@ class Shard:
     def __init__(self, partition: Partition, services: ShardServices) -> None:
         self.services = services
         self.log = ShardLog(partition, services.scheduler, services.codec, services.commit_timeout_ms)
-        self.offsets = OffsetStore()
-        self.groups: dict[str, Group] = {}
-        self.state = ShardState.LOADING
-        self.loader: Loader | None = Loader(partition.log, self.offsets, services.load_chunk_bytes)
         self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
         self._deleted_topics: list[str] = []
+        self.begin_loading()
+        assert self.loader is not None
         if self.loader.is_at_end:
             self.finish_loading()
 
     # loading
+
+    def begin_loading(self) -> None:
+        """Know nothing, and read the log from its start."""
+        partition = self.log.partition
+        self.offsets = OffsetStore()
+        self.visible = VisibleOffsets(self.offsets, lambda: partition.high_watermark)
+        """The offsets as they may be told."""
+        self.groups: dict[str, Group] = {}
+        self.loader: Loader | None = Loader(partition.log, self.offsets, self.services.load_chunk_bytes)
+        self.state = ShardState.LOADING
 
     def finish_loading(self) -> None:
         """Make groups of the records that were read, and serve."""
@@ -116,15 +122,11 @@ class Shard:
             self.remove_topic(topic)
         self._deleted_topics.clear()
 
-    def fail(self, reason: str) -> None:
-        """Give up: what cannot be read cannot be served."""
-        log.error(
-            "the groups of a partition cannot be loaded",
-            topic=self.log.partition.topic,
-            partition=self.log.partition.index,
-            reason=reason,
-        )
+    def fail(self) -> None:
+        """Serve nothing: what cannot be read cannot be served. `begin_loading` tries again."""
         self.loader = None
+        self.groups.clear()
+        self._timers.clear()
         self.state = ShardState.FAILED
 
     def close(self) -> None:
@@ -255,8 +257,14 @@ class Shard:
         for record, (_, value) in zip(records, pairs, strict=True):
             key = record.key
             if isinstance(key, OffsetCommitKey):
-                self.offsets.apply(OffsetKey(key.group, key.topic, key.partition), value)
+                self._take_over(OffsetKey(key.group, key.topic, key.partition), value, end)
         return end
+
+    def _take_over(self, key: OffsetKey, value: bytes | None, end: int) -> None:
+        if self.log.is_safe(end):
+            self.offsets.apply(key, value)
+        else:
+            self.visible.apply(key, value, end)
 
     def _give(self, answers: Sequence[tuple[Token, Answer]], end: int) -> None:
         def give(error: ErrorCode) -> None:
@@ -277,6 +285,10 @@ class Shard:
 
     # offsets
 
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """The marker that ends a producer's transaction is in the log: its offsets count now, or never will."""
+        self.offsets.end_transaction(producer_id, committed)
+
     def write_offsets(self, commits: Sequence[tuple[OffsetKey, bytes | None]]) -> ErrorCode | Deferred[ErrorCode]:
         """Append offsets (None removes one) in one batch, and take them over; return how that went once it is safe."""
         pairs: list[KeyAndValue] = [(encode_offset_key(key), value) for key, value in commits]
@@ -286,11 +298,19 @@ class Shard:
         except KafkaError as failed:
             return failed.code
         for key, value in commits:
-            self.offsets.apply(key, value)
+            self._take_over(key, value, end)
             if value is not None:
                 self._group_with_offsets(key.group, now)
         if self.log.is_safe(end):
             return ErrorCode.NONE
+        return self._when_safe(end)
+
+    def when_all_safe(self) -> ErrorCode | Deferred[ErrorCode]:
+        """Return NONE if everything that was appended until now is safe; otherwise how that went, once it is known."""
+        end = self.log.end
+        return ErrorCode.NONE if self.log.is_safe(end) else self._when_safe(end)
+
+    def _when_safe(self, end: int) -> Deferred[ErrorCode]:
         waiting: Deferred[ErrorCode] = Deferred()
         self.log.when_safe(end, waiting.resolve)
         return waiting
@@ -306,7 +326,7 @@ class Shard:
 
     def remove_topic(self, topic: str) -> None:
         """The topic is deleted, and all offsets in it with it."""
-        if self.state is ShardState.LOADING:
+        if self.state in (ShardState.LOADING, ShardState.FAILED):
             self._deleted_topics.append(topic)
         elif self.state is ShardState.ACTIVE:
             self.remove_offsets(self.offsets.keys_in_topic(topic))

@@ -79,6 +79,11 @@ class ShardLog:
             )
             raise KafkaError(coordinator_error(failed.code), failed.message) from failed
 
+    @property
+    def end(self) -> int:
+        """Offset behind everything that was appended."""
+        return self.partition.log.log_end_offset
+
     def is_safe(self, end: int) -> bool:
         """Whether everything below the offset is committed."""
         return self.partition.high_watermark >= end

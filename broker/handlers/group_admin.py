@@ -6,12 +6,15 @@ filters by state from v4 (KIP-518) and by type from v5 (KIP-848).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from broker.groups.administration import delete_group
 from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.states import GroupState
 from broker.groups.coordinator import GroupCoordinator
 from broker.groups.group import protocol_type_of, state_of, type_of
 from broker.handlers.authorized import group_operations
+from broker.runtime.answers import Deferred, gather
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -92,16 +95,22 @@ class GroupAdminHandlers:
         ]
         return response
 
-    def delete_groups(self, _context: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-        """Answer DeleteGroups; a name that comes twice is answered once."""
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(group_id=group_id, error_code=self._delete(group_id))
-                for group_id in dict.fromkeys(request.groups_names)
-            ]
-        )
+    def delete_groups(
+        self, _context: RequestContext, request: DeleteGroupsRequest
+    ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse]:
+        """Answer DeleteGroups once the deletions are safe; a name that comes twice is answered once."""
+        names = list(dict.fromkeys(request.groups_names))
 
-    def _delete(self, group_id: str) -> ErrorCode:
+        def respond(codes: Sequence[ErrorCode]) -> DeleteGroupsResponse:
+            pairs = zip(names, codes, strict=True)
+            return DeleteGroupsResponse(
+                results=[DeletableGroupResult(group_id=name, error_code=code) for name, code in pairs]
+            )
+
+        outcome = gather([self._delete(name) for name in names])
+        return outcome.then(respond) if isinstance(outcome, Deferred) else respond(outcome)
+
+    def _delete(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
         try:
             return delete_group(self._coordinator.shard(group_id), group_id)
         except KafkaError as refused:

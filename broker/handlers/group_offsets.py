@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.groups.administration import remove_offsets
+from broker.groups.administration import Removed, remove_offsets
 from broker.groups.classic.values import CommitRequest
 from broker.groups.commits import check_commit, commit
 from broker.groups.coordinator import GroupCoordinator
@@ -116,39 +116,48 @@ class OffsetCommitHandlers:
 
     # OffsetDelete
 
-    def offset_delete(self, _context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """Answer OffsetDelete."""
+    def offset_delete(
+        self, _context: RequestContext, request: OffsetDeleteRequest
+    ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse]:
+        """Answer OffsetDelete once the offsets are gone for sure."""
         wanted = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
         known = [(name, index) for name, index in wanted if self._is_there(name, index)]
         if not request.group_id:
             return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         try:
-            results = remove_offsets(self._coordinator.shard(request.group_id), request.group_id, known)
+            outcome = remove_offsets(self._coordinator.shard(request.group_id), request.group_id, known)
         except KafkaError as refused:
             return OffsetDeleteResponse(error_code=refused.code)
-        if isinstance(results, ErrorCode):
-            return OffsetDeleteResponse(error_code=results)
-        return OffsetDeleteResponse(
-            topics=[
-                OffsetDeleteResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetDeleteResponsePartition(
-                            partition_index=partition.partition_index,
-                            error_code=results.get(
-                                (topic.name, partition.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                            ),
-                        )
-                        for partition in topic.partitions
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
+
+        def respond(results: ErrorCode | Removed) -> OffsetDeleteResponse:
+            return _removed(request, results)
+
+        return outcome.then(respond) if isinstance(outcome, Deferred) else respond(outcome)
 
     def _is_there(self, name: str, index: int) -> bool:
         topic = self._partitions.find(name)
         return topic is not None and 0 <= index < topic.count
+
+
+def _removed(request: OffsetDeleteRequest, results: ErrorCode | Removed) -> OffsetDeleteResponse:
+    if isinstance(results, ErrorCode):
+        return OffsetDeleteResponse(error_code=results)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=results.get((topic.name, partition.partition_index), unknown),
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def _place(

@@ -9,14 +9,17 @@ from v10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from broker.groups.commits import check_fetch
 from broker.groups.coordinator import GroupCoordinator
+from broker.groups.offsets import OffsetStore
 from broker.groups.records import NO_LEADER_EPOCH, Committed
-from broker.groups.shard import Shard
+from broker.groups.visible import VisibleOffsets
 from broker.partitions.table import PartitionTable
+from broker.runtime.answers import Deferred, gather
 from broker.runtime.context import RequestContext
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.offset_fetch import (
@@ -32,12 +35,33 @@ from protocol.messages.offset_fetch import (
 )
 from protocol.uuids import ZERO_UUID
 
+T = TypeVar("T")
+U = TypeVar("U")
+
 NO_OFFSET = -1
 _FIRST_WITH_SEVERAL = 8
 _FIRST_BY_ID = 10
 _FIRST_WITH_ERROR = 2
 _FIRST_FROM_KAFKA = 1
 """Before, offsets were in ZooKeeper, and to have none was an error."""
+
+
+def _never_pending(_group: str, _topic: str, _index: int) -> bool:
+    return False
+
+
+class _Source(NamedTuple):
+    """Where the offsets of a group come from, and which of them are not to be told yet."""
+
+    group_id: str
+    offsets: OffsetStore | VisibleOffsets
+    is_pending: Callable[[str, str, int], bool] = _never_pending
+
+    def shown(self, topic: str, index: int) -> OffsetFetchResponsePartitions:
+        """Return an offset as it is told."""
+        if self.is_pending(self.group_id, topic, index):
+            return _none(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return _partition(index, self.offsets.get(self.group_id, topic, index))
 
 
 class OffsetFetchHandler:
@@ -47,12 +71,14 @@ class OffsetFetchHandler:
         self._coordinator = coordinator
         self._partitions = partitions
 
-    def offset_fetch(self, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    def offset_fetch(
+        self, context: RequestContext, request: OffsetFetchRequest
+    ) -> OffsetFetchResponse | Deferred[OffsetFetchResponse]:
         """Answer OffsetFetch."""
         version = context.api_version
         if version >= _FIRST_WITH_SEVERAL:
-            groups = [self._group(group, version, request.require_stable) for group in request.groups]
-            return OffsetFetchResponse(groups=groups)
+            outcome = gather([self._group(group, version, request.require_stable) for group in request.groups])
+            return _then(outcome, lambda groups: OffsetFetchResponse(groups=groups))
         topics = request.topics
         only = OffsetFetchRequestGroup(
             group_id=request.group_id,
@@ -61,61 +87,72 @@ class OffsetFetchHandler:
             else [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
         )
         found = self._group(only, version, request.require_stable)
-        error = found.error_code
-        if error and version < _FIRST_WITH_ERROR:
-            assert only.topics is not None  # null came with the error field
-            found.topics = [_refused(topic, error) for topic in only.topics]
-        if version < _FIRST_FROM_KAFKA:
-            _name_missing(found.topics)
-        return OffsetFetchResponse(error_code=error, topics=[_old_form(topic) for topic in found.topics])
+        return _then(found, lambda group: _old_response(group, only, version))
 
-    def _group(self, group: OffsetFetchRequestGroup, version: int, require_stable: bool) -> OffsetFetchResponseGroup:
+    def _group(
+        self, group: OffsetFetchRequestGroup, version: int, require_stable: bool
+    ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
+        """Return what is safe; who asks for what is stable is told the newest, once that is safe."""
         try:
             shard = self._coordinator.shard(group.group_id)
             check_fetch(shard, group.group_id, group.member_id, group.member_epoch)
         except KafkaError as refused:
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=refused.code)
+        source = _Source(group.group_id, shard.visible)
+        outcome: ErrorCode | Deferred[ErrorCode] = ErrorCode.NONE
+        if require_stable:
+            source, outcome = _Source(group.group_id, shard.offsets, shard.offsets.is_pending), shard.when_all_safe()
         if group.topics is None:
-            found = self._all(shard, group.group_id, version, require_stable)
+            found = self._all(source, version)
         else:
-            found = [self._topic(shard, group.group_id, t, version, require_stable) for t in group.topics]
-        return OffsetFetchResponseGroup(group_id=group.group_id, topics=found)
+            found = [self._topic(source, topic, version) for topic in group.topics]
 
-    def _topic(
-        self, shard: Shard, group_id: str, topic: OffsetFetchRequestTopics, version: int, require_stable: bool
-    ) -> OffsetFetchResponseTopics:
+        def answer(error: ErrorCode) -> OffsetFetchResponseGroup:
+            topics = found if error is ErrorCode.NONE else []
+            if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                error = ErrorCode.NOT_COORDINATOR  # which consumers before 3.9 understand, too
+            return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error, topics=topics)
+
+        return _then(outcome, answer)
+
+    def _topic(self, source: _Source, topic: OffsetFetchRequestTopics, version: int) -> OffsetFetchResponseTopics:
         name = topic.name
         if version >= _FIRST_BY_ID:
             known = self._partitions.find(topic.topic_id)
             if known is None:
                 return _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
             name = known.name
-        partitions = []
-        for index in topic.partition_indexes:
-            if require_stable and shard.offsets.is_pending(group_id, name, index):
-                partitions.append(_none(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
-            else:
-                partitions.append(_partition(index, shard.offsets.get(group_id, name, index)))
+        partitions = [source.shown(name, index) for index in topic.partition_indexes]
         return OffsetFetchResponseTopics(name=name, topic_id=topic.topic_id, partitions=partitions)
 
-    def _all(self, shard: Shard, group_id: str, version: int, require_stable: bool) -> list[OffsetFetchResponseTopics]:
+    def _all(self, source: _Source, version: int) -> list[OffsetFetchResponseTopics]:
         topics = []
-        for name, partitions in shard.offsets.all_of(group_id).items():
+        for name, partitions in source.offsets.all_of(source.group_id).items():
             topic_id = self._id_of(name)
             if version >= _FIRST_BY_ID and topic_id == ZERO_UUID:
                 continue  # a topic that is gone cannot be named
-            found = [
-                _none(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-                if require_stable and shard.offsets.is_pending(group_id, name, index)
-                else _partition(index, committed)
-                for index, committed in partitions.items()
-            ]
+            found = [source.shown(name, index) for index in partitions]
             topics.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=found))
         return topics
 
     def _id_of(self, name: str) -> UUID:
         topic = self._partitions.find(name)
         return ZERO_UUID if topic is None else topic.topic_id
+
+
+def _then(outcome: T | Deferred[T], convert: Callable[[T], U]) -> U | Deferred[U]:
+    return outcome.then(convert) if isinstance(outcome, Deferred) else convert(outcome)
+
+
+def _old_response(found: OffsetFetchResponseGroup, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponse:
+    """Return the answer for the only group, as it is before v8."""
+    error = found.error_code
+    if error and version < _FIRST_WITH_ERROR:
+        assert asked.topics is not None  # null came with the error field
+        found.topics = [_refused(topic, error) for topic in asked.topics]
+    if version < _FIRST_FROM_KAFKA:
+        _name_missing(found.topics)
+    return OffsetFetchResponse(error_code=error, topics=[_old_form(topic) for topic in found.topics])
 
 
 def _partition(index: int, committed: Committed | None) -> OffsetFetchResponsePartitions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -94,3 +95,36 @@ class _Converted(Deferred[U]):
     def cancel(self) -> None:
         super().cancel()
         self._cancel_source()
+
+
+def gather(results: Sequence[T | Deferred[T]]) -> list[T] | Deferred[list[T]]:
+    """Return all results, in their order; later, if some of them come later. Cancelling that cancels these."""
+    late = {place: result for place, result in enumerate(results) if isinstance(result, Deferred)}
+    found: dict[int, T] = {place: result for place, result in enumerate(results) if not isinstance(result, Deferred)}
+    if not late:
+        return [found[place] for place in range(len(results))]
+    return _Gathered(found, late)
+
+
+class _Gathered(Deferred[list[T]]):
+    """Several results, of which some come later."""
+
+    __slots__ = ("_late",)
+
+    def __init__(self, found: dict[int, T], late: dict[int, Deferred[T]]) -> None:
+        super().__init__()
+        self._late = list(late.values())
+
+        def take(place: int, result: T) -> None:
+            found[place] = result
+            if len(found) == count:
+                self.resolve([found[place] for place in range(count)])
+
+        count = len(found) + len(late)
+        for place, result in late.items():
+            result.on_done(partial(take, place))
+
+    def cancel(self) -> None:
+        super().cancel()
+        for late in self._late:
+            late.cancel()

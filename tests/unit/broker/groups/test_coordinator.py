@@ -82,7 +82,7 @@ async def test_a_short_log_is_loaded_when_it_is_asked_for() -> None:
 
 @pytest.fixture
 def no_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.groups.coordinator.LOADED_AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("broker.groups.loads.AT_ONCE_BYTES", 0)
 
 
 @pytest.mark.usefixtures("no_short_logs")

@@ -12,9 +12,11 @@ from broker.groups.offsets import OffsetStore
 from broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
 from protocol.errors import KafkaError
 from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
-from protocol.records.batch import Codec
+from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, Codec, compute_crc, iter_batches
 from protocol.records.building import BatchFields, build_batch, make_records
 from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from protocol.records.legacy_building import build_message, build_wrapper
+from protocol.records.record import Record as LogRecord
 from storage.producer_state import Origin
 from tests.support.logs import NOW_MS, open_at, small_config
 from tests.support.memory_files import MemoryFiles
@@ -146,6 +148,44 @@ def test_a_transaction_counts_when_its_marker_says_so() -> None:
     assert offset_in(store, KEY._replace(partition=1)) is None
     assert offset_in(store, KEY._replace(partition=2)) is None
     assert store.is_pending("g", "t", 2)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [None, Codec.GZIP])
+def test_what_an_old_kafka_wrote_is_read(magic: int, codec: Codec | None) -> None:
+    """Before 0.11 the log consisted of messages, or of wrappers of them; damage is found in them, too."""
+    written = Written()
+    pairs = [commit(1), group("g", 1), commit(2), (group("gone", 1)[0], None)]
+    records = [LogRecord(offset, NOW_MS, *pair) for offset, pair in enumerate(pairs)]
+    if codec is None:
+        entries = [build_message(record, magic) for record in records]
+    else:
+        entries = [build_wrapper(records, magic, codec)]
+    loader = Loader(written.log, store := OffsetStore(), 1 << 20)
+    list(loader.take(b"".join(entries)))
+    assert offset_in(store) == 2
+    assert [record.key for record in loader.group_records()] == [GroupMetadataKey(group="g")]
+    damaged = bytearray(entries[-1])
+    damaged[-1] ^= 1
+    with pytest.raises(KafkaError):
+        list(Loader(written.log, OffsetStore(), 1 << 20).take(bytes(damaged)))
+
+
+def test_batches_that_compaction_left_empty_are_passed_over() -> None:
+    """They only keep the state of a producer."""
+    written = Written()
+    written.append(commit(1))
+    written.append(commit(2))
+    chunk = bytearray(Loader(written.log, OffsetStore(), 1 << 20).next_chunk()())
+    [(_, first), (second, header)] = iter_batches(chunk)
+    emptied = bytearray(chunk[second : second + HEADER_SIZE])
+    emptied[8:12] = (HEADER_SIZE - LOG_OVERHEAD).to_bytes(4, "big")
+    emptied[57:61] = bytes(4)
+    emptied[17:21] = compute_crc(memoryview(emptied)).to_bytes(4, "big")
+    loader = Loader(written.log, store := OffsetStore(), 1 << 20)
+    list(loader.take(bytes(chunk[:second] + emptied)))
+    assert (offset_in(store), loader.is_at_end) == (1, True)
+    assert header.next_offset == written.log.log_end_offset == first.next_offset + 1
 
 
 def test_damage_is_not_read_over() -> None:

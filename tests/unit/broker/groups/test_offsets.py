@@ -70,12 +70,33 @@ def test_offsets_of_an_aborted_transaction_are_forgotten() -> None:
 
 
 def test_of_a_plain_and_a_transactional_record_the_later_counts() -> None:
-    """Whenever the transaction ends."""
+    """Whenever the transaction ends; until it does nobody knows what it will have committed."""
     store = OffsetStore()
     store.apply_pending(PRODUCER, A, value(2), 10)
     store.apply(A, value(3))
+    assert store.is_pending("g", "t", 0)
     store.end_transaction(PRODUCER, committed=True)
     assert offset_of(store, A) == 3
+    assert not store.is_pending("g", "t", 0)
+
+
+def test_what_is_removed_is_not_brought_back_by_a_transaction() -> None:
+    """Not even one that began before."""
+    store = OffsetStore()
+    store.apply_pending(PRODUCER, A, value(2), 10)
+    store.apply(A, None)
+    assert not store.is_pending("g", "t", 0)
+    store.end_transaction(PRODUCER, committed=True)
+    assert not store.has_offsets("g")
+
+
+def test_groups_are_those_that_have_offsets_or_are_about_to() -> None:
+    """A transaction may be all there is of a group."""
+    store = OffsetStore()
+    store.apply(A, value(1))
+    store.apply_pending(PRODUCER, B, value(2), 10)
+    store.apply_pending(PRODUCER, OffsetKey("h", "t", 0), value(2), 12)
+    assert list(store.groups) == ["g", "h"]
 
 
 def test_of_two_transactions_the_later_record_counts() -> None:
@@ -85,6 +106,7 @@ def test_of_two_transactions_the_later_record_counts() -> None:
         store.apply_pending(PRODUCER, A, value(2), 10)
         store.apply_pending(OTHER, A, value(3), 11)
         store.end_transaction(first, committed=True)
+        assert store.is_pending("g", "t", 0)
         store.end_transaction(second, committed=True)
         assert offset_of(store, A) == 3
 
@@ -114,4 +136,5 @@ def test_a_deleted_topic_names_the_offsets_of_all_groups() -> None:
     other = OffsetKey("h", "t", 3)
     for key in (A, other, OffsetKey("h", "u", 0)):
         store.apply(key, value(1))
-    assert sorted(store.keys_in_topic("t")) == [A, other]
+    store.apply_pending(PRODUCER, B, value(2), 10)
+    assert sorted(store.keys_in_topic("t")) == [A, B, other]

@@ -1,6 +1,6 @@
 """Results that come later come once."""
 
-from broker.runtime.answers import Deferred
+from broker.runtime.answers import Deferred, gather
 
 
 def test_a_result_is_handed_over_once() -> None:
@@ -36,3 +36,34 @@ def test_a_conversion_is_made_on_the_way() -> None:
     converted.cancel()
     other.resolve(8)
     assert texts == ["7"]
+
+
+def test_gathered_results_come_in_their_order_when_all_are_there() -> None:
+    """At once, where none comes later."""
+    assert gather([1, 2]) == [1, 2]
+    assert gather([]) == []
+    first: Deferred[int] = Deferred()
+    second: Deferred[int] = Deferred()
+    pieces: list[int | Deferred[int]] = [first, 2, second]
+    gathered = gather(pieces)
+    assert isinstance(gathered, Deferred)
+    told: list[list[int]] = []
+    gathered.on_done(told.append)
+    second.resolve(3)
+    assert told == []
+    first.resolve(1)
+    first.resolve(9)
+    assert told == [[1, 2, 3]]
+
+
+def test_who_gives_up_on_gathered_results_gives_up_on_each() -> None:
+    """None of them is waited for in vain."""
+    late: Deferred[int] = Deferred()
+    pieces: list[int | Deferred[int]] = [late]
+    gathered = gather(pieces)
+    assert isinstance(gathered, Deferred)
+    told: list[list[int]] = []
+    gathered.on_done(told.append)
+    gathered.cancel()
+    late.resolve(1)
+    assert told == []

@@ -1,0 +1,71 @@
+"""Committed offsets as who fetches them sees them: none before its record is safe.
+
+A coordinator works with what it has appended; a reader must not learn of a commit that a power cut could take back.
+As long as there are records beyond the high watermark, what was there before them is kept here. Must not know: who
+asks, what makes a record safe. Follows Kafka's coordinator, which reads its state as of the last committed offset.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from broker.groups.offsets import OffsetStore
+from broker.groups.records import Committed, OffsetKey, decode_committed
+
+
+class VisibleOffsets:
+    """See the module."""
+
+    __slots__ = ("_before", "_changes", "_safe_end", "_store")
+
+    def __init__(self, store: OffsetStore, safe_end: Callable[[], int]) -> None:
+        """`safe_end` gives the offset in the log below which everything is safe."""
+        self._store = store
+        self._safe_end = safe_end
+        self._changes: deque[tuple[int, OffsetKey]] = deque()
+        """Offset behind the record, and whose offset it changed; in the order of the log."""
+        self._before: dict[OffsetKey, deque[bytes | None]] = {}
+        """What each of these changes replaced, in the same order."""
+
+    def apply(self, key: OffsetKey, value: bytes | None, end: int) -> None:
+        """Let the store take over a record that is not safe yet; it ends before the offset `end` of the log."""
+        self._settle()
+        self._changes.append((end, key))
+        self._before.setdefault(key, deque()).append(self._store.value_of(key))
+        self._store.apply(key, value)
+
+    def get(self, group: str, topic: str, partition: int) -> Committed | None:
+        """Return the offset of a group in a partition, None if there is none."""
+        self._settle()
+        before = self._before.get(OffsetKey(group, topic, partition))
+        if before is None:
+            return self._store.get(group, topic, partition)
+        return None if before[0] is None else decode_committed(before[0])
+
+    def all_of(self, group: str) -> dict[str, dict[int, Committed]]:
+        """Return all offsets of a group by topic and partition."""
+        self._settle()
+        found = self._store.all_of(group)
+        for key, before in self._before.items():
+            if key.group != group:
+                continue
+            if before[0] is not None:
+                found.setdefault(key.topic, {})[key.partition] = decode_committed(before[0])
+            elif key.partition in found.get(key.topic, {}):
+                del found[key.topic][key.partition]
+                if not found[key.topic]:
+                    del found[key.topic]
+        return found
+
+    def _settle(self) -> None:
+        """Forget what was replaced by records that are safe now."""
+        if not self._changes:
+            return
+        safe_end = self._safe_end()
+        while self._changes and self._changes[0][0] <= safe_end:
+            _, key = self._changes.popleft()
+            before = self._before[key]
+            before.popleft()
+            if not before:
+                del self._before[key]

@@ -1,0 +1,67 @@
+"""Who fetches offsets is told nothing that a power cut could take back."""
+
+from broker.groups.offsets import OffsetStore
+from broker.groups.records import Committed, OffsetKey, encode_committed
+from broker.groups.visible import VisibleOffsets
+
+A, B = OffsetKey("g", "t", 0), OffsetKey("g", "u", 1)
+
+
+class World:
+    """A store of which some is not safe."""
+
+    def __init__(self) -> None:
+        self.safe_end = 0
+        self.store = OffsetStore()
+        self.visible = VisibleOffsets(self.store, lambda: self.safe_end)
+        self.end = 0
+
+    def commit(self, key: OffsetKey, offset: int | None) -> None:
+        self.end += 1
+        value = None if offset is None else encode_committed(Committed(offset))
+        self.visible.apply(key, value, self.end)
+
+    def shown(self, key: OffsetKey) -> int | None:
+        found = self.visible.get(*key)
+        assert found == self.visible.all_of(key.group).get(key.topic, {}).get(key.partition)
+        return None if found is None else found.offset
+
+
+def test_an_offset_is_shown_when_its_record_is_safe() -> None:
+    """Until then the one before it is, or none; the coordinator itself knows the newest."""
+    world = World()
+    for offset in (1, 2, 3):
+        world.commit(A, offset)
+    seen = []
+    for world.safe_end in range(4):
+        seen.append(world.shown(A))
+    assert seen == [None, 1, 2, 3]
+    assert world.store.get(*A) == Committed(3)
+
+
+def test_a_removal_is_shown_when_it_is_safe() -> None:
+    """What was removed and may come back is still told, also where nothing else is left of its group."""
+    world = World()
+    world.commit(A, 1)
+    world.commit(B, 2)
+    world.safe_end = 2
+    world.commit(A, None)
+    world.commit(B, None)
+    assert (world.shown(A), world.shown(B)) == (1, 2)
+    world.safe_end = 3
+    assert (world.shown(A), world.shown(B)) == (None, 2)
+    world.safe_end = 4
+    assert world.visible.all_of("g") == {}
+
+
+def test_groups_and_partitions_do_not_mix() -> None:
+    """One that waits says nothing of another."""
+    world = World()
+    world.commit(A, 1)
+    world.safe_end = 1
+    world.commit(B, 2)
+    world.commit(A._replace(group="other"), 3)
+    assert world.shown(A) == 1
+    assert world.shown(B) is None
+    assert world.visible.all_of("g") == {"t": {0: Committed(1)}}
+    assert world.visible.all_of("other") == {}
