@@ -11,19 +11,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.0"
+OLD_CLIENTS = ("0.9.0.1", "0.10.2.2", "1.1.1")
+"""Versions of Java clients that speak as Kafka 4 no longer understands: before ApiVersions, before record batches, and
+with the first of those."""
 FETCH_TIMEOUT_S = 600
 
-_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>odradek.tests</groupId><artifactId>apache-kafka</artifactId><version>1</version>
 <dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version></dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA_VERSION}</version></dependency>
+{dependencies}
 </dependencies></project>
 """
+_DEPENDENCY = (
+    "<dependency><groupId>org.apache.kafka</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
 _LOG4J = """<Configuration status="ERROR">
 <Appenders><Console name="S" target="SYSTEM_ERR"><PatternLayout pattern="%d %p %c{1} %m%n"/></Console></Appenders>
 <Loggers><Root level="WARN"><AppenderRef ref="S"/></Root></Loggers></Configuration>
@@ -37,8 +42,11 @@ class KafkaUnavailableError(Exception):
 def jars_directory() -> Path:
     """Return where the jars are, or will be."""
     given = os.environ.get("ODRADEK_KAFKA_JARS")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given) if given else cache / "odradek" / f"apache-kafka-{KAFKA_VERSION}"
+    return Path(given) if given else _cache() / f"apache-kafka-{KAFKA_VERSION}"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek"
 
 
 def missing_programs() -> list[str]:
@@ -52,12 +60,20 @@ def ensure_jars() -> Path:
     Safe to call from several processes at once. Raises KafkaUnavailableError without Java or Maven, or when the fetch
     fails.
     """
-    directory = jars_directory()
+    return _ensure(jars_directory(), ("kafka_2.13", "kafka-tools"), KAFKA_VERSION)
+
+
+def ensure_client_jars(version: str) -> Path:
+    """Return the directory of the jars of a Java client alone, of that version; else like `ensure_jars`."""
+    return _ensure(_cache() / f"kafka-clients-{version}", ("kafka-clients",), version)
+
+
+def _ensure(directory: Path, names: Sequence[str], version: str) -> Path:
     if missing := missing_programs():
         raise KafkaUnavailableError(f"{' and '.join(missing)} not found (Java 17+ and Maven are needed)")
     with _lock(directory):
         if not (directory / ".complete").exists():
-            _fetch(directory)
+            _fetch(directory, [_DEPENDENCY.format(name, version) for name in names])
     return directory
 
 
@@ -69,10 +85,10 @@ def _lock(directory: Path) -> Iterator[None]:
         yield
 
 
-def _fetch(directory: Path) -> None:
+def _fetch(directory: Path, dependencies: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as work:
         pom = Path(work) / "pom.xml"
-        pom.write_text(_POM)
+        pom.write_text(_POM.format(dependencies="\n".join(dependencies)))
         command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={directory}"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
@@ -88,6 +104,8 @@ def main() -> int:
     """Fetch the jars; fail only in continuous integration, where the tests that need them may not be left out."""
     try:
         ensure_jars()
+        for version in OLD_CLIENTS:
+            ensure_client_jars(version)
     except KafkaUnavailableError as error:
         sys.stderr.write(f"interop tests will be left out: {error}\n")
         return 1 if os.environ.get("CI") == "true" else 0
