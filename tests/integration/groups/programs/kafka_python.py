@@ -22,6 +22,10 @@ ASSIGNORS = {
 }
 
 
+JOINING_MS = 3000
+"""How long a poll may take while there is no assignment: as long as a group may need to settle."""
+
+
 class Listener(kafka.ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no annotations
     """Reports what the group's coordinator gives and takes."""
 
@@ -59,7 +63,8 @@ def main() -> None:
     )
     consumer.subscribe([options.topic], listener=Listener(options.topic))
     while not stop.received:
-        polled = consumer.poll(100)
+        # A poll that ends just before the group has settled makes this client forget what it was given, for good.
+        polled = consumer.poll(100 if consumer.assignment() else JOINING_MS)
         places = [(each.partition, message.offset) for each, messages in polled.items() for message in messages]
         if not places:
             continue
