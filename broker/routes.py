@@ -14,6 +14,7 @@ from broker.group_services import GroupServices
 from broker.handlers.api_versions import ApiVersionsHandler
 from broker.handlers.cluster import ClusterHandler
 from broker.handlers.configs import ConfigHandlers
+from broker.handlers.converting import Converter
 from broker.handlers.describe_configs import ConfigDescriber
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.fetch_sessions import FetchSessions
@@ -120,9 +121,10 @@ def build_handlers(services: Services) -> Handlers:
     controller, configs = services.controller, services.configs
     describer = ConfigDescriber(configs, services.log_level)
     sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, lambda: random.getrandbits(31))
+    converter = Converter(services.loop)
     return Handlers(
-        produce=ProduceHandler(services.loop, partitions, services.clock),
-        fetch=FetchHandler(services.loop, partitions, sessions, services.clock, settings.fetch_max_bytes),
+        produce=ProduceHandler(services.loop, partitions, services.clock, converter),
+        fetch=FetchHandler(services.loop, partitions, sessions, services.clock, settings.fetch_max_bytes, converter),
         api_versions=ApiVersionsHandler(services.served, lambda: metadata.image),
         metadata=MetadataHandler(services.node, controller, settings.auto_create_topics_enable),
         cluster=ClusterHandler(services.node, metadata, settings.max_request_partition_size_limit),

@@ -164,9 +164,8 @@ class Api:
 
 
 _APIS = (
-    # librdkafka before 2.8 stops compressing when Produce v0 is not offered (KAFKA-18659), so Kafka 4 offers it.
-    Api(ApiKey.PRODUCE, "Produce", Versions(3, 13), 9, advertised=Versions(0, 13)),
-    Api(ApiKey.FETCH, "Fetch", Versions(4, 18), 12),
+    Api(ApiKey.PRODUCE, "Produce", Versions(0, 13), 9),
+    Api(ApiKey.FETCH, "Fetch", Versions(0, 18), 12),
     Api(ApiKey.LIST_OFFSETS, "ListOffsets", Versions(0, 11), 6),
     Api(ApiKey.METADATA, "Metadata", Versions(0, 13), 9),
     Api(ApiKey.OFFSET_COMMIT, "OffsetCommit", Versions(0, 10), 8),

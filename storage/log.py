@@ -42,7 +42,7 @@ from storage.roll import must_roll, roll_limits
 from storage.segment import Segment
 from storage.segments import Segments
 from storage.transaction_index import AbortedTransaction
-from storage.validation import assign_offsets, validate_client_batch, validation_rules
+from storage.validation import ValidationRules, assign_offsets, validate_client_batch, validation_rules
 
 if TYPE_CHECKING:
     from storage.loader import LoadedLog
@@ -117,6 +117,11 @@ class Log:
         self.config = config
         self._limits = roll_limits(config)
         self._rules = validation_rules(config, f"{self.topic}-{self.partition}")
+
+    @property
+    def rules(self) -> ValidationRules:
+        """What the topic's configuration asks of the batches of clients."""
+        return self._rules
 
     # --- writing
 

@@ -1,10 +1,11 @@
-"""Fetch (api key 1), versions 4 to 18: read batches from partitions; long poll where there is too little.
+"""Fetch (api key 1): read batches from partitions; long poll where there is too little.
 
 Hot path: offsets and file regions only; record bytes go from the page cache to the socket.
 
 Rules (Kafka's log behaviour, fetch): consumers read up to the high watermark, or the last stable offset if they want
 committed data only; the first partition that has data returns at least one whole batch although it is over the limits;
-an answer goes out at once when there is an error, enough bytes, or no time to wait. Sessions are in `fetch_sessions`.
+an answer goes out at once when there is an error, enough bytes, or no time to wait. Sessions are in `fetch_sessions`,
+and what old versions get in place of batches is in `old_fetch`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from dataclasses import dataclass
 
+from broker.handlers.converting import Converter
 from broker.handlers.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -21,6 +23,8 @@ from broker.handlers.fetch_sessions import (
     Found,
     Wanted,
 )
+from broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
+from broker.handlers.old_fetch import Found as OldFound
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.partitions.waiting import WaitingFetch
@@ -35,6 +39,8 @@ from protocol.records.batch import Codec
 READ_COMMITTED = 1
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 FIRST_ZSTD = 10
+FIRST_OF_STORAGE_ERROR = 6
+"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 
 
 @dataclass(slots=True)
@@ -71,8 +77,10 @@ class FetchHandler:
         sessions: FetchSessions,
         clock: Clock,
         max_bytes: int,
+        converter: Converter | None = None,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes)."""
+        self._converter = converter or Converter(loop)
         self._loop = loop
         self._partitions = partitions
         self._sessions = sessions
@@ -96,6 +104,8 @@ class FetchHandler:
             max_bytes=max_bytes,
             min_bytes=min(request.min_bytes, max_bytes),
         )
+        if version < FIRST_OF_BATCHES:
+            return self._answer_old(job)
         found = self._look(job)
         if self._is_enough(job, found) or request.max_wait_ms <= 0:
             return self._answer(job, found)
@@ -105,6 +115,15 @@ class FetchHandler:
             request.max_wait_ms / 1000,
             lambda final: self._attempt(job, final),
         )
+
+    def _answer_old(self, job: _Job) -> Pending:
+        def look() -> OldFound:
+            found = self._look(job)
+            return OldFound(found.topics, self._is_enough(job, found))
+
+        partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
+        old = OldFetch(self._loop, self._converter, job.version, partitions, look)
+        return old.answer(job.head, self._watched(job), job.request.max_wait_ms)
 
     def _session(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, bool]:
         """The session of the request, and whether the request is only an update of it."""
@@ -148,7 +167,10 @@ class FetchHandler:
                     result = self._read(job, topic, partition, found)
                 except KafkaError as refused:
                     found.is_urgent = True
-                    result = FetchResult(partition.partition, refused.code, aborted=_aborted_of(refused))
+                    code = refused.code
+                    if code is ErrorCode.KAFKA_STORAGE_ERROR and job.version < FIRST_OF_STORAGE_ERROR:
+                        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                    result = FetchResult(partition.partition, code, aborted=_aborted_of(refused))
                 results.append(result)
             found.topics.append((ref, results))
         return found
@@ -173,7 +195,8 @@ class FetchHandler:
             start = partition.log.log_start_offset
             return FetchResult(wanted.partition, 0, high_watermark, stable, start, diverging=diverging)
         max_bytes = min(wanted.partition_max_bytes, job.max_bytes - look.size)
-        piece = partition.read(wanted.fetch_offset, max_bytes, upto, at_least_one=look.size == 0)
+        at_least_one = look.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
+        piece = partition.read(wanted.fetch_offset, max_bytes, upto, at_least_one)
         if partition.goes_on_elsewhere(piece, upto):
             look.is_urgent = True
         records = None

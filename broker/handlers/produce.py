@@ -1,6 +1,8 @@
-"""Produce (api key 0), versions 3 to 13: append batches to the partitions this broker leads.
+"""Produce (api key 0): append batches to the partitions this broker leads.
 
 Hot path: one plain call from frame to answer; the records stay views of the frame and are written from there.
+
+Versions 0 to 2 carry message sets of before Kafka 0.11, which `old_produce` makes into batches first.
 
 Answers: acks=0 none (an error closes the connection, as Kafka does), acks=1 and acks=all once the data is committed.
 With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
@@ -9,8 +11,11 @@ meanwhile.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
 
+from broker.handlers.converting import Converter, TaskAnswer
+from broker.handlers.old_produce import MessageSets, Outcomes
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.partitions.waiting import WaitingProduce
@@ -22,15 +27,15 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from protocol.hot.wire import TopicRef
 from protocol.messages.produce import PartitionProduceData, ProduceRequest
-from protocol.records.batch import ATTRIBUTES_AT, HEADER_SIZE, TRANSACTIONAL_BIT
+from protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
 from storage.validation import check_produce_records
 
 log = get_logger("produce")
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
-FIRST_SERVED = 3
-"""Versions 0 to 2 carry the record formats of before Kafka 0.11; they are advertised all the same, since librdkafka
-before 2.8 stops compressing otherwise (KAFKA-18659)."""
+FIRST_OF_BATCHES = 3
+FIRST_OF_STORAGE_ERROR = 4
+"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 _WITHOUT_LOG_START = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -40,24 +45,36 @@ _WITHOUT_LOG_START = frozenset(
     }
 )
 """Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
+_NOTHING = memoryview(b"")
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write to internal topics, as in Kafka."""
 
+Admit = Callable[[RequestContext, TopicPartitions, PartitionProduceData, int], tuple[Partition, memoryview]]
+"""Gives the partition and the batch to append to it, or raises KafkaError."""
 Topics = list[tuple[TopicRef, list[PartitionResult]]]
 
 
 class ProduceHandler:
     """See the module."""
 
-    def __init__(self, loop: AbstractEventLoop, partitions: PartitionTable, clock: Clock) -> None:
+    def __init__(
+        self, loop: AbstractEventLoop, partitions: PartitionTable, clock: Clock, converter: Converter | None = None
+    ) -> None:
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
+        self._message_sets = MessageSets(partitions, clock, converter or Converter(loop))
 
-    def __call__(self, context: RequestContext, request: ProduceRequest, head: bytes) -> Answer | Pending:
+    def __call__(
+        self, context: RequestContext, request: ProduceRequest, head: bytes, admit: Admit | None = None
+    ) -> Answer | Pending:
         version = context.api_version
+        if admit is None:
+            if version < FIRST_OF_BATCHES:
+                return self._convert_first(context, request, head)
+            admit = _admit
         acks = request.acks
-        refusal = _refusal(version, request)
+        refusal = _refusal(request)
         if refusal is not None:
             if acks == ACKS_NONE:
                 raise CloseConnectionError(f"a produce with acks=0 is refused: {refusal.name}")
@@ -74,7 +91,7 @@ class ProduceHandler:
                     results.append(PartitionResult(data.index, _unknown_topic(version)))
                     continue
                 try:
-                    partition, records = _admit(context, topic, data, acks)
+                    partition, records = admit(context, topic, data, acks)
                 except KafkaError as refused:
                     results.append(_refused(data.index, refused, context, topic))
                     continue
@@ -96,6 +113,23 @@ class ProduceHandler:
         if waits:
             return self._park(version, head, topics, waits, request.timeout_ms)
         return encode_produce_response(head, version, topics)
+
+    def _convert_first(self, context: RequestContext, request: ProduceRequest, head: bytes) -> Answer | Pending:
+        outcomes = self._message_sets.convert_now(request)
+        if outcomes is not None:
+            return self(context, request, head, _admit_converted(outcomes))
+
+        converting = self._message_sets.convert(request)
+
+        async def append() -> Answer:
+            answer = self(context, request, head, _admit_converted(await converting))
+            if answer is None or isinstance(answer, bytes | list | CloseConnectionError):
+                return answer
+            committed: Future[Answer] = self._loop.create_future()
+            answer.on_done(committed.set_result)
+            return await committed
+
+        return TaskAnswer(self._loop.create_task(append()), is_kept=True)
 
     def _park(self, version: int, head: bytes, topics: Topics, waits: list[_Wait], timeout_ms: int) -> Pending:
         def answer() -> Answer:
@@ -160,15 +194,36 @@ def _admit(
     return partition, records
 
 
-def _refusal(version: int, request: ProduceRequest) -> ErrorCode | None:
+def _admit_converted(outcomes: Outcomes) -> Admit:
+    """The same for records that were converted before: `outcomes` has the batches, and what is wrong with the others.
+
+    In old versions no check of the records comes before those that the partition makes.
+    """
+
+    def admit(
+        context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
+    ) -> tuple[Partition, memoryview]:
+        outcome = outcomes.get(id(data))
+        if outcome is None:  # the partition was not here when the others were converted
+            outcome = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        data.records = outcome if isinstance(outcome, memoryview) else _NOTHING
+        admitted = _admit(context, topic, data, acks)
+        if isinstance(outcome, KafkaError):
+            raise outcome
+        return admitted
+
+    return admit
+
+
+def _refusal(request: ProduceRequest) -> ErrorCode | None:
     """Why the request as a whole is refused, None if it is not."""
-    if version < FIRST_SERVED:
-        return ErrorCode.UNSUPPORTED_VERSION
     if request.transactional_id is None:
         for wanted in request.topic_data:
             for data in wanted.partition_data:
                 records = data.records
                 if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+                    if records[MAGIC_AT] != CURRENT_MAGIC:
+                        continue  # an old message has no such bit
                     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None
 
@@ -193,7 +248,7 @@ def _refused(
 ) -> PartitionResult:
     if refused.code is ErrorCode.KAFKA_STORAGE_ERROR:
         log.error("append failed", topic=topic.name, partition=index, reason=refused.message)
-    else:
+    elif refused.code is not ErrorCode.NONE:
         log.debug(
             "append refused",
             topic=topic.name,
@@ -202,9 +257,12 @@ def _refused(
             reason=refused.message,
             peer=context.peer,
         )
+    code = refused.code
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < FIRST_OF_STORAGE_ERROR:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     return PartitionResult(
         index,
-        refused.code,
+        code,
         log_start_offset=log_start_offset,
         record_errors=tuple(getattr(refused, "record_errors", ())),
         error_message=refused.message or None,

@@ -153,7 +153,7 @@ def unwrap(wrapper: Message, limit: int = DEFAULT_LIMIT) -> bytes:
     return decompress(wrapper.codec, wrapper.value, limit)
 
 
-def iter_inner(content: bytes) -> Iterator[int]:
+def iter_inner(content: Buffer) -> Iterator[int]:
     """Yield where each whole message of a wrapper's content starts; one that is cut off at the end is no fault.
 
     Raises CorruptRecord for a size that no message has, InvalidRecord where there is no message at all.

@@ -10,6 +10,7 @@ in place where it can.
     framing    records by their lengths only, which is all that a large batch has the time for
     rules      what the topic's configuration asks
     errors     how a batch is refused, with Kafka's codes and messages
+    messages   what old clients send instead, made into such a batch
     request    what the version of the produce request allows
 
 Knows nothing of logs, producers' states or requests. Follows Kafka's log behaviour, produce path and offset assignment.
@@ -17,6 +18,7 @@ Knows nothing of logs, producers' states or requests. Follows Kafka's log behavi
 
 from storage.validation.batch import ValidatedBatch, assign_offsets, validate_client_batch
 from storage.validation.errors import RecordError, RejectedRecords
+from storage.validation.messages import convert_message_set
 from storage.validation.request import check_produce_records
 from storage.validation.rules import ValidationRules, validation_rules
 
@@ -27,6 +29,7 @@ __all__ = [
     "ValidationRules",
     "assign_offsets",
     "check_produce_records",
+    "convert_message_set",
     "validate_client_batch",
     "validation_rules",
 ]

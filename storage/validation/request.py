@@ -1,9 +1,8 @@
-"""What a produce request of a given version may carry: exactly one batch, of version 2, of a codec the version knows.
+"""What a produce request may carry: from version 3 on exactly one batch, of version 2, of a codec the version knows.
 
 Follows Kafka's produce path, the checks of a request before any log is asked (ProduceRequest.validateRecords, KIP-110).
 """
 
-from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, Codec, entry_size
 from protocol.records.checksum import Buffer
 from protocol.records.errors import DecompressionError, InvalidRecord, UnsupportedCompression
@@ -13,14 +12,15 @@ _FIRST_VERSION_OF_ZSTD = 7
 
 
 def check_produce_records(data: Buffer | None, version: int) -> None:
-    """Raise an error if a produce request of `version`, 3 or later, may not carry `data` for a partition.
+    """Raise an error if a produce request of `version` may not carry `data` for a partition.
 
+    Of versions below 3 nothing is asked here: what they carry is looked at by `convert_message_set`.
     Bytes after the batch that are no complete batch are no fault; `validate_client_batch` cuts them off. Raises
     InvalidRecord (no batch, several, or of an old version), UnsupportedCompression (zstd before version 7),
     CorruptRecord (what follows is no batch at all).
     """
     if version < _FIRST_VERSION_OF_MAGIC_2:
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Produce requests with version {version} are not served")
+        return
     size = entry_size(data) if data is not None else 0
     if data is None or not size:
         raise InvalidRecord(

@@ -58,10 +58,11 @@ def test_zstd_came_with_version_7(version: int, codec: Codec) -> None:
     assert code(replace(ONE, attributes=codec).encode(), version) is expected
 
 
-def test_older_requests_are_not_served() -> None:
-    """Versions 0 to 2 carry old messages."""
+def test_of_older_requests_nothing_is_asked() -> None:
+    """Versions 0 to 2 carry whatever there is; that is looked at elsewhere."""
     for version in range(3):
-        assert code(ONE.encode(), version) is ErrorCode.UNSUPPORTED_VERSION
+        assert code(ONE.encode() * 2, version) is ErrorCode.NONE
+        assert code(b"", version) is ErrorCode.NONE
 
 
 def test_a_batch_too_small_for_attributes_has_no_codec() -> None:

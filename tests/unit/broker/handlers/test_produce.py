@@ -190,14 +190,6 @@ def test_old_versions_have_no_room_for_reasons(node: Node, version: int) -> None
     assert (found.error_code, found.record_errors, found.error_message) == (ErrorCode.INVALID_RECORD, [], None)
 
 
-@pytest.mark.parametrize(("version", "acks"), [(0, 1), (1, -1), (2, 1)])
-def test_formats_before_kafka_0_11_are_not_served(node: Node, version: int, acks: int) -> None:
-    """Versions 0 to 2 are advertised for the sake of old clients, and answered with UNSUPPORTED_VERSION."""
-    found = result(produce(node, request(("t", 0, batch()), acks=acks), version), version)
-    assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert end(node) == 0
-
-
 def test_unknown_acks_fail_what_could_be_appended(node: Node) -> None:
     """Nothing is appended; what would have been refused anyway has its own error, as in Kafka."""
     found = results(
@@ -246,15 +238,10 @@ def test_acks_0_loses_its_connection_on_an_error(node: Node, asked: ProduceReque
     assert end(node) == 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "version"), [(transactional(acks=0), 9), (request(("t", 0, batch()), acks=0), 2)], ids=["refused", "old"]
-)
-def test_acks_0_has_no_answer_when_the_request_is_refused_whole(
-    node: Node, asked: ProduceRequest, version: int
-) -> None:
+def test_acks_0_has_no_answer_when_the_request_is_refused_whole(node: Node) -> None:
     """A client that expects no answer would take it for the one to its next request."""
     with pytest.raises(CloseConnectionError):
-        produce(node, asked, version)
+        produce(node, transactional(acks=0))
     assert end(node) == 0
 
 

@@ -1,0 +1,72 @@
+"""Where records of old versions are converted: in small amounts at once, otherwise on a thread of its own.
+
+A record of the old formats costs a Python object, so a request of an old client can cost seconds. One thread does all
+of it, so that others share the processor with one of them at most, and so that what waits for the disk on the broker's
+other threads does not wait for this. Knows nothing of requests.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, CancelledError, Future, Task
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from broker.runtime.answers import Answer, CloseConnectionError
+from broker.runtime.logging import get_logger
+
+log = get_logger("conversion")
+
+T = TypeVar("T")
+
+
+class Converter:
+    """Runs conversions one after the other; its thread starts with the first one."""
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._thread: ThreadPoolExecutor | None = None
+
+    def run(self, work: Callable[[], T]) -> Future[T]:
+        """Do the work on the thread, and give its result to the event loop."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "odradek-conversion")
+        return self._loop.run_in_executor(self._thread, work)
+
+
+class TaskAnswer:
+    """An answer that a coroutine makes; see `Pending`."""
+
+    __slots__ = ("_is_kept", "_is_over", "_task")
+
+    def __init__(self, task: Task[Answer], is_kept: bool = False) -> None:
+        """`is_kept` lets the task end although nobody waits for it any more: what it does is the point of it."""
+        self._task = task
+        self._is_kept = is_kept
+        self._is_over = False
+
+    def on_done(self, callback: Callable[[Answer], None]) -> None:
+        """See `Pending`."""
+
+        def done(task: Task[Answer]) -> None:
+            answer = _answer_of(task)
+            if not self._is_over:
+                callback(answer)
+
+        self._task.add_done_callback(done)
+
+    def cancel(self) -> None:
+        """See `Pending`."""
+        self._is_over = True
+        if not self._is_kept:
+            self._task.cancel()
+
+
+def _answer_of(task: Task[Answer]) -> Answer:
+    try:
+        return task.result()
+    except (CancelledError, CloseConnectionError) as ended:
+        return ended if isinstance(ended, CloseConnectionError) else None
+    except Exception as failed:  # our fault: whoever waits must not wait for ever
+        log.error("a request of an old version failed", exc_info=failed)
+        return CloseConnectionError("the broker failed to answer; its log says why")

@@ -1,0 +1,193 @@
+"""Fetch versions 0 to 3: what the log has, as messages that old clients read.
+
+Looking for data and waiting for it is the business of `fetch`; here its regions become bytes, on the thread of
+`converting`, which reads the files as well. For one answer no more than `CONVERTED_BYTES` of a log are converted: what
+is left is for the next request.
+
+Rules (Kafka's log behaviour, fetch, down-conversion): versions 0 and 1 get messages of version 0, 2 and 3 those of
+version 1. Up to version 2 the limit of bytes is hard, and what is sent may end with a part of a message, by which a
+client knows that its buffer is too small; version 3 has the first message whole. Control batches have no form that an
+old client knows; where there is nothing else, the request waits on, instead of being answered with nothing at once.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, CancelledError, Future
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, cast
+
+from broker.handlers.converting import Converter, TaskAnswer
+from broker.partitions.waiting import WaitingFetch, Watched
+from broker.runtime.answers import Answer, FileRegion
+from broker.runtime.logging import get_logger
+from protocol.errors import ErrorCode, KafkaError
+from protocol.hot.fetch import FetchResult, encode_fetch_response
+from protocol.hot.wire import TopicRef
+from protocol.messages.fetch import FetchPartition
+from protocol.records.conversion import down_convert, whole_messages
+from protocol.records.errors import DecompressionError, TooMuchData
+from storage.files import OpenFile
+
+log = get_logger("fetch")
+
+FIRST_OF_BATCHES = 4
+"""The first version whose clients read every format."""
+FIRST_WHOLE = 3
+"""The first version that has at least one message whole."""
+CONVERTED_BYTES = 4 * 1024 * 1024
+LONGER_S = 5.0
+"""How much longer than it asked a client may wait where there are only control batches to be passed over."""
+_READY: Answer = b""
+_ANSWERED_AS_UNKNOWN = (DecompressionError, TooMuchData)
+
+
+class Found(NamedTuple):
+    """What one look at the partitions gave."""
+
+    topics: list[tuple[TopicRef, list[FetchResult]]]
+    is_enough: bool
+
+
+Look = Callable[[], Found]
+
+
+class OldFetch:
+    """One request of an old version."""
+
+    def __init__(
+        self, loop: AbstractEventLoop, converter: Converter, version: int, partitions: list[FetchPartition], look: Look
+    ) -> None:
+        """`partitions` are those of the request, in its order; `look` reads their offsets each time it is called."""
+        self._loop = loop
+        self._converter = converter
+        self._version = version
+        self._partitions = partitions
+        self._look = look
+
+    def answer(self, head: bytes, watched: Sequence[Watched], max_wait_ms: int) -> TaskAnswer:
+        """Start to work on the answer."""
+        return TaskAnswer(self._loop.create_task(self._run(head, watched, max_wait_ms / 1000)))
+
+    async def _run(self, head: bytes, watched: Sequence[Watched], max_wait_s: float) -> Answer:
+        deadline = self._loop.time() + max_wait_s
+        while True:
+            found = self._look()
+            left_s = deadline - self._loop.time()
+            if not found.is_enough and left_s > 0:
+                found = await self._wait(watched, left_s)
+            results = [result for _, of_topic in found.topics for result in of_topic]
+            if not any(result.records for result in results):
+                return b"".join(encode_fetch_response(head, self._version, found.topics))  # type: ignore[arg-type]
+            converted = await self._converter.run(partial(_convert_all, self._version, results, self._partitions))
+            has_news = any(outcome.data or outcome.error_code for outcome in converted)
+            if has_news or not self._go_on(converted) or self._loop.time() >= deadline + LONGER_S:
+                return _encoded(head, self._version, found, converted)
+
+    def _go_on(self, converted: list[_Converted]) -> bool:
+        """Let the partitions that gave no records go on behind what was looked at; return whether there are any."""
+        gone_on = False
+        for partition, outcome in zip(self._partitions, converted, strict=True):
+            if outcome.next_offset > partition.fetch_offset:
+                partition.fetch_offset = outcome.next_offset
+                gone_on = True
+        return gone_on
+
+    async def _wait(self, watched: Sequence[Watched], seconds: float) -> Found:
+        """Wait until there is enough, or the time is up; return what there is then."""
+        ready: Future[Answer] = self._loop.create_future()
+        last: list[Found] = []
+
+        def attempt(final: bool) -> Answer:
+            found = self._look()
+            if not final and not found.is_enough:
+                return None
+            last.append(found)
+            return _READY
+
+        waiting = WaitingFetch(self._loop, watched, seconds, attempt)
+        waiting.on_done(ready.set_result)
+        try:
+            await ready
+        except CancelledError:
+            waiting.cancel()
+            raise
+        return last[-1] if last else self._look()
+
+
+class _Converted(NamedTuple):
+    """The records of one partition in the client's format."""
+
+    data: bytes
+    error_code: int
+    next_offset: int
+
+
+class _Bytes(NamedTuple):
+    """Bytes in the place of a region of a file."""
+
+    data: bytes
+
+    @property
+    def length(self) -> int:
+        return len(self.data)
+
+
+def _convert_all(version: int, results: list[FetchResult], wanted: list[FetchPartition]) -> list[_Converted]:
+    """Convert what was found for each partition, up to a limit for all of them together."""
+    converted = []
+    budget = CONVERTED_BYTES
+    is_first = True
+    for result, partition in zip(results, wanted, strict=True):
+        region = result.records
+        if not isinstance(region, FileRegion) or budget <= 0:
+            converted.append(_Converted(b"", result.error_code, -1))
+            continue
+        outcome = _convert(version, region, partition, is_first, budget)
+        budget -= region.length
+        is_first = is_first and not outcome.data
+        converted.append(outcome)
+    return converted
+
+
+def _convert(version: int, region: FileRegion, partition: FetchPartition, is_first: bool, budget: int) -> _Converted:
+    max_bytes = max(partition.partition_max_bytes, 0)
+    magic = 0 if version <= 1 else 1
+    file = cast(OpenFile, region.file)
+    try:
+        data = file.pread(region.length, region.position)
+        records, next_offset = down_convert(data, magic, partition.fetch_offset, min(max_bytes, budget))
+    except KafkaError as refused:
+        code = ErrorCode.UNKNOWN_SERVER_ERROR if isinstance(refused, _ANSWERED_AS_UNKNOWN) else refused.code
+        log.warning(
+            "records cannot be converted for an old client",
+            file=file.path,
+            offset=partition.fetch_offset,
+            reason=refused.message,
+        )
+        return _Converted(b"", code, -1)
+    except OSError as failed:
+        log.error("reading failed", file=file.path, reason=str(failed))
+        return _Converted(b"", ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    if version >= FIRST_WHOLE:
+        whole = whole_messages(records, max_bytes)
+        if not whole and is_first:
+            whole = whole_messages(records, len(records))
+        return _Converted(bytes(records[:whole]), 0, next_offset)
+    return _Converted(bytes(records[:max_bytes]), 0, next_offset)
+
+
+def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted]) -> Answer:
+    rest = iter(converted)
+    topics = [
+        (
+            ref,
+            [
+                result._replace(records=_Bytes(outcome.data), error_code=outcome.error_code)
+                for result, outcome in zip(results, rest, strict=False)
+            ],
+        )
+        for ref, results in found.topics
+    ]
+    pieces = encode_fetch_response(head, version, topics)
+    return [piece.data if isinstance(piece, _Bytes) else piece for piece in pieces]  # type: ignore[misc]

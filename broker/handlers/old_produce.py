@@ -1,0 +1,86 @@
+"""Produce versions 0 to 2: message sets of old clients, made into batches and then handled like any other.
+
+Small sets are converted at once; if one of a request is large, or decompresses to much, all of it is done on a thread,
+with a copy of the records, since the memory they came in is used again. Rules: Kafka's log behaviour, produce path.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Iterator
+from functools import partial
+
+from broker.handlers.converting import Converter
+from broker.partitions.partition import Partition
+from broker.partitions.table import PartitionTable
+from broker.runtime.clock import Clock
+from protocol.errors import ErrorCode, KafkaError
+from protocol.messages.produce import PartitionProduceData, ProduceRequest
+from protocol.records.errors import InvalidRecord, TooMuchData
+from storage.validation import ValidationRules, convert_message_set
+from storage.validation.messages import UNWRAPPED_LIMIT
+
+CONVERTED_AT_ONCE = 32 * 1024
+"""Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""
+
+
+class NothingToAppendError(KafkaError):
+    """There is no whole message, which is no fault: the answer has no error, and -1 for an offset, as in Kafka."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.NONE, "no whole message")
+
+
+Converted = memoryview | KafkaError
+"""The batch to append for a partition of a request, or why there is none."""
+Outcomes = dict[int, Converted]
+"""What became of the records, by the identity of their part of the request."""
+
+
+class MessageSets:
+    """Converts the records of produce requests."""
+
+    def __init__(self, partitions: PartitionTable, clock: Clock, converter: Converter) -> None:
+        self._partitions = partitions
+        self._clock = clock
+        self._converter = converter
+
+    def convert_now(self, request: ProduceRequest) -> Outcomes | None:
+        """Convert all that the request has, or return None where that would take long."""
+        found = list(self._find(request))
+        if sum(len(data.records or b"") for data, _ in found) > CONVERTED_AT_ONCE:
+            return None
+        outcomes = _convert_all(found, self._clock.now_ms(), CONVERTED_AT_ONCE)
+        if any(isinstance(outcome, TooMuchData) for outcome in outcomes.values()):
+            return None
+        return outcomes
+
+    def convert(self, request: ProduceRequest) -> Future[Outcomes]:
+        """Convert all that the request has, on the thread; its memory is not needed after this call."""
+        found = list(self._find(request))
+        for data, _ in found:
+            data.records = memoryview(bytes(data.records)) if data.records is not None else None
+        return self._converter.run(partial(_convert_all, found, self._clock.now_ms(), UNWRAPPED_LIMIT))
+
+    def _find(self, request: ProduceRequest) -> Iterator[tuple[PartitionProduceData, ValidationRules]]:
+        """Yield the parts of the request whose partition is here, with its rules; the others are refused later."""
+        for wanted in request.topic_data:
+            topic = self._partitions.find(wanted.name)
+            for data in wanted.partition_data:
+                partition: Partition | None = topic.get(data.index) if topic is not None else None
+                if partition is not None:
+                    yield data, partition.log.rules
+
+
+def _convert_all(found: list[tuple[PartitionProduceData, ValidationRules]], now_ms: int, limit: int) -> Outcomes:
+    return {id(data): _convert(data, rules, now_ms, limit) for data, rules in found}
+
+
+def _convert(data: PartitionProduceData, rules: ValidationRules, now_ms: int, limit: int) -> Converted:
+    if data.records is None:
+        return InvalidRecord("There are no records")
+    try:
+        batch = convert_message_set(data.records, rules, now_ms, limit)
+    except KafkaError as refused:
+        return refused
+    return NothingToAppendError() if batch is None else memoryview(batch)

@@ -1,0 +1,165 @@
+"""Message sets of versions 0 and 1 from old clients: checked as Kafka checks them, and made into one V2 batch.
+
+Owns the order of the checks on messages, plain or wrapped; the batch that results is then appended like a client's
+(`validate_client_batch`), which gives it append times where the topic wants them. Old clients have not been the common
+case for years: here every record is an object. Follows Kafka's log behaviour, produce path (UnifiedLog, LogValidator:
+conversion to the current format).
+"""
+
+from collections.abc import Iterator
+
+from protocol.records.batch import (
+    CODEC_MASK,
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    Codec,
+    check_crc,
+    entry_size,
+    read_header,
+)
+from protocol.records.building import BatchFields
+from protocol.records.checksum import Buffer
+from protocol.records.conversion import up_convert
+from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord
+from protocol.records.legacy import (
+    Message,
+    check_message_crc,
+    iter_inner,
+    read_message,
+    unwrap,
+)
+from protocol.records.record import Record
+from storage.validation.errors import MessageTooLarge, RecordError, RejectedRecords
+from storage.validation.rules import ValidationRules
+
+UNWRAPPED_LIMIT = 32 * 1024 * 1024
+"""Largest content of a wrapper that is accepted: what old clients put into one is a batch of a megabyte or less."""
+_ERRORS_KEPT = 1000
+
+
+def convert_message_set(
+    data: Buffer, rules: ValidationRules, now_ms: int, limit: int = UNWRAPPED_LIMIT
+) -> Buffer | None:
+    """Return the V2 batch to append for the records of a produce request below version 3, None if there is no record.
+
+    `data` holds messages of version 0 or 1, of which a last one that is cut off is left out, or one V2 batch, which is
+    returned unchecked. Offsets count from 0, timestamps are the client's, the codec is the topic's or the wrapper's. At
+    most `limit` bytes are decompressed. Raises CorruptRecord, InvalidRecord, MessageTooLarge, DecompressionError,
+    TooMuchData, and RejectedRecords for timestamps and missing keys.
+    """
+    view = memoryview(data)
+    entries = list(_entries(view, rules))
+    if not entries:
+        return None
+    first_magic = entries[0][MAGIC_AT]
+    codec = max((entry[MAGIC_AT + 1] & CODEC_MASK for entry in entries if entry[MAGIC_AT] < CURRENT_MAGIC), default=0)
+    if len(entries) > 1 and (first_magic == CURRENT_MAGIC or codec):
+        raise InvalidRecord("Compressed outer record has more than one batch")
+    if first_magic == CURRENT_MAGIC:
+        return entries[0]
+    if codec > Codec.ZSTD:
+        raise DecompressionError(f"Unknown compression type id: {codec}")
+    target = Codec(codec) if rules.codec is None else rules.codec
+    fields = BatchFields(codec=target, level=rules.level if target is rules.codec else None)
+    batch = up_convert(_checked_records(entries, rules, now_ms, limit), fields)
+    if len(batch) > rules.max_message_bytes:
+        raise MessageTooLarge(len(batch), rules.max_message_bytes)
+    return batch
+
+
+def _entries(view: memoryview, rules: ValidationRules) -> Iterator[memoryview]:
+    """Yield the whole messages after the checks that come first: size, then checksum."""
+    position = 0
+    while size := entry_size(view, position):
+        entry = view[position : position + size]
+        if size > rules.max_message_bytes:
+            raise MessageTooLarge(size, rules.max_message_bytes)
+        if entry[MAGIC_AT] < CURRENT_MAGIC:
+            check_message_crc(entry)
+        elif size < HEADER_SIZE:
+            raise CorruptRecord(f"Record batch is corrupt (the size {size} is smaller than a header, {HEADER_SIZE})")
+        else:
+            check_crc(entry, read_header(entry))
+        yield entry
+        position += size
+
+
+def _checked_records(entries: list[memoryview], rules: ValidationRules, now_ms: int, limit: int) -> Iterator[Record]:
+    """Yield the records of all messages; after those of a message in which any is to be refused, raise."""
+    magic = entries[0][MAGIC_AT]
+    for entry in entries:
+        if entry[MAGIC_AT] != magic:
+            raise InvalidRecord(
+                f"Batch magic {entry[MAGIC_AT]} is not the same as the first batch's magic byte {magic}"
+            )
+        outer = read_message(entry)
+        findings = _Findings(rules, now_ms, outer)
+        for place, message in enumerate(_unwrapped(outer, limit) if outer.is_wrapper else (outer,)):
+            if findings.accept(place, message):
+                timestamp = outer.timestamp if outer.is_wrapper and outer.is_log_append_time else message.timestamp
+                assert not isinstance(message.value, memoryview)
+                yield Record(0, timestamp, message.key, message.value)
+        findings.conclude()
+
+
+def _unwrapped(wrapper: Message, limit: int) -> Iterator[Message]:
+    """Yield the messages in a wrapper, whose checksums are right."""
+    content = memoryview(unwrap(wrapper, limit))
+    for position in iter_inner(content):
+        message = read_message(content, position)
+        if message.is_wrapper:
+            raise InvalidRecord(
+                "Compressed outer record should not have an inner record with compression attribute set"
+            )
+        check_message_crc(content[position : position + message.size])
+        yield message
+
+
+class _Findings:
+    """What is wrong with the records of one message."""
+
+    __slots__ = ("_earliest", "_errors", "_invalid_timestamp", "_latest", "_outer", "_rules")
+
+    def __init__(self, rules: ValidationRules, now_ms: int, outer: Message) -> None:
+        self._rules = rules
+        self._outer = outer
+        self._earliest = now_ms - rules.timestamp_before_max_ms
+        self._latest = now_ms + rules.timestamp_after_max_ms
+        self._errors: list[RecordError] = []
+        self._invalid_timestamp = False
+
+    def accept(self, place: int, message: Message) -> bool:
+        """Take note of a message; return whether it may be stored, as long as all before it may."""
+        problem = None
+        if message.magic != self._outer.magic:
+            problem = f"Inner magic {message.magic} does not match outer magic {self._outer.magic}"
+        elif self._rules.compacted and message.key is None:
+            problem = "Compacted topic cannot accept message without key"
+        elif timestamp_problem := self._timestamp_problem(message):
+            problem = timestamp_problem
+            self._invalid_timestamp = True
+        if problem and len(self._errors) < _ERRORS_KEPT:
+            self._errors.append(RecordError(place, problem))
+        return not self._errors
+
+    def conclude(self) -> None:
+        """Raise RejectedRecords if a message was not accepted."""
+        if self._errors:
+            raise RejectedRecords(self._errors, self._invalid_timestamp)
+
+    def _timestamp_problem(self, message: Message) -> str | None:
+        timestamp = message.timestamp
+        append_time = self._outer.is_log_append_time
+        if append_time and self._outer.is_wrapper:
+            timestamp = self._outer.timestamp
+        if timestamp < NO_TIMESTAMP:
+            return f"Invalid negative timestamp {timestamp}"
+        if not self._rules.log_append_time and timestamp != NO_TIMESTAMP:
+            if self._earliest <= timestamp <= self._latest:
+                return None
+            return f"Timestamp {timestamp} is out of range [{self._earliest}, {self._latest}]"
+        if append_time:
+            return "Producer should not set timestamp type to LogAppendTime."
+        return None
