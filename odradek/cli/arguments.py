@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from odradek.cli.errors import WrongUsageError
+
+
+class Compression(StrEnum):
+    """How batches are compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
 
 
 def pairs(given: Sequence[str], option: str) -> list[tuple[str, str]]:

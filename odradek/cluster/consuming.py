@@ -16,7 +16,10 @@ from confluent_kafka import (
 )
 
 from odradek.cli.errors import CommandError
+from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import sentence
+from odradek.cluster.moments import Moment
+from odradek.cluster.offsets import Offsets, find
 from odradek.records.consumed import Consumed
 
 POLL_S = 0.1
@@ -62,40 +65,62 @@ class Ends:
         return offset < end
 
 
-def assign(consumer: Consumer, topic: str, starts: Mapping[int, int]) -> None:
-    """Begin to read partitions at offsets."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A consumer at work; `ends` is None where it goes on with what comes."""
+
+    consumer: Consumer
+    ends: Ends | None
+    connection: Connection
+    starts: Mapping[int, int]
+
+
+def read_partitions(
+    cluster: Cluster, topic: str, numbers: Sequence[int], start: Moment, until: Moment | None
+) -> Reading:
+    """Begin to read partitions at `start`, and stop before `until`, or not at all."""
+    places = [(topic, number) for number in numbers]
+    starts = _by_number(find(cluster.admin, places, start))
+    ends = None
+    if until is not None:
+        offsets = _by_number(find(cluster.admin, places, until))
+        ends = Ends(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
+    connection = Connection()
+    consumer = cluster.consumer({**SETTINGS, **WITHOUT_GROUP, "error_cb": connection.on_error})
     consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
+    return Reading(consumer, ends, connection, starts)
 
 
-def batches(
-    consumer: Consumer,
-    ends: Ends | None,
-    asked_to_stop: Callable[[], bool],
-    connection: Connection,
-    limit: int | None = None,
-) -> Iterator[list[Message]]:
+def join_group(cluster: Cluster, topic: str, group: str, reset: str, *, follow: bool) -> Reading:
+    """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
+    connection = Connection()
+    settings = {**SETTINGS, "group.id": group, "auto.offset.reset": reset, "error_cb": connection.on_error}
+    consumer = cluster.consumer(settings)
+    consumer.subscribe([topic])
+    return Reading(consumer, None if follow else Ends({}), connection, {})
+
+
+def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | None = None) -> Iterator[list[Message]]:
     """Yield records in batches until all assigned partitions are read to their ends, there are `limit`, or to stop.
 
-    Without `ends` it goes on for ever, over lost connections too.
+    Where it has no ends it goes on for ever, over lost connections too.
 
     Raises:
-        CommandError: the cluster does not let us read, or, with `ends`, is gone.
+        CommandError: the cluster does not let us read, or is gone before the ends are reached.
     """
-    left = limit
+    ends, connection, left = reading.ends, reading.connection, limit
     while left is None or left > 0:
-        if asked_to_stop():
+        if asked_to_stop() or (ends is not None and _all_read(reading.consumer, ends)):
             return
         if connection.lost is not None and (ends is not None or connection.lost.fatal()):
             raise CommandError(sentence(connection.lost, "reading"))
-        messages = _next_messages(consumer, BATCH if left is None else min(BATCH, left))
+        messages = _next_messages(reading.consumer, BATCH if left is None else min(BATCH, left))
         batch = _records(messages, ends)
         if batch:
             connection.lost = None
             if left is not None:
                 left -= len(batch)
             yield batch
-        if ends is not None and _all_read(consumer, ends):
-            return
 
 
 def store(consumer: Consumer, written: Iterable[Message]) -> None:
@@ -118,6 +143,10 @@ def consumed(message: Message) -> Consumed:
         _data(message.value()),
         [(name, _data(value)) for name, value in _headers(message)],
     )
+
+
+def _by_number(offsets: Offsets) -> dict[int, int]:
+    return {number: offset for (_, number), offset in offsets.items()}
 
 
 def _next_messages(consumer: Consumer, count: int) -> Sequence[Message]:

@@ -64,7 +64,12 @@ class Tally:
 
 
 class Pace:
-    """At most so many a second, from the first on; None: as many as go."""
+    """At most so many a second; None: as many as go.
+
+    What a short standstill kept back is made up for, so that the rate holds on the whole; a long one is forgotten.
+    """
+
+    FORGOTTEN_AFTER_S = 0.25
 
     def __init__(
         self,
@@ -75,22 +80,18 @@ class Pace:
         self._interval = 1 / rate if rate else 0.0
         self._clock = clock
         self._sleep = sleep
-        self._next = clock()
-
-    def delay(self) -> float:
-        """Take the next turn and return how many seconds it is ahead; after a standstill nothing is made up for."""
-        if not self._interval:
-            return 0.0
-        now = self._clock()
-        self._next = max(self._next + self._interval, now - self._interval)
-        return max(0.0, self._next - self._interval - now)
+        self._turn = clock()
 
     def wait(self, meanwhile: Callable[[float], object]) -> None:
-        """Wait for the next turn, spending the time in `meanwhile`."""
-        delay = self.delay()
-        if delay:
-            meanwhile(delay)
-            rest = self._next - self._interval - self._clock()
+        """Wait for the next turn, spending the time in `meanwhile`, which is told how many seconds there are."""
+        if not self._interval:
+            return
+        now = self._clock()
+        ahead = self._turn - now
+        self._turn = max(self._turn, now - self.FORGOTTEN_AFTER_S) + self._interval
+        if ahead > 0:
+            meanwhile(ahead)
+            rest = ahead - (self._clock() - now)
             if rest > 0:
                 self._sleep(rest)
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import KafkaException
 from typer import Argument, Option
 
 from odradek.cli.command import online
 from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
 from odradek.cli.interrupts import asked_to_stop
 from odradek.cli.output import Output
-from odradek.cluster import consuming
 from odradek.cluster.connection import Cluster
-from odradek.cluster.consuming import Connection, Ends, batches, consumed
+from odradek.cluster.consuming import Reading, batches, consumed, join_group, read_partitions, store
 from odradek.cluster.errors import failure
 from odradek.cluster.moments import SYNTAX, Beginning, End, Moment, parse_moment
-from odradek.cluster.offsets import find, latest
 from odradek.cluster.topics import partitions_of
 from odradek.records.format import FIELDS, Formatter, parse_format
 from odradek.records.json_lines import record_line
@@ -79,82 +77,40 @@ def consume(
     order; those of several come as they come. Only records of committed transactions are read.
     """
     write = _formatter(output, line_format)
-    places = [_moment(each) for each in (start, until)]
+    begin, end = _moment("--from", start), _moment("--until", until)
     if follow and until is not None:
         raise WrongUsageError("--until and --follow exclude each other")
+    numbers = _chosen(topic, partitions_of(cluster, topic), partition)
     if group is None:
-        numbers = _chosen(topic, partitions_of(cluster, topic), partition)
-        connection = Connection()
-        consumer = cluster.consumer(
-            {**consuming.SETTINGS, **consuming.WITHOUT_GROUP, "error_cb": connection.on_error},
+        reading = read_partitions(cluster, topic, numbers, begin or Beginning(), None if follow else end or End())
+    elif partition or until is not None or not isinstance(begin, Beginning | End | None):
+        raise WrongUsageError(
+            "with --group the group's offsets say where to read; --from takes only beginning or end, for a group that "
+            "has none, and `odradek groups reset` moves them"
         )
-        ends = _assign(cluster, consumer, topic, numbers, places[0], places[1], follow=follow)
     else:
-        if partition or until is not None or not isinstance(places[0], Beginning | End | None):
-            raise WrongUsageError(
-                "with --group the group's offsets say where to read; --from takes only beginning or end, for a group "
-                "that has none, and `odradek groups reset` moves them"
-            )
-        partitions_of(cluster, topic)
-        connection = Connection()
-        reset = "latest" if isinstance(places[0], End) else "earliest"
-        settings = {**consuming.SETTINGS, "group.id": group, "auto.offset.reset": reset}
-        consumer = cluster.consumer({**settings, "error_cb": connection.on_error})
-        consumer.subscribe([topic])
-        ends = None if follow else Ends({})
-    return _write_all(consumer, ends, connection, write, max_messages, commits=group is not None)
+        reset = "latest" if isinstance(begin, End) else "earliest"
+        reading = join_group(cluster, topic, group, reset, follow=follow)
+    return _write_all(reading, write, max_messages, commits=group is not None)
 
 
-def _write_all(
-    consumer: Consumer,
-    ends: Ends | None,
-    connection: Connection,
-    write: Formatter,
-    limit: int | None,
-    *,
-    commits: bool,
-) -> int:
+def _write_all(reading: Reading, write: Formatter, limit: int | None, *, commits: bool) -> int:
     stream = sys.stdout.buffer
     try:
         with asked_to_stop() as asked:
-            for batch in batches(consumer, ends, asked, connection, limit):
+            for batch in batches(reading, asked, limit):
                 for first in range(0, len(batch), LINES_AT_ONCE):
                     part = batch[first : first + LINES_AT_ONCE]
                     stream.write(b"".join([write(consumed(message)) for message in part]))
                     stream.flush()
                     if commits:
-                        consuming.store(consumer, part)
+                        store(reading.consumer, part)
             stopped = asked()
     except KafkaException as raised:
         raise failure(raised, "reading") from raised
     finally:
-        consumer.close()  # commits what was stored
+        reading.consumer.close()  # commits what was stored
     return EXIT_INTERRUPTED if stopped else EXIT_OK
-
-
-def _assign(
-    cluster: Cluster,
-    consumer: Consumer,
-    topic: str,
-    numbers: Sequence[int],
-    start: Moment | None,
-    until: Moment | None,
-    *,
-    follow: bool,
-) -> Ends | None:
-    """Let the consumer read from `start`, and return where it has to stop."""
-    places = [(topic, number) for number in numbers]
-    starts = _by_number(find(cluster.admin, places, start or Beginning()))
-    if follow:
-        consuming.assign(consumer, topic, starts)
-        return None
-    ends = _by_number(latest(cluster.admin, places) if until is None else find(cluster.admin, places, until))
-    consuming.assign(consumer, topic, starts)
-    return Ends(ends, done={number for number in numbers if starts[number] >= ends[number]})
-
-
-def _by_number(offsets: Mapping[tuple[str, int], int]) -> dict[int, int]:
-    return {number: offset for (_, number), offset in offsets.items()}
 
 
 def _chosen(topic: str, numbers: Sequence[int], wanted: Sequence[int] | None) -> list[int]:
@@ -175,10 +131,10 @@ def _formatter(output: Output, line_format: str | None) -> Formatter:
         raise WrongUsageError(f"--format: {wrong}") from None
 
 
-def _moment(text: str | None) -> Moment | None:
+def _moment(option: str, text: str | None) -> Moment | None:
     if text is None:
         return None
     try:
         return parse_moment(text, time.time_ns() // 1_000_000)
     except ValueError as wrong:
-        raise WrongUsageError(str(wrong)) from None
+        raise WrongUsageError(f"{option}: {wrong}") from None

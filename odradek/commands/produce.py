@@ -6,14 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 from typer import Argument, Option
 
-from odradek.cli.arguments import pairs
+from odradek.cli.arguments import Compression, pairs
 from odradek.cli.command import online
 from odradek.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
 from odradek.cli.human import count_text, duration_text, plural, size_text
@@ -25,16 +24,6 @@ from odradek.records.reading import NewRecord, json_line, plain_lines, read_reco
 
 INTERRUPTED_FLUSH_S = 5.0
 PROGRESS_EVERY = 256
-
-
-class Compression(StrEnum):
-    """How batches are compressed."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
 
 
 Json = Annotated[

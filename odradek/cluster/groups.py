@@ -1,0 +1,159 @@
+"""Consumer groups: members, committed offsets, lag, and moving the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    ConsumerGroupDescription,
+    ConsumerGroupListing,
+    ListConsumerGroupsResult,
+    MemberAssignment,
+    MemberDescription,
+)
+
+from odradek.cli.errors import CommandError
+from odradek.cluster.connection import Cluster
+from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure, sentence
+from odradek.cluster.offsets import Offsets, Partition, latest
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member; `instance_id` is None unless it is static."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: Sequence[Partition]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a group has come in one partition; None for what is not known: no commit, no topic, no member."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    end: int | None
+    member: Member | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets the group is behind."""
+        if self.committed is None or self.end is None:
+            return None
+        return max(0, self.end - self.committed)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group; `state` and `kind` are Kafka's names for them."""
+
+    name: str
+    state: str
+    kind: str
+    assignor: str
+    coordinator: int | None
+    members: Sequence[Member]
+    positions: Sequence[Position]
+
+
+def list_groups(cluster: Cluster) -> list[ConsumerGroupListing]:
+    """Return all groups that any broker knows, by name."""
+    found: ListConsumerGroupsResult = answer(
+        cluster.admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S), "listing groups"
+    )
+    for each in found.errors or ():
+        if isinstance(each, KafkaException):
+            raise failure(each, "listing groups") from each
+    return sorted(found.valid or (), key=lambda each: each.group_id)
+
+
+def describe_group(cluster: Cluster, name: str) -> Group:
+    """Return everything of a group; CommandError where it does not exist."""
+    found = _description(cluster, name)
+    members = [_member(each) for each in found.members]
+    committed = committed_offsets(cluster, name)
+    if found.state.name == "DEAD" and not members and not committed:
+        raise CommandError(f"group {name} does not exist; `odradek groups list` shows those that do")
+    return Group(
+        name=name,
+        state=found.state.name,
+        kind=found.type.name,
+        assignor=found.partition_assignor,
+        coordinator=found.coordinator.id,
+        members=members,
+        positions=_positions(cluster, members, committed),
+    )
+
+
+def committed_offsets(cluster: Cluster, name: str) -> dict[Partition, int]:
+    """Return what a group has committed; empty for a group that has not, or does not exist."""
+    asked = [ConsumerGroupTopicPartitions(name)]
+    futures = cluster.admin.list_consumer_group_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
+    found: ConsumerGroupTopicPartitions = answer(futures[name], f"group {name}")
+    return {
+        (each.topic, each.partition): each.offset
+        for each in found.topic_partitions or ()
+        if each.error is None and each.offset >= 0
+    }
+
+
+def check_empty(cluster: Cluster, name: str) -> None:
+    """Return where a group has no members, or does not exist; CommandError otherwise."""
+    members = _description(cluster, name).members
+    if members:
+        count = f"{len(members)} member{'s' if len(members) > 1 else ''}"
+        raise CommandError(f"group {name} has {count}; stop its consumers first")
+
+
+def move_offsets(cluster: Cluster, name: str, offsets: Offsets) -> None:
+    """Commit offsets for a group; CommandError where it has members, or the broker refuses one."""
+    wanted = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+    futures = cluster.admin.alter_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(name, wanted)], request_timeout=ANSWER_TIMEOUT_S
+    )
+    done: ConsumerGroupTopicPartitions = answer(futures[name], f"group {name}")
+    for each in done.topic_partitions or ():
+        if each.error is not None:
+            raise CommandError(sentence(each.error, f"group {name}, partition {each.partition} of {each.topic}"))
+
+
+def _description(cluster: Cluster, name: str) -> ConsumerGroupDescription:
+    futures = cluster.admin.describe_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)
+    found: ConsumerGroupDescription = answer(futures[name], f"group {name}")
+    return found
+
+
+def _member(found: MemberDescription) -> Member:
+    assignment: MemberAssignment | None = found.assignment  # None while a rebalance is on, whatever is declared
+    assigned = assignment.topic_partitions if assignment is not None else ()
+    return Member(
+        member_id=found.member_id,
+        instance_id=found.group_instance_id or None,
+        client_id=found.client_id,
+        host=found.host.removeprefix("/"),
+        partitions=[(each.topic, each.partition) for each in assigned],
+    )
+
+
+def _positions(cluster: Cluster, members: Sequence[Member], committed: Mapping[Partition, int]) -> list[Position]:
+    owners = {partition: member for member in members for partition in member.partitions}
+    partitions = sorted({*owners, *committed})
+    topics = cluster.metadata().topics
+    existing = [(name, number) for name, number in partitions if name in topics and number in topics[name].partitions]
+    ends = latest(cluster.admin, existing)
+    return [
+        Position(
+            topic=each[0],
+            partition=each[1],
+            committed=committed.get(each),
+            end=ends.get(each),
+            member=owners.get(each),
+        )
+        for each in partitions
+    ]

@@ -1,0 +1,163 @@
+"""`odradek bench`: a load generator, with throughput and latencies."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated
+
+from confluent_kafka import KafkaError, Message
+from typer import Argument, Option
+
+from odradek.cli.arguments import Compression
+from odradek.cli.command import group, online
+from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
+from odradek.cli.interrupts import asked_to_stop
+from odradek.cli.output import Output
+from odradek.cluster.connection import Cluster
+from odradek.cluster.consuming import batches, read_partitions
+from odradek.cluster.errors import sentence
+from odradek.cluster.moments import SYNTAX, End, parse_moment
+from odradek.cluster.producing import Pace
+from odradek.cluster.topics import partitions_of
+from odradek.load.payload import payloads
+from odradek.load.report import Report
+
+app = group("bench", "Measure throughput and latency.")
+
+FLUSH_TIMEOUT_S = 60.0
+PROGRESS_EVERY = 1_024
+
+
+class Acks(StrEnum):
+    """What counts as produced."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
+Topic = Annotated[str, Argument(metavar="TOPIC", help="A topic that exists.", show_default=False)]
+
+
+@online(
+    app,
+    "produce",
+    examples="""\
+    odradek bench produce load --records 1000000 --size 100
+    odradek bench produce load --rate 1000 --linger 0 --acks all --json
+    odradek bench produce load --compression zstd --batch 1000000""",
+)
+def produce(
+    cluster: Cluster,
+    output: Output,
+    topic: Topic,
+    records: Annotated[int, Option("--records", "-n", min=1, metavar="N", help="How many records.")] = 100_000,
+    size: Annotated[int, Option("--size", "-s", min=0, metavar="BYTES", help="Size of each value.")] = 100,
+    rate: Annotated[
+        float | None,
+        Option("--rate", min=0.001, metavar="N", help="At most so many a second."),
+    ] = None,
+    acks: Annotated[Acks, Option("--acks", help="Who must have a record before it counts.")] = Acks.ALL,
+    compression: Annotated[Compression, Option("--compression", "-z", help="Compress batches.")] = Compression.NONE,
+    linger: Annotated[float, Option("--linger", min=0, metavar="MS", help="How long a batch waits for more.")] = 5,
+    batch: Annotated[int, Option("--batch", min=1, max=2**31 - 1, metavar="BYTES", help="Largest batch.")] = 1_000_000,
+) -> int:
+    """Produce records as fast as they go, or at a rate, and report how long each took to be acknowledged."""
+    partitions_of(cluster, topic)
+    report = Report(topic)
+    errors: list[KafkaError] = []
+
+    def on_delivery(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            report.failed += 1
+            errors[:] = errors or [error]
+            return
+        report.records += 1
+        report.bytes += len(message)
+        report.latency.add(int((message.latency() or 0) * 1_000_000))
+
+    settings = {"acks": acks.value, "compression.type": compression.value, "linger.ms": linger, "batch.size": batch}
+    producer = cluster.producer(settings)
+    pace = Pace(rate)
+    began = time.monotonic()
+    with asked_to_stop() as asked, output.progress() as progress:
+        task = progress.add_task(f"to {topic}", total=records)
+        for number, value in enumerate(islice(payloads(size), records)):
+            pace.wait(producer.poll)
+            while not asked():
+                try:
+                    producer.produce(topic, value, on_delivery=on_delivery)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+            if asked() or errors:
+                break
+            producer.poll(0)
+            if not number % PROGRESS_EVERY:
+                progress.update(task, completed=report.records)
+        left = producer.flush(FLUSH_TIMEOUT_S)
+        stopped = asked()
+    report.seconds = time.monotonic() - began
+    report.show(output, "to", "from producing a record to its acknowledgement")
+    if errors:
+        raise CommandError(f"{report.failed} records could not be produced: {sentence(errors[0], f'topic {topic}')}")
+    if left:
+        raise CommandError(f"{left} records are not acknowledged; is the broker still there?")
+    return EXIT_INTERRUPTED if stopped else EXIT_OK
+
+
+@online(
+    app,
+    "consume",
+    details=f"Places for --from: {SYNTAX}.",
+    examples="""\
+    odradek bench consume load
+    odradek bench consume load --from end --records 10000        while something produces""",
+)
+def consume(
+    cluster: Cluster,
+    output: Output,
+    topic: Topic,
+    start: Annotated[str, Option("--from", metavar="WHERE", help="Where to start.")] = "beginning",
+    records: Annotated[
+        int | None,
+        Option("--records", "-n", min=1, metavar="N", help="How many, waiting for them; all there are if not given."),
+    ] = None,
+) -> int:
+    """Read records as fast as they come, and report how long those took that were produced meanwhile.
+
+    Their latency is from the timestamp of a record, which its producer sets, to its arrival here: clocks must agree.
+    """
+    try:
+        moment = parse_moment(start, time.time_ns() // 1_000_000)
+    except ValueError as wrong:
+        raise WrongUsageError(f"--from: {wrong}") from None
+    numbers = partitions_of(cluster, topic)
+    reading = read_partitions(cluster, topic, numbers, moment, End() if records is None else None)
+    total = records
+    if reading.ends is not None:
+        total = sum(reading.ends.offsets.values()) - sum(reading.starts.values())
+    report = Report(topic)
+    began, began_ms = time.monotonic(), time.time_ns() // 1_000_000
+    with asked_to_stop() as asked, output.progress() as progress:
+        task = progress.add_task(f"from {topic}", total=total)
+        for batch in batches(reading, asked, records):
+            _count(report, batch, began_ms)
+            progress.update(task, completed=report.records)
+        stopped = asked()
+    report.seconds = time.monotonic() - began
+    reading.consumer.close()
+    report.show(output, "from", "from a record's timestamp to its arrival here, for those produced meanwhile")
+    return EXIT_INTERRUPTED if stopped else EXIT_OK
+
+
+def _count(report: Report, records: list[Message], began_ms: int) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    for record in records:
+        report.bytes += len(record)
+        _, made_ms = record.timestamp()
+        if made_ms >= began_ms:
+            report.latency.add((now_ms - made_ms) * 1_000)
+    report.records += len(records)

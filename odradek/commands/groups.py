@@ -1,0 +1,225 @@
+"""`odradek groups`: list, describe, reset, delete."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+from typer import Argument, Option
+
+from odradek.cli.arguments import topic_partitions
+from odradek.cli.command import group, online
+from odradek.cli.errors import CommandError, WrongUsageError
+from odradek.cli.human import count_text, plural
+from odradek.cli.output import Output
+from odradek.cluster.connection import Cluster
+from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
+from odradek.cluster.groups import (
+    Group,
+    Position,
+    check_empty,
+    committed_offsets,
+    describe_group,
+    list_groups,
+    move_offsets,
+)
+from odradek.cluster.moments import SYNTAX, parse_moment
+from odradek.cluster.offsets import Offsets, Partition, find, within
+from odradek.cluster.topics import partitions_of
+
+app = group("groups", "List, describe, reset and delete consumer groups.")
+
+Name = Annotated[str, Argument(metavar="GROUP", help="Name of the group.", show_default=False)]
+Names = Annotated[list[str], Argument(metavar="GROUP...", help="Names of groups.", show_default=False)]
+
+
+@online(app, "list", examples="odradek groups list\nodradek groups list --json")
+def list_all(cluster: Cluster, output: Output) -> None:
+    """List consumer groups with their state and the protocol they use."""
+    groups = list_groups(cluster)
+    if output.json:
+        rows = [{"group": each.group_id, "state": each.state.name, "type": each.type.name} for each in groups]
+        output.document({"groups": rows})
+    elif groups:
+        output.table(
+            ["GROUP", "STATE", "TYPE"],
+            [[each.group_id, _word(each.state.name), _word(each.type.name)] for each in groups],
+        )
+    else:
+        output.note("there are no groups yet; `odradek consume TOPIC --group NAME` makes one")
+
+
+@online(app, "describe", examples="odradek groups describe billing\nodradek groups describe billing audit --json")
+def describe(cluster: Cluster, output: Output, names: Names) -> None:
+    """Show how far groups are behind in each partition, and who reads it."""
+    groups = [describe_group(cluster, name) for name in names]
+    if output.json:
+        output.document({"groups": [_group_json(each) for each in groups]})
+        return
+    for number, each in enumerate(groups):
+        if number:
+            output.line()
+        _show(output, each)
+
+
+@online(
+    app,
+    "reset",
+    details=f"Places for --to: {SYNTAX}.",
+    examples="""\
+    odradek groups reset billing --to beginning --dry-run
+    odradek groups reset billing --to 2026-11-21T08:00 --topic orders
+    odradek groups reset billing --to 2h --topic orders:0,1
+    odradek groups reset billing --shift-by -100""",
+)
+def reset(
+    cluster: Cluster,
+    output: Output,
+    name: Name,
+    to: Annotated[str | None, Option("--to", metavar="WHERE", help="Where the group is to go on.")] = None,
+    shift_by: Annotated[
+        int | None, Option("--shift-by", metavar="N", help="Move each offset by so many, back if negative.")
+    ] = None,
+    topics: Annotated[
+        list[str] | None,
+        Option("--topic", "-t", metavar="TOPIC[:0,1]", help="Only these; all that it has committed if not given."),
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+) -> None:
+    """Set the offsets of a group, which must have no members then.
+
+    An offset outside of what a partition has becomes its beginning or its end.
+    """
+    if (to is None) == (shift_by is None):
+        raise WrongUsageError("give either --to or --shift-by")
+    check_empty(cluster, name)
+    before = committed_offsets(cluster, name)
+    wanted = _wanted(cluster, name, topics, before)
+    if to is not None:
+        try:
+            moment = parse_moment(to, time.time_ns() // 1_000_000)
+        except ValueError as wrong:
+            raise WrongUsageError(f"--to: {wrong}") from None
+        after = find(cluster.admin, wanted, moment)
+    else:
+        after = within(cluster.admin, _shifted(name, wanted, before, shift_by or 0))
+    if not dry_run:
+        move_offsets(cluster, name, after)
+    if output.json:
+        rows = [
+            {"topic": each[0], "partition": each[1], "before": before.get(each), "after": after[each]}
+            for each in sorted(after)
+        ]
+        output.document({"group": name, "dry_run": dry_run, "offsets": rows})
+        return
+    output.table(
+        ["TOPIC", ">PARTITION", ">BEFORE", ">AFTER"], [[*each, before.get(each), after[each]] for each in sorted(after)]
+    )
+    if dry_run:
+        output.note("nothing was changed; leave out --dry-run to do it")
+
+
+@online(app, "delete", examples="odradek groups delete billing")
+def delete(cluster: Cluster, output: Output, names: Names) -> None:
+    """Delete groups with their committed offsets; they must have no members."""
+    deleted: list[str] = []
+    failures: list[CommandError] = []
+    for name, future in cluster.admin.delete_consumer_groups(names, request_timeout=ANSWER_TIMEOUT_S).items():
+        try:
+            answer(future, f"group {name}")
+            deleted.append(name)
+        except CommandError as refused:
+            failures.append(refused)
+    if output.json:
+        output.document({"deleted": deleted})
+    else:
+        for name in deleted:
+            output.line(f"group {name} deleted")
+    if failures:
+        raise CommandError("; ".join(str(each) for each in failures))
+
+
+def _wanted(cluster: Cluster, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:
+    """Return the partitions to move: those named, or all that have an offset."""
+    if not topics:
+        if not committed:
+            raise CommandError(f"group {name} has committed nothing; name topics with --topic")
+        return sorted(committed)
+    wanted: list[Partition] = []
+    for given in topics:
+        topic, numbers = topic_partitions(given)
+        existing = partitions_of(cluster, topic)
+        for number in numbers:
+            if number not in existing:
+                raise CommandError(f"topic {topic} has no partition {number}; it has 0 to {max(existing)}")
+        wanted += [(topic, number) for number in numbers or existing]
+    return wanted
+
+
+def _shifted(name: str, wanted: Sequence[Partition], committed: Offsets, by: int) -> dict[Partition, int]:
+    for topic, number in wanted:
+        if (topic, number) not in committed:
+            raise CommandError(
+                f"group {name} has no offset in partition {number} of {topic} that could be shifted; use --to"
+            )
+    return {each: committed[each] + by for each in wanted}
+
+
+def _show(output: Output, group: Group) -> None:
+    lags = [each.lag for each in group.positions if each.lag is not None]
+    output.heading(group.name)
+    words = [_word(group.state), f"{_word(group.kind)} protocol", f"coordinator {group.coordinator}"]
+    words += [f"assignor {group.assignor}"] if group.assignor else []
+    output.line(", ".join([*words, plural(len(group.members), "member"), f"lag {count_text(sum(lags))}"]))
+    if group.positions:
+        output.table(
+            ["TOPIC", ">PARTITION", ">OFFSET", ">END", ">LAG", "CLIENT", "HOST", "MEMBER"],
+            [_row(each) for each in group.positions],
+        )
+    idle = [each for each in group.members if not each.partitions]
+    for member in idle:
+        output.line(f"without partitions: {member.client_id} {member.host} {member.instance_id or member.member_id}")
+
+
+def _row(position: Position) -> list[object]:
+    member = position.member
+    who = (member.client_id, member.host, member.instance_id or member.member_id) if member else (None, None, None)
+    return [position.topic, position.partition, position.committed, position.end, position.lag, *who]
+
+
+def _group_json(group: Group) -> dict[str, object]:
+    return {
+        "group": group.name,
+        "state": group.state,
+        "type": group.kind,
+        "assignor": group.assignor,
+        "coordinator": group.coordinator,
+        "lag": sum(each.lag or 0 for each in group.positions),
+        "members": [
+            {
+                "member_id": each.member_id,
+                "instance_id": each.instance_id,
+                "client_id": each.client_id,
+                "host": each.host,
+                "partitions": [{"topic": topic, "partition": number} for topic, number in each.partitions],
+            }
+            for each in group.members
+        ],
+        "offsets": [
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "committed": each.committed,
+                "end": each.end,
+                "lag": each.lag,
+                "member_id": each.member.member_id if each.member else None,
+            }
+            for each in group.positions
+        ],
+    }
+
+
+def _word(name: str) -> str:
+    """Return one of Kafka's names as a word: `PREPARING_REBALANCING` is `preparing rebalancing`."""
+    return name.lower().replace("_", " ")

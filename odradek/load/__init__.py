@@ -1,0 +1,1 @@
+"""Measuring: what a load does to a cluster, in numbers."""

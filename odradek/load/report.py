@@ -1,0 +1,63 @@
+"""What a load came to: throughput and latencies, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from odradek.cli.human import count_text, duration_text, plural, size_text
+from odradek.cli.output import Output
+from odradek.load.histogram import Histogram
+
+PERCENTILES: Mapping[str, float] = {"p50": 50, "p95": 95, "p99": 99, "p99.9": 99.9}
+_MICROSECONDS = 1_000
+
+
+@dataclass(slots=True)
+class Report:
+    """What happened so far; `latency` is in microseconds, `bytes` are those of keys and values."""
+
+    topic: str
+    records: int = 0
+    bytes: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    latency: Histogram = field(default_factory=Histogram)
+
+    def show(self, output: Output, verb: str, latency_name: str) -> None:
+        """Print it; `latency_name` says from when to when was measured."""
+        if output.json:
+            output.document(self.as_json())
+            return
+        output.line(
+            f"{plural(self.records, 'record')} ({size_text(self.bytes)}) {verb} {self.topic} "
+            f"in {duration_text(self.seconds)}: {count_text(self._per_second(self.records))} records/s, "
+            f"{size_text(self._per_second(self.bytes))}/s"
+        )
+        latency = self._latency_ms()
+        if latency is not None:
+            output.line(f"milliseconds {latency_name}:")
+            output.table([f">{name.upper()}" for name in latency], [[f"{each:,.2f}" for each in latency.values()]])
+
+    def as_json(self) -> dict[str, object]:
+        """Return it with stable names; `latency_ms` is null where nothing could be measured."""
+        return {
+            "topic": self.topic,
+            "records": self.records,
+            "bytes": self.bytes,
+            "failed": self.failed,
+            "seconds": round(self.seconds, 3),
+            "records_per_second": round(self._per_second(self.records), 1),
+            "bytes_per_second": round(self._per_second(self.bytes), 1),
+            "latency_ms": self._latency_ms(),
+        }
+
+    def _per_second(self, amount: int) -> float:
+        return amount / self.seconds if self.seconds else 0.0
+
+    def _latency_ms(self) -> dict[str, float] | None:
+        found = self.latency
+        if not found.count:
+            return None
+        values = {"mean": found.mean} | {name: found.percentile(each) for name, each in PERCENTILES.items()}
+        return {name: round(each / _MICROSECONDS, 3) for name, each in (values | {"max": found.max}).items()}
