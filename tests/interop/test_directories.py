@@ -186,29 +186,6 @@ def test_odradek_serves_what_apache_kafka_wrote(tmp_path: Path, topic: str, how:
             broker.discard()
 
 
-def test_one_properties_file_and_one_directory_serve_both(tmp_path: Path, topic: str) -> None:
-    """Apache Kafka, odradek, Apache Kafka: each starts with the same server.properties where the other stopped."""
-    kafka, odradek = ApacheKafkaProcess(tmp_path), OdradekProcess(tmp_path)
-    try:
-        kafka.start()
-        _create(kafka, topic)
-        _fill(Confluent(kafka.bootstrap), topic, MORE)
-        kafka.stop()
-        odradek.properties, odradek.port = kafka.properties, kafka.port
-        odradek.start()
-        _fill(Confluent(odradek.bootstrap), topic, MORE)
-        by_odradek = _served(odradek, topic)
-        assert by_odradek.ends == [2 * len(MORE)] * 3
-        assert odradek.stop() == 0
-        kafka.start()
-        assert _served(kafka, topic) == by_odradek
-        for partition in range(3):
-            assert _read(kafka, topic, partition, 0, 2 * len(MORE)) == MORE + MORE
-    finally:
-        for broker in (odradek, kafka):
-            broker.discard()
-
-
 def test_dump_log_segments_finds_nothing_wrong(new_broker: BrokerFactory, topic: str) -> None:
     """Apache Kafka's own inspector reads every file that was written and has nothing to complain of."""
     broker = new_broker()

@@ -182,7 +182,7 @@ class OdradekProcess(BrokerProcess):
 
 
 class ApacheKafkaProcess(BrokerProcess):
-    """An unmodified Apache Kafka, broker and controller in one, with node id 1."""
+    """An unmodified Apache Kafka, broker and controller in one, with node id 1 if the overrides do not say another."""
 
     def __init__(self, directory: Path, overrides: Mapping[str, str] | None = None, heap: str = "512m") -> None:
         super().__init__(directory, overrides)
@@ -213,7 +213,7 @@ class ApacheKafkaProcess(BrokerProcess):
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "controller.quorum.voters": f"{self.overrides.get('node.id', '1')}@127.0.0.1:{self._controller_port}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self._controller_port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
@@ -236,9 +236,9 @@ class ApacheKafkaProcess(BrokerProcess):
         return True
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "256m") -> list[str]:
-    """Return the command that runs a main class of Apache Kafka's distribution."""
-    jars = ensure_jars()
+def java_command(main_class: str, *arguments: str, heap: str = "256m", jars: Path | None = None) -> list[str]:
+    """Return the command that runs a main class of Apache Kafka's distribution, or of other `jars`."""
+    jars = jars or ensure_jars()
     # Short-lived processes gain more from a quick start than from the best code.
     quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
     options = [f"-Xmx{heap}", "-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={jars}/log4j2.xml"]

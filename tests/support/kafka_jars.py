@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.0"
+ZOOKEEPER_VERSION = "2.8.2"
+"""A Kafka with its metadata in ZooKeeper, which comes with it; it writes topic ids to its directories."""
 OLD_CLIENTS = ("0.9.0.1", "0.10.2.2", "1.1.1")
 """Versions of Java clients that speak as Kafka 4 no longer understands: before ApiVersions, before record batches, and
 with the first of those."""
@@ -63,6 +65,11 @@ def ensure_jars() -> Path:
     return _ensure(jars_directory(), ("kafka_2.13", "kafka-tools"), KAFKA_VERSION)
 
 
+def ensure_zookeeper_jars() -> Path:
+    """Return the directory of the jars of a Kafka with ZooKeeper; else like `ensure_jars`."""
+    return _ensure(_cache() / f"apache-kafka-{ZOOKEEPER_VERSION}", ("kafka_2.13",), ZOOKEEPER_VERSION)
+
+
 def ensure_client_jars(version: str) -> Path:
     """Return the directory of the jars of a Java client alone, of that version; else like `ensure_jars`."""
     return _ensure(_cache() / f"kafka-clients-{version}", ("kafka-clients",), version)
@@ -104,6 +111,7 @@ def main() -> int:
     """Fetch the jars; fail only in continuous integration, where the tests that need them may not be left out."""
     try:
         ensure_jars()
+        ensure_zookeeper_jars()
         for version in OLD_CLIENTS:
             ensure_client_jars(version)
     except KafkaUnavailableError as error:
