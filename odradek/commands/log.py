@@ -11,9 +11,10 @@ from typer import Argument, Option
 from odradek.cli.command import group, offline
 from odradek.cli.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
 from odradek.cli.output import Output
-from odradek.commands import log_dump, log_explain
+from odradek.commands import log_dump, log_explain, log_verify
 from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
+from odradek.logs.verify.repair import DEFAULT_INTERVAL_BYTES
 
 app = group("log", "Look into Kafka's files: dump, verify, explain, stat.")
 
@@ -92,3 +93,35 @@ def explain(
         raise WrongUsageError("give either --offset or --timestamp")
     found = log_explain.run(output, str(directory), offset, timestamp)
     return EXIT_OK if found else EXIT_FAILED
+
+
+@offline(
+    app,
+    "verify",
+    examples="""
+    odradek log verify odradek-data                       the whole log directory
+    odradek log verify odradek-data/lines-0               one partition
+    odradek log verify odradek-data --deep                every record, too
+    odradek log verify odradek-data --repair              makes wrong indexes anew; no broker may run
+    odradek log verify odradek-data --json | jq '.findings[] | select(.severity == "error")'
+    """,
+)
+def verify(
+    output: Output,
+    directory: Annotated[
+        Path, Argument(metavar="DIR", help="A log directory, or that of a partition.", show_default=False)
+    ],
+    deep: Annotated[bool, Option("--deep", help="Take every record out of its batch, too: slower.")] = False,
+    repair: Annotated[
+        bool, Option("--repair", help="Rebuild indexes that are wrong, and nothing else; no broker may run.")
+    ] = False,
+    interval: Annotated[
+        int, Option("--index-interval-bytes", min=0, help="How densely --repair indexes: the topic's own setting.")
+    ] = DEFAULT_INTERVAL_BYTES,
+) -> int:
+    """Check every file of a log directory, and say which byte of which file is wrong.
+
+    Checksums and order of the batches, offset, time and transaction indexes, producer snapshots, leader epochs,
+    checkpoints and names. Nothing is changed without --repair. The exit code is 1 where something is wrong.
+    """
+    return EXIT_OK if log_verify.run(output, str(directory), deep, repair, interval) else EXIT_FAILED

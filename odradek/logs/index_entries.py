@@ -22,21 +22,21 @@ _ENTRIES_READ = 4096
 class IndexEntries:
     """One pass over an index file: iterate to the end, then look at what is behind the last entry."""
 
-    __slots__ = ("_entry", "_file", "_size", "count", "spare_bytes", "stray_bytes")
+    __slots__ = ("_entry", "_file", "count", "size", "spare_bytes", "stray_bytes")
 
     def __init__(self, file: OpenFile, entry: Struct) -> None:
         self._file = file
         self._entry = entry
-        self._size = file.size()
+        self.size = file.size()
         self.count = 0
         """Entries so far."""
         self.spare_bytes = 0
         """Of zeros behind the last entry, allocated ahead."""
-        self.stray_bytes = self._size % entry.size
+        self.stray_bytes = self.size % entry.size
         """At the end of the file that are no whole entry."""
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        size, end = self._entry.size, self._size - self.stray_bytes
+        size, end = self._entry.size, self.size - self.stray_bytes
         zeros = bytes(size)
         position = 0
         while position < end:
