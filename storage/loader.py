@@ -11,9 +11,9 @@ A load goes over the directory in passes:
 5. Producers: from the newest snapshot, and the batches after it.
 
 The data is the truth, all else is derived: what is missing or cannot be right is made anew, here or, for the indexes
-of old segments, when it is first needed. Loading again changes nothing more. Nothing is synced: what a recovery wrote
-is covered by the next flush. Follows Kafka's storage format, suffixes and crash recovery at load, and log behaviour,
-start-up load and recovery (`LogLoader`).
+of old segments, when it is first needed. Loading again changes nothing more. Only the removal of segments is synced;
+what a recovery wrote is covered by the next flush. Follows Kafka's storage format, suffixes and crash recovery at load,
+and log behaviour, start-up load and recovery (`LogLoader`).
 """
 
 from bisect import bisect_right
@@ -297,6 +297,8 @@ class _Load:
                 self.fs.unlink(segment.path(suffix))
             self.snapshots.delete(segment.base_offset)
             self.segments.remove(segment)
+        if doomed:
+            self.fs.sync_dir(self.directory)  # a second crash must not bring them back beside what is written now
 
     def _settle_start(self) -> None:
         """Let the log start where it was told to, or where its data begins; begin anew if it ends before that."""

@@ -355,6 +355,11 @@ class Segment:
             files += [file for index in self._indexes if (file := index.prepare_sync())]
         return files
 
+    def sync_cut(self) -> None:
+        """Wait until what was cut off the data file is gone for good. Raises OSError."""
+        self.file.sync()
+        self.was_cut = False
+
     # --- the end of data, and of files
 
     def truncate_to(self, offset: int) -> BatchExtent | None:

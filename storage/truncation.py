@@ -49,6 +49,8 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
         log.producers, log.log_start_offset, offset, expired_before_ms=now_ms - log.producer_expiration_ms
     )
     replay_segments(log.producers, log.segments.since(log.producers.end_offset), offset)
+    if removed is not None:
+        active.sync_cut()  # what was cut off must not come back beside another segment that begins there
     return True
 
 
