@@ -10,7 +10,11 @@ def main(arguments: list[str] | None = None) -> int:
         from odradek.serving import serve
 
         return serve(given[1:])
+    import signal
+
     from odradek.cli.app import run
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be asked to end is the same as Ctrl-C
 
     return run(given)
 

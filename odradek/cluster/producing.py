@@ -36,7 +36,7 @@ class PartitionTally:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of records so far; `bytes` are those of keys and values."""
+    """What became of records so far; `bytes` are those of values."""
 
     records: int = 0
     bytes: int = 0

@@ -15,7 +15,7 @@ _MICROSECONDS = 1_000
 
 @dataclass(slots=True)
 class Report:
-    """What happened so far; `latency` is in microseconds, `bytes` are those of keys and values."""
+    """What happened so far; `latency` is in microseconds, `bytes` are those of values."""
 
     topic: str
     records: int = 0
