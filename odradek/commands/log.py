@@ -11,7 +11,7 @@ from typer import Argument, Option
 from odradek.cli.command import group, offline
 from odradek.cli.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
 from odradek.cli.output import Output
-from odradek.commands import log_dump, log_explain, log_verify
+from odradek.commands import log_dump, log_explain, log_stat, log_verify
 from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
 from odradek.logs.verify.repair import DEFAULT_INTERVAL_BYTES
@@ -125,3 +125,29 @@ def verify(
     checkpoints and names. Nothing is changed without --repair. The exit code is 1 where something is wrong.
     """
     return EXIT_OK if log_verify.run(output, str(directory), deep, repair, interval) else EXIT_FAILED
+
+
+@offline(
+    app,
+    "stat",
+    examples="""
+    odradek log stat odradek-data                topics by their size on disk
+    odradek log stat odradek-data/lines-0        the segments of one partition
+    odradek log stat odradek-data/lines-0 --json | jq '.segments[].compression_ratio'
+    """,
+)
+def stat(
+    output: Output,
+    directory: Annotated[
+        Path, Argument(metavar="DIR", help="A log directory, or that of a partition.", show_default=False)
+    ],
+    deep: Annotated[
+        bool, Option("--deep", help="Decompress every batch for the compression ratio, not one in 64.")
+    ] = False,
+) -> None:
+    """Show where the bytes of a log are.
+
+    Of a partition: its segments with offsets, records, batches, sizes, compression and how densely they are indexed.
+    Of a log directory: its topics. Files are only read, also those of a running broker.
+    """
+    log_stat.run(output, str(directory), deep)

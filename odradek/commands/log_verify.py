@@ -62,7 +62,9 @@ def _print(output: Output, report: VerifyReport, done: Repair | None) -> None:
             output.line(f"rebuilt: {path}")
         for path, reason in done.left.items():
             output.line(f"not rebuilt: {path}: {reason}")
-    gone_over = f"{plural(report.segments, 'segment')}, {plural(report.batches, 'batch')}, {size_text(report.size)}"
+    gone_over = (
+        f"{plural(report.segments, 'segment')}, {plural(report.batches, 'batch', 'batches')}, {size_text(report.size)}"
+    )
     notes = len(report.findings) - report.errors
     found = f"{plural(report.errors, 'error')}, {plural(notes, 'note')}" if report.findings else "nothing is wrong"
     output.heading(f"{plural(len(report.partitions), 'partition')}, {gone_over}: {found}")
