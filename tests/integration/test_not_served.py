@@ -4,21 +4,9 @@ import pytest
 
 from tests.conftest import AGAINST_APACHE_KAFKA
 from tests.support.broker import BrokerProcess
-from tests.support.wire import Record, WireClient, build_batch, error_code
+from tests.support.wire import WireClient, error_code
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka serves it, or does not answer")
-
-
-@pytest.mark.parametrize("version", [0, 1, 2])
-def test_produce_before_record_batches_is_answered_with_an_error(
-    broker: BrokerProcess, topic: str, version: int
-) -> None:
-    """Produce 0 to 2 are offered for librdkafka's sake (KAFKA-18659) and answered UNSUPPORTED_VERSION."""
-    data = [{"name": topic, "partition_data": [{"index": 0, "records": build_batch([Record(None, b"x")])}]}]
-    with WireClient(broker.port) as wire:
-        answer = wire.ask("Produce", version, acks=-1, timeout_ms=1000, topic_data=data)
-    [partition] = answer["responses"][0]["partition_responses"]
-    assert partition["error_code"] == error_code("UNSUPPORTED_VERSION")
 
 
 def test_a_produce_without_records_is_answered(broker: BrokerProcess, topic: str) -> None:
