@@ -1,6 +1,5 @@
 """Every error that a group answers, provoked over the wire."""
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ from tests.integration.clients import Confluent
 from tests.integration.groups.raw import SESSION_MS, RawMember, await_coordinator, subscription
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
-from tests.support.wire import ERROR_NAMES, ConnectionClosedError, Message, WireClient
+from tests.support.wire import ERROR_NAMES, Message, WireClient
 
 Enter = Callable[..., RawMember]
 GROUP_MAX_SIZE = 8
@@ -278,16 +277,6 @@ def test_a_commit_without_members_makes_a_simple_group(new_raw: Enter, wire: Wir
     assert nobody.commit(5) == 0
     [listed] = [each for each in wire.ask("ListGroups", 5)["groups"] if each["group_id"] == nobody.group]
     assert (listed["group_state"], listed["protocol_type"]) == ("Empty", "")
-
-
-@pytest.mark.parametrize("version", [0, 1])
-def test_commits_of_versions_that_are_gone(wire: WireClient, group: str, version: int) -> None:
-    """OffsetCommit before version 2 ends the connection, as every version that is not offered."""
-    name = group.encode()
-    body = struct.pack(">h", len(name)) + name + struct.pack(">i", 0)
-    wire.send_frame(struct.pack(">hhih", 8, version, 1, -1) + body)
-    with pytest.raises(ConnectionClosedError):
-        wire.receive_frame()
 
 
 def test_fetching_offsets_that_are_not_there(wire: WireClient, group: str, topic: str) -> None:
