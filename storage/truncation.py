@@ -114,8 +114,11 @@ def _forget_end(log: Log) -> None:
 def _remove(log: Log, segment: Segment) -> None:
     _mark_deleted(log, segment)
     log.segments.replace([segment], [])
-    log.unsynced.segments = [other for other in log.unsynced.segments if other is not segment]
     log.size -= segment.size
+    unsynced = [other for other in log.unsynced.segments if other is not segment]
+    if len(unsynced) < len(log.unsynced.segments):
+        log.unsynced.segments = unsynced
+        log.fs.sync_dir(log.directory)  # what was not whole on the disk must not come back where nobody checks it
 
 
 def _mark_deleted(log: Log, segment: Segment) -> None:

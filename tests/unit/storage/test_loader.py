@@ -335,3 +335,38 @@ def test_parent_directory_is_what_a_path_is_in() -> None:
     """Also for a trailing slash, and a path of one name."""
     assert parent_directory("/a/b/c-0") == "/a/b"
     assert parent_directory("c-0/") == "."
+
+
+@pytest.mark.parametrize("recovery_point", [0, 5, 9])
+def test_log_that_no_longer_begins_at_0_is_recovered(recovery_point: int) -> None:
+    """Old segments are gone, no checkpoint says where the log starts: it starts with the first segment there is."""
+    fs = MemoryFiles()
+    log = open_at(fs)
+    for number in range(4):
+        append_values(log, [b"%d" % number])
+        if number < 2:
+            log.roll(NOW_MS)
+    log.delete_records_before(2)
+    again = open_at(fs.crash(kept=1.0), recovery_point=min(recovery_point, 4))
+    assert (again.log_start_offset, again.log_end_offset) == (2, 4)
+    assert read_all(again) == [(2, b"2"), (3, b"3")]
+    check_log(again)
+
+
+def test_segments_that_a_recovery_removed_do_not_come_back_with_a_second_crash() -> None:
+    """Others are written at their offsets meanwhile."""
+    fs = MemoryFiles()
+    log = open_at(fs)
+    for number in range(6):
+        append_values(log, [b"%d" % number])
+        if number in (1, 3):
+            log.roll(NOW_MS)
+    log.flush()
+    fs.sync_dir("/data")
+    fs.sync_dir("/")
+    first = fs.open(f"{DIRECTORY}/{0:020d}.log")
+    first.pwrite(b"\xff", first.size() - 1)
+    first.sync()
+    open_at(fs)
+    names = contents(fs.crash(kept=0.0))
+    assert [name for name in names if name.endswith(".log")] == [f"{0:020d}.log"]

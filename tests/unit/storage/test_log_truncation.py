@@ -3,9 +3,19 @@
 import pytest
 
 from protocol.records.building import BatchFields
-from storage.errors import OffsetOutOfRange
+from storage.errors import OffsetOutOfRange, StorageError
 from storage.log import Log
-from tests.support.logs import NOW_MS, a_batch, append_values, check_log, contents, open_at, read_all, small_config
+from tests.support.logs import (
+    DIRECTORY,
+    NOW_MS,
+    a_batch,
+    append_values,
+    check_log,
+    contents,
+    open_at,
+    read_all,
+    small_config,
+)
 from tests.support.memory_files import MemoryFiles
 
 SIZE = len(a_batch([bytes(100)]))
@@ -150,3 +160,59 @@ def test_deleted_records_are_not_found_by_time() -> None:
     found = log.offset_for_timestamp(NOW_MS, 10)
     assert found is not None
     assert found.offset == 6
+
+
+def on_disk(fs: MemoryFiles) -> Log:
+    """Return a log of ten batches that is on the disk, with all its names."""
+    log = a_log(10, fs)
+    log.flush()
+    fs.sync_dir("/data")
+    fs.sync_dir("/")
+    return log
+
+
+def test_what_was_cut_off_does_not_come_back_with_a_crash() -> None:
+    """Not even before the next flush: another segment may begin where it was cut."""
+    fs = MemoryFiles()
+    log = on_disk(fs)
+    log.truncate_to(6, NOW_MS)
+    survivor = fs.crash(kept=0.0)
+    log = open_at(survivor, small_config(segment_bytes=4 * SIZE), recovery_point=6)
+    assert log.log_end_offset == 6
+    check_log(log)
+
+
+def test_cut_of_which_the_disk_refused_the_sync_is_synced_with_the_next_flush() -> None:
+    """The log is cut nevertheless, and the caller told that it may not be for good."""
+    fs = MemoryFiles()
+    log = on_disk(fs)
+    fs.fail("sync", path_part=".log")
+    with pytest.raises(StorageError, match="Cannot truncate"):
+        log.truncate_to(6, NOW_MS)
+    assert log.log_end_offset == 6
+    plan = log.prepare_flush()
+    assert plan is not None
+    assert [file.path for file in plan.files] == [f"{DIRECTORY}/{4:020d}.log"]
+
+
+def test_start_that_moves_says_nothing_of_what_is_on_the_disk() -> None:
+    """The recovery point stays: what is gone may be back after a crash, and was never flushed."""
+    fs = MemoryFiles()
+    log = on_disk(fs)
+    for number in range(10, 16):
+        append_values(log, [bytes(100)], NOW_MS + number, epoch=number)
+    log.delete_records_before(15)
+    assert (log.recovery_point, log.log_start_offset) == (10, 15)
+    log.flush()
+    assert log.recovery_point == 16
+
+
+def test_removed_segment_that_was_not_on_the_disk_does_not_come_back() -> None:
+    """It would come back below the recovery point, where nobody checks it, in parts and without its indexes."""
+    fs = MemoryFiles()
+    log = on_disk(fs)
+    for number in range(10, 20):
+        append_values(log, [bytes(100)], NOW_MS + number, epoch=number)
+    log.delete_records_before(18)
+    survivor = fs.crash(kept=0.0)
+    assert [name for name in contents(survivor) if name.endswith(".log")] == [f"{16:020d}.log"]
