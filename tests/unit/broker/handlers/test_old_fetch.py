@@ -28,6 +28,7 @@ from tests.unit.broker.handlers.fetch_support import (
     result,
     results,
 )
+from tests.unit.broker.handlers.old_support import answered, until
 
 VERSIONS = [0, 1, 2, 3]
 PRODUCER = 7
@@ -52,15 +53,6 @@ def begin(
     handler = FetchHandler(loop, node.table, sessions, node.clock, most)
     asked = request(places, Ask(max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=most))
     return Reply(handler(context(version), asked, HEAD))
-
-
-async def answered(reply: Reply) -> Reply:
-    """Wait for an answer."""
-    for _ in range(10_000):
-        if not reply.is_waiting:
-            return reply
-        await asyncio.sleep(0.001)
-    raise AssertionError("no answer")
 
 
 async def fetch(node: Node, *places: Place, version: int, most: int = 1 << 30) -> list[PartitionData]:
@@ -190,11 +182,9 @@ async def test_a_request_waits_for_data(node: Node) -> None:
 async def test_a_client_that_leaves_is_forgotten(node: Node) -> None:
     """A request that nobody waits for any more stands in no partition's way."""
     reply = begin(node, at(4), version=1, max_wait_ms=60_000)
-    while not node.table.get("t", 0).waiting_fetches:
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(node.table.get("t", 0).waiting_fetches))
     reply.cancel()
-    while node.table.get("t", 0).waiting_fetches:
-        await asyncio.sleep(0.001)
+    await until(lambda: not node.table.get("t", 0).waiting_fetches)
     assert reply.is_waiting
 
 

@@ -14,6 +14,7 @@ from protocol.records.legacy_building import build_message_set
 from protocol.records.record import Record
 from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, Reply, context
+from tests.unit.broker.handlers.old_support import answered, until
 from tests.unit.broker.handlers.produce_support import HEAD, batch, produce, request, result, results
 
 VERSIONS = [0, 1, 2]
@@ -47,10 +48,10 @@ async def produce_slowly(
     assert reply.is_waiting
     for wanted in asked.topic_data:
         for data in wanted.partition_data:
-            if data.records is not None and not data.records.readonly:
+            assert isinstance(data.records, memoryview)
+            if not data.records.readonly:
                 data.records[:] = bytes(len(data.records))  # the memory of a request is used again
-    while reply.is_waiting:
-        await asyncio.sleep(0.001)
+    await answered(reply)
     return reply, results(reply, version) if reply.answers != [None] else []
 
 
@@ -191,8 +192,7 @@ async def test_a_conversion_on_a_thread_goes_on_without_its_client(node: Node) -
     handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
     reply = Reply(handler(context(1), request(("t", 0, messages(600, size=100)), acks=0), HEAD))
     reply.cancel()
-    while not stored(node):
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(stored(node)))
     assert len(stored(node)) == 600
     assert reply.is_waiting
 
@@ -205,8 +205,7 @@ async def test_acks_0_is_unanswered_after_a_thread_too(node: Node) -> None:
     broken[-1] ^= 1
     handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
     reply = Reply(handler(context(1), request(("t", 0, broken), acks=0), HEAD))
-    while reply.is_waiting:
-        await asyncio.sleep(0.001)
+    await answered(reply)
     assert isinstance(reply.answers[0], CloseConnectionError)
 
 
@@ -215,12 +214,10 @@ async def test_a_thread_and_the_disk_are_waited_for(node: Node) -> None:
     node.configure("t", flush_messages="1")
     handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
     reply = Reply(handler(context(2), request(("t", 0, messages(600, size=100))), HEAD))
-    while not node.flusher.running:
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(node.flusher.running))
     assert reply.is_waiting
     node.flusher.finish()
-    while reply.is_waiting:
-        await asyncio.sleep(0.001)
+    await answered(reply)
     assert result(reply, 2).base_offset == 0
 
 
@@ -229,6 +226,5 @@ async def test_a_partition_that_is_deleted_meanwhile_is_unknown(node: Node) -> N
     handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
     reply = Reply(handler(context(2), request(("t", 0, messages(600, size=100))), HEAD))
     node.delete("t")
-    while reply.is_waiting:
-        await asyncio.sleep(0.001)
+    await answered(reply)
     assert result(reply, 2).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
