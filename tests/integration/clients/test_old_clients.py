@@ -17,6 +17,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, Ne
 from tests.conftest import AGAINST_APACHE_KAFKA, IN_CI
 from tests.integration.clients import BEGINNING, Codec, Confluent, ProduceSettings, Sent
 from tests.support.broker import BrokerProcess
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka 4 dropped these clients")
 
@@ -255,6 +256,29 @@ def test_offsets_that_were_once_in_zookeeper_are_kept(broker: BrokerProcess, top
     read += oldest.read(broker.bootstrap, topic, group, 30)
     read += oldest.seen(newest.read(broker.bootstrap, topic, group, 30))
     assert read == oldest.seen(SAMPLE)[:90]
+
+
+def test_members_of_all_ages_share_a_group(broker: BrokerProcess, topic: str) -> None:
+    """One that joins as clients of 0.9 did and one of today divide the partitions."""
+    Confluent(broker.bootstrap).create_topic(topic, 4)
+    group = f"group-{topic}"
+    today = confluent_kafka.Consumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": group, "heartbeat.interval.ms": 200}
+    )
+    today.subscribe([topic])
+    with closing(
+        kafka.KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, api_version=(0, 9), group_id=group)
+    ) as old:
+
+        def shared() -> bool:
+            today.poll(0.1)
+            old.poll(1000)  # a poll that ends while it joins makes this client forget its assignment
+            places = [*((one.topic, one.partition) for one in today.assignment()), *old.assignment()]
+            both = bool(today.assignment() and old.assignment())
+            return both and sorted(places) == [(topic, number) for number in range(4)]
+
+        eventually(shared, "both members have partitions", TIMEOUT_S)
+    today.close()
 
 
 @pytest.mark.parametrize("age", [(0, 10, 1), (0, 10, 2), (0, 11), (1, 0), (2, 0)], ids=str)
