@@ -266,9 +266,8 @@ def test_members_of_all_ages_share_a_group(broker: BrokerProcess, topic: str) ->
         {"bootstrap.servers": broker.bootstrap, "group.id": group, "heartbeat.interval.ms": 200}
     )
     today.subscribe([topic])
-    with closing(
-        kafka.KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, api_version=(0, 9), group_id=group)
-    ) as old:
+    of_then = kafka.KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, api_version=(0, 9), group_id=group)
+    with closing(today), closing(of_then) as old:
 
         def shared() -> bool:
             today.poll(0.1)
@@ -278,7 +277,6 @@ def test_members_of_all_ages_share_a_group(broker: BrokerProcess, topic: str) ->
             return both and sorted(places) == [(topic, number) for number in range(4)]
 
         eventually(shared, "both members have partitions", TIMEOUT_S)
-    today.close()
 
 
 @pytest.mark.parametrize("age", [(0, 10, 1), (0, 10, 2), (0, 11), (1, 0), (2, 0)], ids=str)
