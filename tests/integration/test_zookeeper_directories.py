@@ -1,0 +1,96 @@
+"""Log directories of ZooKeeper's times, as far as they can be built without that Kafka: found, served, and said so."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from protocol.records.legacy_building import build_message
+from protocol.records.record import Record
+from protocol.uuids import to_text
+from storage.files import PosixFiles
+from storage.names import TopicPartition
+from tests.conftest import AGAINST_APACHE_KAFKA
+from tests.integration.clients import BEGINNING, Confluent, ProduceSettings, Sent
+from tests.support.broker import OdradekProcess
+from tests.support.kafka_directories import Kept, make_log, make_zookeeper_directory
+from tests.support.ports import free_ports
+from tests.support.wire import WireClient, error_code
+
+pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka 4 does not take these directories")
+
+ID = UUID(int=0xA5)
+FS = PosixFiles()
+EVENT = "took over partitions of a Kafka with ZooKeeper"
+OLD_MESSAGES = b"".join(
+    build_message(Record(offset, 1_400_000_000_000 + offset, b"k", b"old %d" % offset), offset % 2)
+    for offset in range(4)
+)
+
+
+@pytest.fixture
+def odradek(tmp_path: Path) -> Iterator[OdradekProcess]:
+    """A broker that is started with the properties of a Kafka with ZooKeeper, whose directory has gaps."""
+    data = tmp_path / "data"
+    make_zookeeper_directory(
+        FS,
+        str(data),
+        {
+            TopicPartition("t", 0): Kept(make_log(b"new", epoch=4), ID, [(4, 0)]),
+            TopicPartition("t", 2): Kept(b"", ID),
+            TopicPartition("oldest", 0): Kept(OLD_MESSAGES),
+            TopicPartition("__consumer_offsets", 1): Kept(b""),
+        },
+    )
+    (data / "cleaner-offset-checkpoint").write_text("0\n1\noldest 0 2\n")
+    properties = tmp_path / "server.properties"
+    [port] = free_ports(1)
+    properties.write_text(
+        f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={data}\nzookeeper.connect=localhost:2181\n"
+        "offsets.topic.num.partitions=4\n"
+    )
+    broker = OdradekProcess(tmp_path)
+    broker.properties, broker.port = properties, port
+    yield broker
+    broker.discard()
+
+
+def _topic(broker: OdradekProcess, name: str) -> Any:
+    with WireClient(broker.port) as wire:
+        [topic] = wire.ask("Metadata", 10, topics=[{"name": name}], allow_auto_topic_creation=False)["topics"]
+    return topic
+
+
+def test_partitions_are_served_with_their_records_of_any_format(odradek: OdradekProcess) -> None:
+    """Also messages from before there were batches, which go on behind in the format of today."""
+    odradek.start()
+    client = Confluent(odradek.bootstrap)
+    assert [each.record.value for each in client.read("t", 0, BEGINNING, 1)] == [b"new"]
+    client.produce("oldest", 0, [Sent(b"k", b"newest", (), 1_700_000_000_000)], ProduceSettings())
+    read = client.read("oldest", 0, BEGINNING, 5)
+    assert [each.record.value for each in read] == [b"old 0", b"old 1", b"old 2", b"old 3", b"newest"]
+    assert [each.offset for each in read] == list(range(5))
+    partitions = {each["partition_index"]: each for each in _topic(odradek, "t")["partitions"]}
+    assert partitions[0]["leader_epoch"] == 5
+    assert partitions[1]["error_code"] == error_code("LEADER_NOT_AVAILABLE")
+    assert len(_topic(odradek, "__consumer_offsets")["partitions"]) == 4
+
+
+def test_what_was_taken_over_is_said_once(odradek: OdradekProcess, tmp_path: Path) -> None:
+    """With what is not known any more; the next start is one like any other, with the same ids."""
+    odradek.start()
+    (said,) = [line for line in odradek.log.splitlines() if EVENT in line]
+    assert '"topics": 3, "partitions": 4, "compacted_before": "oldest", "without_leader": "t-1"' in said
+    assert '"begun_empty": "__consumer_offsets-0,__consumer_offsets-2,__consumer_offsets-3"' in said
+    ids = [_topic(odradek, name)["topic_id"] for name in ("t", "oldest")]
+    assert ids[0] == ID
+    odradek.stop()
+    meta = (tmp_path / "data" / "meta.properties").read_text().splitlines()
+    assert {"version=1", "node.id=0"} <= set(meta)
+    assert not any(line.startswith("broker.id") for line in meta)
+    odradek.start()
+    assert odradek.log.count(EVENT) == 1
+    assert [_topic(odradek, name)["topic_id"] for name in ("t", "oldest")] == ids
+    assert to_text(ID) in (tmp_path / "data" / "t-0" / "partition.metadata").read_text()
