@@ -253,7 +253,6 @@ def _seen(wire: WireClient, partition: int, require_stable: bool) -> tuple[int, 
     return found["committed_offset"], ERROR_NAMES[found["error_code"]]
 
 
-@needs_odradek
 @pytest.mark.parametrize("how", ["committed", "aborted"])
 def test_offsets_of_an_open_transaction(killed: BrokerProcess, how: str) -> None:
     """Who asks for stable offsets is told UNSTABLE_OFFSET_COMMIT, all others the ones before, over any number of
