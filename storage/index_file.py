@@ -107,8 +107,9 @@ class IndexFile:
         self._change()
 
     def close(self) -> None:
-        """Bring the file up to date and release the memory."""
-        self.write_pending()
+        """Bring the file up to date, wait until what was missing there is on the disk, and release the memory."""
+        if self._is_pending():
+            self.sync()
         self._release()
 
     def rename(self, path: str) -> None:

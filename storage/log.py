@@ -412,16 +412,22 @@ class Log:
         self.producers.remove_expired(now_ms, self.producer_expiration_ms)
 
     def close(self) -> None:
-        """Write what lets the next start be quick, and give all files back. Raises StorageError.
+        """Write what lets the next start be quick, wait until it is on the disk, and give all files back.
 
-        Call `flush` before, if the stop is to count as clean. The log must not be used afterwards.
+        Call `flush` before, if the stop is to count as clean: what derives from the data is not checked then at the
+        next start. The log must not be used afterwards. Raises StorageError.
         """
         try:
             self.producers.end_offset = self.log_end_offset
-            self.snapshots.take(self.producers)
-            self.leader_epochs.flush(sync=False)
+            taken = self.snapshots.take(self.producers)
+            self.leader_epochs.flush()
             for segment in self.segments:
                 segment.close()
+            if taken:
+                file = self.snapshots.prepare_sync(self.log_end_offset)
+                if file is not None:
+                    file.sync()
+                self.fs.sync_dir(self.directory)
         except OSError as error:
             raise self.failure("close", error) from error
 

@@ -35,6 +35,9 @@ from storage.offset_files import OffsetFiles, Offsets
 from storage.scan import ScanBuffer
 from storage.threads import for_each
 
+_CLOSE_THREADS = 8
+"""Logs closed at a time: each waits for the disk a few times, which several can do together."""
+
 Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
 """Says of a partition found on disk which topic it should belong to, and how that is configured; None: to no topic."""
 
@@ -370,12 +373,15 @@ class LogManager:
         registered this broker, if it ever did. Nothing may use the logs meanwhile.
         """
         problems = flush_all(self._fs, self._logs.values())
-        for log in self._logs.values():
-            if log.directory not in problems:
-                try:
-                    log.close()
-                except StorageError as error:
-                    problems[log.directory] = str(error)
+
+        def close(log: Log) -> None:
+            try:
+                log.close()
+            except StorageError as error:
+                problems[log.directory] = str(error)
+
+        flushed = [log for log in self._logs.values() if log.directory not in problems]
+        for_each(flushed, lambda: close, _CLOSE_THREADS)
         sentences = list(problems.values())
         for directory in self._directories:
             try:
