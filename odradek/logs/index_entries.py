@@ -1,7 +1,8 @@
 """The entries of index files, read in pieces as they stand there; nothing is mapped, so that a broker may cut the file.
 
-Kafka allocates the indexes of a segment that is written to ahead, with zeros. An entry of nothing but zeros that is not
-the first one ends an index. Follows Kafka's storage format, offset index, time index and transaction index.
+Kafka allocates the indexes of a segment that is written to ahead, with zeros: an entry of nothing but zeros ends an
+index. Only as the first one it counts, where the file ends behind it or other entries follow. Follows Kafka's storage
+format, offset index, time index and transaction index.
 """
 
 from collections.abc import Iterator
@@ -45,8 +46,9 @@ class IndexEntries:
                 return  # the file became shorter
             data = data[: len(data) - len(data) % size]
             for at, entry in enumerate(self._entry.iter_unpack(data)):
-                if self.count and data[at * size : (at + 1) * size] == zeros:
-                    self.spare_bytes = end - position - at * size
+                here = at * size
+                if data[here : here + size] == zeros and (self.count or data[size : 2 * size] == zeros):
+                    self.spare_bytes = end - position - here
                     return
                 self.count += 1
                 yield entry
@@ -65,5 +67,6 @@ def count_entries(file: OpenFile, entry: Struct) -> int:
             high = middle
         else:
             low = middle + 1
-    last = file.pread(size, (low - 1) * size)
-    return low if low == 1 or last != zeros else low - 1
+    found = low if low == 1 or file.pread(size, (low - 1) * size) != zeros else low - 1
+    is_spare = found == 1 and file.pread(2 * size, 0) == 2 * zeros
+    return 0 if is_spare else found

@@ -27,13 +27,11 @@ _INTERVAL = 400
 _TOPIC_ID = UUID("0d1ade00-0000-4000-8000-000000368776")
 
 
-def make_example(parent: Path, fs: FileSystem | None = None) -> Path:
+def make_example(parent: Path | str, fs: FileSystem | None = None) -> str:
     """Write the log `articles-0` into a directory and return its own."""
     config = replace(kafka_defaults(), index_interval_bytes=_INTERVAL)
-    directory = parent / "articles-0"
-    opening = Opening(
-        TopicPartition("articles", 0), str(directory), config, FIRST_TIME_MS, clean=True, topic_id=_TOPIC_ID
-    )
+    directory = f"{parent}/articles-0"
+    opening = Opening(TopicPartition("articles", 0), directory, config, FIRST_TIME_MS, clean=True, topic_id=_TOPIC_ID)
     files = fs or PosixFiles()
     log, _ = open_log(files, opening, PendingDeletions(files))
     for number, base_offset in enumerate(SEGMENTS):

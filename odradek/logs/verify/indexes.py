@@ -17,7 +17,17 @@ NONE_LEFT = 1 << 63
 class OffsetIndexCheck:
     """Every entry names the last offset of a batch, and the byte at which that one begins."""
 
-    __slots__ = ("_entries", "_findings", "_iterator", "_offset", "_previous", "base", "next_position", "path")
+    __slots__ = (
+        "_doubtful",
+        "_entries",
+        "_findings",
+        "_iterator",
+        "_offset",
+        "_previous",
+        "base",
+        "next_position",
+        "path",
+    )
 
     def __init__(self, file: OpenFile, base_offset: int, findings: Findings) -> None:
         self.path = file.path
@@ -26,6 +36,7 @@ class OffsetIndexCheck:
         self._entries = IndexEntries(file, OFFSET_ENTRY)
         self._iterator = iter(self._entries)
         self._previous = (-1, -1)
+        self._doubtful: tuple[int, str] | None = None
         self._offset = 0
         self.next_position = NONE_LEFT
         """The batch at this position, or the first one behind it, is to be shown to `check`."""
@@ -56,7 +67,7 @@ class OffsetIndexCheck:
                 self._findings.error(self.path, reason, self._at, self._offset)
             elif self._offset > last and magic == 2:
                 reason = f"{entry}: the batch there ends at offset {last}; right where several were appended at once"
-                self._findings.note(self.path, reason, self._at, self._offset)
+                self._doubtful = (self._at, reason)
             self._advance()
 
     def finish(self, end: int) -> None:
@@ -70,13 +81,26 @@ class OffsetIndexCheck:
 
     def _advance(self) -> None:
         for relative, position in self._iterator:
-            if relative > self._previous[0] and position > self._previous[1]:
+            follows = relative > self._previous[0] and position > self._previous[1]
+            if self._settle_doubt(follows) or follows:
                 self._previous = (relative, position)
                 self._offset, self.next_position = self.base + relative, position
                 return
             reason = f"entry {relative},{position} does not follow {self._previous[0]},{self._previous[1]}"
             self._findings.error(self.path, reason, self._at, self.base + relative)
+        self._settle_doubt(True)
         self.next_position = NONE_LEFT
+
+    def _settle_doubt(self, is_followed: bool) -> bool:
+        """Judge an entry whose offset is that of a later batch by the next one; return whether it was wrong.
+
+        Such entries follow each other where a broker appended several batches at once.
+        """
+        doubtful, self._doubtful = self._doubtful, None
+        if doubtful is not None:
+            add = self._findings.note if is_followed else self._findings.error
+            add(self.path, doubtful[1], doubtful[0], self._offset)
+        return doubtful is not None and not is_followed
 
 
 class TimeIndexCheck:
@@ -121,6 +145,9 @@ class TimeIndexCheck:
             elif timestamp != self._timestamp:
                 reason = f"{entry}: the largest timestamp of the batch with that offset is {timestamp}"
                 self._findings.error(self.path, reason, self._at, self.next_offset)
+            elif last != self.next_offset:
+                reason = f"{entry}: the batch with that offset ends at {last}; right where an old broker wrote it"
+                self._findings.note(self.path, reason, self._at, self.next_offset)
             self._advance()
 
     def finish(self, end_offset: int) -> None:

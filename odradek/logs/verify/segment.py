@@ -80,7 +80,6 @@ class SegmentCheck:
         self._findings = findings
         self._on_bytes = on_bytes
         self._path = task.path(LOG_SUFFIX)
-        self._gap: tuple[int, int, int] | None = None
         self._damaged = False
 
     def run(self) -> SegmentResult:
@@ -106,9 +105,9 @@ class SegmentCheck:
             elif delta < 0 or (magic == CURRENT_MAGIC and not 0 <= count <= delta + 1):
                 findings.error(path, f"the batch says {count} records in {delta + 1} offsets", position, base)
             if base != expected or last > upper:
-                self._check_order(position, base, last, expected, upper)
+                base, last = self._settle_order(file, position, fields, (base, last), (expected, upper))
             if epoch != epochs.current and fields[3] == CURRENT_MAGIC:
-                epochs.change(epoch, path, position, base)
+                epochs.change(epoch, path, position, base, expected)
             if base >= producers.next_snapshot:
                 producers.pass_snapshots(base)
             if producer_id != NO_PRODUCER_ID:
@@ -162,26 +161,32 @@ class SegmentCheck:
         self._damaged = True
         self._producers.distrust()
 
-    def _check_order(self, position: int, base: int, last: int, expected: int, upper: int) -> None:
-        """Say what is wrong with offsets that do not follow; a gap alone is what compaction leaves."""
-        task = self._task
-        if base < expected:
-            gap, self._gap = self._gap, None
-            if gap is not None and gap[2] == expected and base >= gap[1]:
-                at, _, after = gap  # then it is the batch behind the gap that is odd
-                reason = f"the batch before it ends at offset {gap[1] - 1}, the one behind it begins at {base}"
-                self._findings.error(self._path, reason, at, after - 1)
-            else:
-                reason = f"the offset is {base}, but the batch before it ended at {expected - 1}"
-                self._findings.error(self._path, reason, position, base)
-            self._damaged = True
-        elif last > upper:
-            limit = f"the next segment begins at {task.next_base}" if task.next_base is not None else f"limit {upper}"
-            self._findings.error(self._path, f"its last offset is {last}, beyond the segment: {limit}", position, base)
-            self._damaged = True
-        else:
-            self._gap = (position, expected, last + 1)
+    def _settle_order(
+        self, file: OpenFile, position: int, fields: Fields, offsets: tuple[int, int], bounds: tuple[int, int]
+    ) -> tuple[int, int]:
+        """Say what is wrong with the offsets (first, last) of a batch, and return those that it must have.
+
+        `bounds` are the first offset that can be next, and the last one that the segment can have. A gap is what
+        compaction leaves, but a batch that leaps ahead of all that follow it has a damaged offset, which its checksum
+        does not cover.
+        """
+        (base, last), (expected, upper) = offsets, bounds
         self._producers.distrust()
+        if base < expected:
+            reason = f"the offset is {base}, but the batch before it ended at {expected - 1}"
+        elif last > upper:
+            limit = self._task.next_base
+            reason = f"its last offset is {last}, beyond the segment"
+            reason += f": the next one begins at {limit}" if limit is not None else ""
+        else:
+            following = file.pread(8, position + fields[1] + LOG_OVERHEAD)
+            after = int.from_bytes(following, "big", signed=True)
+            if len(following) < 8 or after > last:
+                return offsets
+            reason = f"the offset is {base}, but the batch before it ended at {expected - 1}, and {after} follows"
+        self._findings.error(self._path, reason, position, base)
+        self._damaged = True
+        return expected, expected + last - base
 
     def _take_producer(self, file: OpenFile, position: int, fields: Fields, attributes: int) -> None:
         header = BatchHeader._make(fields)
