@@ -164,9 +164,9 @@ def _log_adoption(adoption: Adoption, compacted: Sequence[str]) -> None:
         "begun_empty": _named(adoption.begun),
     }
     log.warning(
-        "took over partitions of a Kafka with ZooKeeper: the configs of their topics were in ZooKeeper and are not"
-        " known, so nothing is deleted or compacted in them until you set retention.ms, retention.bytes or"
-        " cleanup.policy; that Kafka cannot use the directories any more",
+        "took over partitions without metadata, as a Kafka with ZooKeeper leaves them: the configs of their topics are"
+        " not known, so nothing is deleted or compacted in them until you set retention.ms, retention.bytes or"
+        " cleanup.policy; a Kafka with ZooKeeper cannot use the directories any more",
         topics=adoption.topics,
         partitions=adoption.partitions,
         **{key: text for key, text in about.items() if text},

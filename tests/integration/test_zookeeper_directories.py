@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka 4 doe
 
 ID = UUID(int=0xA5)
 FS = PosixFiles()
-EVENT = "took over partitions of a Kafka with ZooKeeper"
+EVENT = "took over partitions without metadata"
 OLD_MESSAGES = b"".join(
     build_message(Record(offset, 1_400_000_000_000 + offset, b"k", b"old %d" % offset), offset % 2)
     for offset in range(4)

@@ -1,6 +1,7 @@
 """Log directories and metadata that belong together, that do not, and partitions that nothing describes."""
 
 from collections.abc import Sequence
+from itertools import count
 from uuid import UUID
 
 import pytest
@@ -19,7 +20,7 @@ from broker.metadata.opening import MetadataOptions, find_metadata, open_metadat
 from config.topic import kafka_defaults
 from protocol.records.building import build_batch, make_records
 from storage.files import FileSystem
-from storage.log_dirs import LogDirectory, find_log_directories
+from storage.log_dirs import LogDirectory, find_log_directories, identify_log_directories
 from storage.names import TopicPartition
 from storage.survey import PartitionSurvey
 from tests.support.clock import ManualClock
@@ -36,11 +37,12 @@ from tests.unit.broker.metadata.support import image_of, topic_records
 ID = UUID(int=0xA)
 T0 = TopicPartition("t", 0)
 METADATA = "/a/__cluster_metadata-0"
+NEW_IDS = count(1 << 100)
 
 
 def found_in(fs: FileSystem, *paths: str, node_id: int = 0) -> list[LogDirectory]:
     """Look at log directories as a start does."""
-    return find_log_directories(fs, paths, node_id, lambda: UUID(int=0xD))
+    return find_log_directories(fs, paths, node_id, lambda: UUID(int=next(NEW_IDS)))
 
 
 def zookeeper_directory(**more: Kept) -> MemoryFiles:
@@ -103,20 +105,33 @@ def test_start_on_a_directory_of_zookeepers_times_writes_its_metadata() -> None:
 
 
 def test_taking_over_goes_on_after_a_crash_at_any_step() -> None:
-    """Whatever the crash has left, the next start ends with the same topic, and no refusal."""
+    """Metadata, identity of one directory and of the other: whatever the crash has left, the next start is no refusal
+    and ends with the same topics, and the directories say whose they are."""
     step = 0
     while True:
         fs = zookeeper_directory()
+        make_zookeeper_directory(fs, "/b", {TopicPartition("t", 1): Kept(make_log(b"y"))})
         fs.crash_at = fs.operations + step
         try:
-            open_with(fs, found_in(fs, "/a"))
+            start_on_both(fs)
         except SimulatedCrash:
             after = fs.crash()
-            assert open_with(after, found_in(after, "/a")).image.topics_by_name["t"].topic_id == ID
+            image = start_on_both(after).image
+            assert [each.leader for each in image.topics_by_name["t"].partitions] == [0, 0]
+            assert image.topics_by_name["t"].topic_id == ID
+            assert [each.found and each.found.version for each in found_in(after.crash(), "/a", "/b")] == [1, 1]
             step += 1
         else:
             break
-    assert step > 5
+    assert step > 15
+
+
+def start_on_both(fs: MemoryFiles) -> MetadataLog:
+    """Take /a and /b over, as a start does."""
+    directories = found_in(fs, "/a", "/b")
+    metadata = open_with(fs, directories)
+    identify_log_directories(fs, directories)
+    return metadata
 
 
 def test_a_directory_of_zookeepers_times_beside_other_metadata_is_refused() -> None:
