@@ -1,5 +1,6 @@
 """Log directories of ZooKeeper's times, as far as they can be built without that Kafka: found, served, and said so."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from tests.integration.clients import BEGINNING, Confluent, ProduceSettings, Sen
 from tests.support.broker import OdradekProcess
 from tests.support.kafka_directories import Kept, make_log, make_zookeeper_directory
 from tests.support.ports import free_ports
+from tests.support.waiting import eventually
 from tests.support.wire import WireClient, error_code
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka 4 does not take these directories")
 
 ID = UUID(int=0xA5)
 FS = PosixFiles()
+DELETE = 1
 EVENT = "took over partitions without metadata"
 OLD_MESSAGES = b"".join(
     build_message(Record(offset, 1_400_000_000_000 + offset, b"k", b"old %d" % offset), offset % 2)
@@ -49,7 +52,8 @@ def odradek(tmp_path: Path) -> Iterator[OdradekProcess]:
     [port] = free_ports(1)
     properties.write_text(
         f"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:{port}\nlog.dirs={data}\nzookeeper.connect=localhost:2181\n"
-        "offsets.topic.num.partitions=4\n"
+        "offsets.topic.num.partitions=4\nlog.retention.ms=1000\nlog.retention.check.interval.ms=50\n"
+        "log.initial.task.delay.ms=0\n"
     )
     broker = OdradekProcess(tmp_path)
     broker.properties, broker.port = properties, port
@@ -94,3 +98,29 @@ def test_what_was_taken_over_is_said_once(odradek: OdradekProcess, tmp_path: Pat
     assert odradek.log.count(EVENT) == 1
     assert [_topic(odradek, name)["topic_id"] for name in ("t", "oldest")] == ids
     assert to_text(ID) in (tmp_path / "data" / "t-0" / "partition.metadata").read_text()
+
+
+def _alter(broker: OdradekProcess, topic: str, name: str, operation: int, value: str | None = None) -> None:
+    config = {"name": name, "config_operation": operation, "value": value}
+    resource = {"resource_type": 2, "resource_name": topic, "configs": [config]}
+    with WireClient(broker.port) as wire:
+        [answer] = wire.ask("IncrementalAlterConfigs", 1, resources=[resource])["responses"]
+    assert answer["error_code"] == 0, answer
+
+
+def test_nothing_is_deleted_until_retention_is_configured(odradek: OdradekProcess, tmp_path: Path) -> None:
+    """Old segments of a topic that was found stay, although the broker's retention is a second and removes those of
+    another topic; without the config that holds them they go, too."""
+    odradek.start()
+    client = Confluent(odradek.bootstrap)
+    client.create_topic("ours")
+    now = int(time.time() * 1000)
+    for topic in ("oldest", "ours"):
+        client.produce(topic, 0, [Sent(b"k", b"before", (), 1_500_000_000_000)], ProduceSettings())
+        client.produce(topic, 0, [Sent(b"k", b"now", (), now)], ProduceSettings())  # so much later that it rolls
+    old = tmp_path / "data" / "oldest-0" / "00000000000000000000.log"
+    eventually(lambda: not (tmp_path / "data" / "ours-0" / old.name).exists(), "what is ours and old is deleted")
+    assert [each.record.value for each in client.read("oldest", 0, BEGINNING, 1)] == [b"old 0"]
+    assert old.exists()
+    _alter(odradek, "oldest", "retention.ms", DELETE)
+    eventually(lambda: not old.exists(), "what was found is deleted by the retention of the broker")
