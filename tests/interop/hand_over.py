@@ -207,9 +207,11 @@ def produce(
     producer: Producer = NOBODY,
     sequence: int = -1,
     transactional_id: str | None = None,
+    timestamp: int | None = None,
 ) -> tuple[int, int]:
-    """Append a batch to partition 0; return error code and base offset."""
+    """Append a batch to partition 0, all with one key; return error code and base offset."""
     fields = BatchFields(
+        timestamp=timestamp,
         attributes=0 if transactional_id is None else TRANSACTIONAL,
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,

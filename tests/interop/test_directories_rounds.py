@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka"), pyte
 DUPLICATE = 0  # answered as if it had been written just now
 OUT_OF_ORDER = error_code("OUT_OF_ORDER_SEQUENCE_NUMBER")
 BATCH = 3
+LONG_AGO = 1_500_000_000_000
 SETTINGS = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
@@ -167,6 +168,45 @@ def test_a_directory_goes_to_and_fro(tmp_path: Path) -> None:
         rounds.check(kafka)
         rounds.work(kafka, producer)
         assert not list(tmp_path.glob("*/*-stray"))
+    finally:
+        for broker in (odradek, kafka):
+            broker.discard()
+
+
+def test_retention_and_compaction_follow_the_configs_that_kafka_recorded(tmp_path: Path) -> None:
+    """What Apache Kafka was told to keep a second is deleted here; what it was told to compact is compacted, and not
+    deleted for its age. Apache Kafka then serves the same."""
+    overrides = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "0"}
+    cleaner = {"log.cleaner.backoff.ms": "100"}
+    kafka, odradek = ApacheKafkaProcess(tmp_path, {"log.cleaner.enable": "false"}), OdradekProcess(tmp_path)
+    retention = {"retention_ms": "1000", "file_delete_delay_ms": "0"}
+    try:
+        kafka.start()
+        create(kafka, "aged", **retention)
+        create(kafka, "compacted", **retention, cleanup_policy="compact", min_cleanable_dirty_ratio="0.001")
+        create(kafka, "kept", retention_ms="-1")
+        for topic in ("aged", "compacted", "kept"):
+            for value in (b"first", b"second"):
+                assert produce(kafka, topic, [value], timestamp=LONG_AGO)[0] == 0
+            assert produce(kafka, topic, [b"now"])[0] == 0  # so much later that it begins a segment
+        kept = served(kafka).partitions["kept", 0]
+        kafka.stop()
+
+        odradek.properties, odradek.port, odradek.overrides = kafka.properties, kafka.port, {**overrides, **cleaner}
+        odradek.overrides["log.cleaner.enable"] = "true"
+        odradek.start()
+        eventually(lambda: partition(odradek, "aged", 0).start == 2, f"old records are deleted\n{odradek.log}", 30)
+        eventually(lambda: b"first" not in partition(odradek, "compacted", 0).records, "a key is kept once", 30)
+        compacted = partition(odradek, "compacted", 0)
+        assert (compacted.start, compacted.end) == (0, 3)
+        assert b"second" in compacted.records
+        assert served(odradek).partitions["kept", 0] == kept
+        assert (tmp_path / "data" / "cleaner-offset-checkpoint").read_text() == "0\n1\ncompacted 0 2\n"
+        before = served(odradek)
+        odradek.kill()
+
+        kafka.start()
+        assert served(kafka) == before
     finally:
         for broker in (odradek, kafka):
             broker.discard()
