@@ -249,7 +249,8 @@ class Shard:
                     group_id, group.successor, self.services.limits
                 )
                 self.carry_out(classic, classic.loaded(now))
-                self.carry_out(classic, classic.rebalance(now))
+                if group.successor_rebalances:
+                    self.carry_out(classic, classic.rebalance(now))
 
     def _append(self, records: Sequence[Record]) -> int:
         pairs = [encode_record(record) for record in records]

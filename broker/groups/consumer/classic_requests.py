@@ -22,6 +22,7 @@ from broker.groups.consumer import classic_members
 from broker.groups.consumer.core import GroupCore
 from broker.groups.consumer.draft import Draft
 from broker.groups.consumer.member import Member
+from broker.groups.consumer.migration import can_downgrade
 from broker.groups.effects import Answer, Effects, Now, Token
 from protocol.errors import ErrorCode, KafkaError
 
@@ -36,6 +37,10 @@ def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effec
     if member is None:
         return _answered(token, answer)
     joined: Member = member
+    if _takes_over(core, draft, request):
+        effects = core.become_classic(draft, (), now, rebalances=_must_rebalance(core, draft, joined))
+        effects.answers.append((token, answer))
+        return effects
 
     def written(following: Effects) -> None:
         core.remember(around)
@@ -45,6 +50,25 @@ def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effec
     effects = core.write(draft, written)
     effects.answers.append((token, answer))
     return effects
+
+
+def _takes_over(core: GroupCore, draft: Draft, request: JoinRequest) -> bool:
+    """Whether a static member took the place of the last one that spoke the consumer protocol, and the group may be
+    a classic one."""
+    instance_id = request.group_instance_id
+    replaced = None if instance_id is None else core.state.static_member(instance_id)
+    if replaced is None or replaced.metadata.classic is not None:
+        return False
+    return can_downgrade(draft.state, (), core.settings())
+
+
+def _must_rebalance(core: GroupCore, draft: Draft, joined: Member) -> bool:
+    """Whether not everybody has by now what the group was about to give them."""
+    before, state = core.state.static_member(joined.metadata.instance_id or ""), draft.state
+    if before is None or before.metadata.topics != joined.metadata.topics or before.metadata.regex:
+        return True
+    is_due = state.epoch > state.assignment_epoch
+    return is_due or not all(member.is_reconciled_to(state.epoch) for member in state.members.values())
 
 
 def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:

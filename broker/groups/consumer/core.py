@@ -7,7 +7,7 @@ watch. Must not know: requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from broker.groups.consumer import records
@@ -50,6 +50,8 @@ class GroupCore:
         self.image = image
         self.successor: GroupMetadataValue | None = None
         """The record of the classic group that this one has become, once it has."""
+        self.successor_rebalances = True
+        """Whether that has to share out its partitions anew."""
         self._seen_topics: Mapping[str, TopicImage] | None = None
         self._searched_topics: Mapping[str, TopicImage] | None = None
         self._searched_at = 0
@@ -99,29 +101,30 @@ class GroupCore:
     def remove(self, members: Iterable[Member], now: Now) -> Effects:
         """Take members out; if only members of the classic protocol stay, the group becomes theirs."""
         going = {member.member_id: member for member in members}
-        settings, image, draft = self.settings(), self.image(), Draft(self.state)
-        behind: list[Record] = []
-        cancelled = list(going)
-        if can_downgrade(self.state, going.keys(), settings):
-            behind.append(downgrade(self.state, going.keys(), image, now))
-            cancelled = list(self.state.members)
-            draft.emit_all(self.tombstones())
-        else:
-            remove_members(draft, going.values(), image)
+        draft = Draft(self.state)
+        if can_downgrade(self.state, going.keys(), self.settings()):
+            return self.become_classic(draft, going.keys(), now, rebalances=True)
+        remove_members(draft, going.values(), self.image())
+
+        def written(following: Effects) -> None:
+            for member_id in going:
+                self.cancel(following, member_id)
+
+        return self.write(draft, written)
+
+    def become_classic(self, draft: Draft, leaving: Collection[str], now: Now, *, rebalances: bool) -> Effects:
+        """End the group as it is in the draft: it becomes a classic one of those who stay."""
+        successor = downgrade(draft.state, leaving, self.image(), now)
+        cancelled = self.state.members.keys() | draft.state.members.keys()
+        draft.emit_all(tombstones(draft.state))
 
         def written(following: Effects) -> None:
             for member_id in cancelled:
                 self.cancel(following, member_id)
-            for record in behind:
-                assert isinstance(record.value, GroupMetadataValue)
-                self.successor = record.value
+            assert isinstance(successor.value, GroupMetadataValue)
+            self.successor, self.successor_rebalances = successor.value, rebalances
 
-        return self.write(draft, written, behind=behind)
-
-    def tombstones(self) -> list[Record]:
-        """Return the records that remove the group."""
-        member_ids = self.state.members.keys() | self.state.targets.keys()
-        return records.group_gone(self.state.group_id, sorted(member_ids), list(self.state.expressions))
+        return self.write(draft, written, behind=[successor])
 
     # Timers.
 
@@ -166,3 +169,9 @@ class GroupCore:
         self._watched_epochs.pop(member_id, None)
         self._rejoining.discard(member_id)
         effects.timers += [(TimerKey(kind, member_id), None) for kind in (SESSION, REBALANCE, REJOIN, SYNC)]
+
+
+def tombstones(state: GroupState) -> list[Record]:
+    """Return the records that remove a group."""
+    member_ids = state.members.keys() | state.targets.keys()
+    return records.group_gone(state.group_id, sorted(member_ids), list(state.expressions))

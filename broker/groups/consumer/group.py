@@ -12,7 +12,7 @@ from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
 from broker.groups.consumer import classic_requests
 from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.core import GroupCore
+from broker.groups.consumer.core import GroupCore, tombstones
 from broker.groups.consumer.draft import Draft
 from broker.groups.consumer.heartbeat import Client, beat
 from broker.groups.consumer.leaving import find_leaving, leave_for_a_while
@@ -61,6 +61,11 @@ class ConsumerGroup:
     def successor(self) -> GroupMetadataValue | None:
         """The classic group that it has become, when it is gone for that reason."""
         return self._core.successor
+
+    @property
+    def successor_rebalances(self) -> bool:
+        """Whether its members have to join that again, because not all have what they are to have."""
+        return self._core.successor_rebalances
 
     def subscribes(self, topic: str) -> bool:
         """Whether any member subscribes to the topic: its offsets neither expire nor may be deleted then."""
@@ -155,7 +160,7 @@ class ConsumerGroup:
         """Write that it is gone. The caller adds what removes its offsets."""
         assert self.delete_error() is ErrorCode.NONE, "checked before"
         draft = Draft(self.state)
-        draft.emit_all(self._core.tombstones())
+        draft.emit_all(tombstones(self.state))
         return self._core.write(draft, _nothing_more)
 
     # Time and life.

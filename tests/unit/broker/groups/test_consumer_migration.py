@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from struct import pack
+from typing import Any
 
 import pytest
 
@@ -216,6 +217,62 @@ def test_group_becomes_classic_when_the_last_consumer_leaves() -> None:
     assert mixed.under_test.timers == {}
     survivors = mixed.under_test.reloaded_records()
     assert [type(record.key) for record in survivors] == [GroupMetadataKey]
+
+
+def test_group_becomes_classic_when_the_last_consumer_is_replaced() -> None:
+    """A static member that comes back with the classic protocol keeps its partitions; where everybody has what is
+    meant for them, nobody has to join again."""
+    mixed = Mixed()
+    mixed.under_test.beat("a", -1)
+    mixed.under_test = GroupUnderTest({"t": 4})
+    mixed.under_test.join("s", "t", instance_id="i")
+    answer = mixed.join("", group_instance_id="i", new_id="x")
+    group = mixed.under_test.group
+    assert (answer.error, answer.member_id, answer.generation) == (ErrorCode.NONE, "i-x", 2)
+    assert group.is_gone
+    assert not group.successor_rebalances
+    assert group.successor is not None
+    classic = ClassicGroup.from_record(GROUP, group.successor, Limits())
+    assert (classic.generation, classic.leader, list(classic.members)) == (answer.generation, "i-x", ["i-x"])
+    assert set(read_assignment(classic.members["i-x"].assignment).partitions["t"]) == {0, 1, 2, 3}
+    assert mixed.under_test.timers == {}
+    survivors = mixed.under_test.reloaded_records()
+    assert [type(record.key) for record in survivors] == [GroupMetadataKey]
+
+
+@pytest.mark.parametrize("late", ["the others", "the subscription"])
+def test_replaced_group_rebalances_where_not_all_is_as_it_should_be(late: str) -> None:
+    """Somebody may still have what the newcomer is to have, or it wants something else than before."""
+    mixed = Mixed()
+    mixed.under_test.beat("a", -1)
+    mixed.under_test = GroupUnderTest({"t": 4, "u": 2})
+    mixed.join(version=9)
+    assert mixed.sync(mixed.under_test.group.state.members["c"].epoch)[1] == {0, 1, 2, 3}
+    mixed.under_test.join("s", "t", instance_id="i")
+    changed: dict[str, Any] = {}
+    if late == "the subscription":
+        epoch = mixed.join(has=(0, 1, 2, 3)).generation
+        kept = mixed.sync(epoch)[1]
+        mixed.join(has=tuple(kept))
+        mixed.under_test.beat("s", mixed.under_test.group.state.members["s"].epoch)
+        changed = {"protocols": (SupportedProtocol("range", subscription("t", "u")),)}
+    assert mixed.join("", group_instance_id="i", **changed).error is ErrorCode.NONE
+    group = mixed.under_test.group
+    assert group.successor is not None
+    assert group.successor_rebalances
+    assert len(group.successor.members) == 2
+
+
+@pytest.mark.parametrize(
+    "settings", [ConsumerGroupSettings(may_downgrade=False), ConsumerGroupSettings(max_classic_size=0)]
+)
+def test_replaced_group_stays_a_consumer_group_where_it_must(settings: ConsumerGroupSettings) -> None:
+    """As when the last consumer leaves."""
+    mixed = Mixed(settings)
+    mixed.under_test.beat("a", -1)
+    mixed.under_test.join("s", "t", instance_id="i")
+    assert mixed.join("", group_instance_id="i").error is ErrorCode.NONE
+    assert set(mixed.under_test.group.state.members) == {"i-new"}
 
 
 @pytest.mark.parametrize(
