@@ -81,12 +81,10 @@ class Output:
         self._notes: list[tuple[int, int, int]] = []
         self._unsynced = 0
 
-    def add(self, batch: Buffer, header: BatchHeader, has_records: bool) -> None:
+    def add(self, batch: Buffer, header: BatchHeader) -> None:
         """Append a batch. Raises OSError, StorageError where the segment would be larger than one can be."""
         self._pending += batch
-        # What has no record has no time: nobody who looks for one is to be led there.
-        timestamp = header.max_timestamp if has_records else _NO_TIMESTAMP
-        self._notes.append((len(batch), header.last_offset, timestamp))
+        self._notes.append((len(batch), header.last_offset, header.max_timestamp))
         if len(self._pending) >= self._piece_bytes:
             self.flush()
 
@@ -173,11 +171,11 @@ class Rewriter:
             counts.records_before += before
             counts.records_after += after
             if batch is entry:
-                output.add(memoryview(entry.data)[entry.start : entry.end], entry.header, after > 0)
+                output.add(memoryview(entry.data)[entry.start : entry.end], entry.header)
                 continue
             counts.changed += 1
             if isinstance(batch, bytes | bytearray):
-                output.add(batch, header_at(memoryview(batch.ljust(HEADER_SIZE, b"\0")), 0), after > 0)
+                output.add(batch, header_at(memoryview(batch.ljust(HEADER_SIZE, b"\0")), 0))
 
     def _filter_batch(self, entry: Entry, segment: Segment) -> tuple[Entry | bytes | bytearray | None, int, int]:
         """Return what is to be written for a V2 batch: itself, another, or nothing; and its records before and after.

@@ -29,12 +29,11 @@ MOST_LEFT = KEYS + 8
 
 def overwrite(bootstrap: str, topic: str, codec: str = "none", rounds: int = ROUNDS) -> dict[bytes, bytes]:
     """Write every key many times, incompressibly, and return the last values."""
-    last: dict[bytes, bytes] = {}
-    for number in range(rounds):
-        values = {b"key-%d" % key: b"%d:" % number + os.urandom(VALUE_BYTES) for key in range(KEYS)}
-        produce(bootstrap, topic, values.items(), codec)
-        last |= values
-    return last
+    records = [
+        (b"key-%d" % key, b"%d:" % number + os.urandom(VALUE_BYTES)) for number in range(rounds) for key in range(KEYS)
+    ]
+    produce(bootstrap, topic, records, codec)
+    return dict(records)
 
 
 def cleaner_pid(broker: BrokerProcess) -> int:

@@ -43,7 +43,13 @@ def produce(
 ) -> None:
     """Produce the records in order, and wait until all are acknowledged."""
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": bootstrap, "compression.codec": codec, "linger.ms": 5, "enable.idempotence": True}
+        {
+            "bootstrap.servers": bootstrap,
+            "compression.codec": codec,
+            "linger.ms": 5,
+            "batch.num.messages": 20,
+            "enable.idempotence": True,
+        }
     )
     for key, value in records:
         producer.produce(topic, key=key, value=value, partition=0)

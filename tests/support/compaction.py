@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from protocol.records.batch import BatchHeader, iter_batches
 from protocol.records.reading import iter_entry_records
 from protocol.records.record import Record
-from storage.compaction.planning import CleanerLimits, facts_of, plan_round, still_fits, take_over
+from storage.compaction.planning import CleanerLimits, facts_of, limits_of, plan_round, still_fits, take_over
 from storage.compaction.round import compact
 from storage.compaction.selection import examine, first_dirty_offset
 from storage.compaction.values import Failed, Finished, Statistics, Written
@@ -43,8 +43,6 @@ def compact_log(
     pace: Callable[[int], None] = unpaced,
 ) -> Outcome | None:
     """Do a round over all that may be compacted; None if there is nothing. Raises RoundFailedError, OSError."""
-    from storage.compaction.planning import limits_of
-
     facts = facts_of(log, log.log_end_offset if stable_offset is None else stable_offset, checkpoint)
     candidate = examine(facts, limits_of(log), now_ms)
     if candidate.end <= candidate.first_dirty or candidate.first_dirty != first_dirty_offset(facts):
@@ -58,6 +56,7 @@ def compact_log(
                 if not event.unchanged:
                     swapped = take_over(log, running, done, event, now_ms)
                     assert swapped.problem == ""
+                    log.fs.sync_dir(log.directory)
                     for path in swapped.doomed:
                         log.deletions.add_file(path, 0)
                     swaps += 1
