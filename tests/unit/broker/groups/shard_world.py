@@ -95,6 +95,7 @@ class World:
     clock: ManualClock = field(default_factory=ManualClock)
     flusher: ManualFlusher = field(default_factory=ManualFlusher)
     flush_messages: int = NEVER_FLUSH
+    segment_bytes: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
     image: MetadataImage = field(default_factory=MetadataImage)
 
@@ -107,7 +108,7 @@ class World:
         if not self.files.exists("/data/spool-0"):
             self.files.mkdir("/data")
             self.files.mkdir("/data/spool-0")
-        config = replace(small_config(), segment_bytes=1 << 20, flush_messages=self.flush_messages)
+        config = replace(small_config(), segment_bytes=self.segment_bytes, flush_messages=self.flush_messages)
         self.log: Log = open_at(self.files, config)
         self.partition = Partition(self.log, 1, 0, self.flusher)
         services = ShardServices(
