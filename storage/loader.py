@@ -46,6 +46,7 @@ from storage.replay import replay_segments
 from storage.scan import ScanBuffer
 from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
 from storage.segments import Segments
+from storage.walk import walk_headers
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 
@@ -136,6 +137,8 @@ class _Load:
             self._find_end()
         if not self.clean:
             self._recover()
+        elif not self.leader_epochs.entries:
+            self._read_leader_epochs(self.segments)
         self._settle_start()
         self._settle_leader_epochs()
         self._load_producers()
@@ -215,8 +218,26 @@ class _Load:
         try:
             return LeaderEpochCache(self.fs, self.directory, read_leader_epochs(self.fs, self.directory))
         except (CorruptFile, ValueError) as error:
-            self._note(f"leader epochs are known again only from what is recovered: {error}")
+            self._note(f"leader epochs are read from the records again: {error}")
             return LeaderEpochCache(self.fs, self.directory)
+
+    def _read_leader_epochs(self, segments: list[Segment]) -> None:
+        """Learn the leader epochs of segments from their batches, where the file does not say any.
+
+        Batches of before there were leader epochs have none, and those of older formats: then only one is looked at.
+        """
+        latest = -1
+        for segment in segments:
+            try:
+                for _, header in walk_headers(segment.file, 0, segment.size):
+                    if header.partition_leader_epoch < 0:
+                        return
+                    if header.partition_leader_epoch > latest:
+                        latest = header.partition_leader_epoch
+                        self.leader_epochs.assign(latest, header.base_offset)
+                        self.unsynced.leader_epochs = True
+            except CorruptRecord as error:
+                self._note(f"leader epochs are not known from there on: {error}")
 
     def _check_transaction_indexes(self, files: list[FileName]) -> None:
         """See to it that a segment whose index of aborted transactions cannot be right is recovered, after any stop."""
@@ -245,6 +266,8 @@ class _Load:
         bases = [segment.base_offset for segment in self.segments]
         first = max(0, bisect_right(bases, self.recover_from) - 1)
         buffer = self.buffer or ScanBuffer()
+        if not self.leader_epochs.entries:
+            self._read_leader_epochs(self.segments[:first])
         self._load_producers_upto(self.segments[first].base_offset, self.segments[:first])
         for number in range(first, len(self.segments)):
             segment = self.segments[number]

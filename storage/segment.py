@@ -274,10 +274,19 @@ class Segment:
         self.rebuild_indexes()
 
     def _indexes_are_lost(self) -> bool:
-        """Return whether there is data but no trace of it in an index: both are complete before they are read."""
+        """Return whether there is data of which an index should know but does not.
+
+        The last entry of a sealed segment's time index is at least as late as its last batches.
+        """
         if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
             return True
-        return self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP
+        if self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP:
+            return True
+        if self.offset_index.active or self.size == 0:
+            return False
+        indexed = self.time_index.last_entry[0]
+        before = Tail(self.offset_index.last_entry[1], self.base_offset, indexed, self.base_offset)
+        return walk_tail(self.file, before, self.size).max_timestamp > indexed
 
     def reset_indexes(self) -> None:
         """Make offset and time index empty, and ready to be appended to."""

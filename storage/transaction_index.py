@@ -93,14 +93,16 @@ class TransactionIndex(IndexFile):
         self._hold(bytearray(), 0)
 
     def sanity_check(self) -> None:
-        """Raise CorruptFile if an entry is of another version, before the segment, or before its predecessor."""
+        """Raise CorruptFile if there is none, or an entry of another version, before the segment or its predecessor."""
+        if self._fs.exists(self.path) and not self._fs.size(self.path):
+            raise CorruptFile(self.path, "there is a file and no entry in it")
         self._check(self._check_entries, thorough=True)
 
     def _check_entries(self, data: IndexData, slots: Sequence[int]) -> None:
         last = self.base_offset - 1
         for slot in slots:
             aborted = self._entry(data, slot)
-            if aborted.last_offset <= last or aborted.first_offset > aborted.last_offset:
+            if aborted.last_offset <= last or aborted.first_offset >= aborted.last_offset:
                 raise CorruptFile(self.path, f"entry {slot} does not ascend or is before the segment: {aborted}")
             last = aborted.last_offset
 
