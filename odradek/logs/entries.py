@@ -75,6 +75,7 @@ class EntryWalk:
     def __iter__(self) -> Iterator[Entry]:
         data, view, end, checked = self._buffer, self._view, self.end, self._checked
         position, unpack, crc = self.position, HEADER.unpack_from, crc32c
+        room = len(data) - HEADER_SIZE
         while position < end:
             start = position
             filled = self._fill(position)
@@ -96,8 +97,8 @@ class EntryWalk:
                             valid = crc(view[at + ATTRIBUTES_AT : at + size], 0) == fields[4]
                         else:
                             valid = _old_is_valid(size, zlib.crc32(view[at + MAGIC_AT : at + size]), fields)
-                    elif at:
-                        break  # the next piece begins with this entry
+                    elif at or size <= room:
+                        break  # the next piece begins with this entry, if the file still has it
                     else:
                         valid = self._large_is_valid(position, size, fields)
                         headers_end = 0  # the buffer holds something else now

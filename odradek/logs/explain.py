@@ -221,8 +221,9 @@ class _Seeker:
     def say_not_found(self, told: Explanation, sentence: str) -> str:
         """Return a sentence for a scan that reached the end of the segment."""
         assert told.scan is not None
-        if told.scan.problem:
-            return f"{sentence}; {told.scan.problem}"
+        if told.scan.problem or told.scan.start > told.segment_size:
+            where = told.scan.problem or f"byte {told.scan.start} is behind the end of the file"
+            return f"{sentence}; {where}: `odradek log verify` says more"
         if told.segment == self.base_offsets[-1]:
             return f"{sentence}: the log ends before it"
         return f"{sentence}: it is in a gap, and a reader goes on with the next segment"
