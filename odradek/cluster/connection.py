@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from odradek.cli.errors import CommandError
+from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cluster.client_settings import read_client_settings, refusal
 from odradek.cluster.reaching import check_reachable, parse_addresses
 
-METADATA_TIMEOUT_S = 8.0
+METADATA_TIMEOUT_S = 5.0
 
 Settings: TypeAlias = Mapping[str, Any]
 NONE: Settings = MappingProxyType({})
@@ -90,6 +90,6 @@ def _log(debug: bool) -> logging.Logger:
     return log
 
 
-def _cannot_use(refused: Exception, settings: Mapping[str, str]) -> CommandError:
+def _cannot_use(refused: Exception, settings: Mapping[str, str]) -> WrongUsageError:
     reason = refused.args[0].str() if isinstance(refused, KafkaException) else str(refused)
-    return CommandError(refusal(reason, settings))
+    return WrongUsageError(refusal(reason, settings))

@@ -59,7 +59,7 @@ def parse_format(text: str) -> Formatter:
                 )
             parts.append(FIELDS[field][1])
         elif (escape := part["escape"]) is not None:
-            if escape[:1] != "x" and escape not in _ESCAPES:
+            if escape not in _ESCAPES and len(escape) < 3:
                 raise ValueError(f"\\{escape} is no escape; there are \\n, \\r, \\t, \\0, \\\\ and \\xHH")
             parts.append(_ESCAPES[escape] if escape in _ESCAPES else bytes.fromhex(escape[1:]))
         else:

@@ -1,0 +1,58 @@
+"""The command against a running broker: what it prints, what its JSON holds, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tests.support.broker import REPOSITORY
+
+COMMAND = (sys.executable, "-P", "-m", "odradek")
+
+
+class Result(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    output: bytes
+    error: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of standard output."""
+        return self.output.decode().splitlines()
+
+    @property
+    def json(self) -> Any:
+        """Standard output as one JSON document, of a command that succeeded and had nothing to say beside it."""
+        assert self.code == 0, self.error
+        return json.loads(self.output)
+
+    @property
+    def json_lines(self) -> list[Any]:
+        """Standard output as a JSON document a line."""
+        return [json.loads(line) for line in self.output.splitlines()]
+
+    @property
+    def table(self) -> list[list[str]]:
+        """The words of each line."""
+        return [line.split() for line in self.lines]
+
+
+Cli = Callable[..., Result]
+"""Runs the command in this process: its arguments, and `stdin=` bytes."""
+
+
+def environment(bootstrap: str) -> dict[str, str]:
+    """Return the environment of a command as a process of its own."""
+    plain = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
+    return {**plain, "PYTHONPATH": str(REPOSITORY), "ODRADEK_BOOTSTRAP": bootstrap}
+
+
+def start(bootstrap: str, arguments: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Start the command as a process."""
+    return subprocess.Popen([*COMMAND, *arguments], env=environment(bootstrap), **how)

@@ -1,0 +1,65 @@
+"""odradek bench."""
+
+from tests.integration.cli import Cli
+from tests.integration.cli import start as start_command
+from tests.support.broker import BrokerProcess
+
+FIGURES = ("records_per_second", "bytes_per_second", "seconds")
+
+
+def test_produce_and_consume(cli: Cli, topic: str) -> None:
+    """Counts are exact, speeds are above nothing, and percentiles are in order."""
+    cli("topics", "create", topic, "-p", "2")
+    produced = cli(
+        "bench", "produce", topic, "--records", "2000", "--size", "50", "--compression", "lz4", "--json"
+    ).json
+    assert (produced["topic"], produced["records"], produced["bytes"], produced["failed"]) == (topic, 2000, 100_000, 0)
+    assert all(produced[name] > 0 for name in FIGURES)
+    latencies = list(produced["latency_ms"].values())
+    assert list(produced["latency_ms"]) == ["mean", "p50", "p95", "p99", "p99.9", "max"]
+    assert latencies[1] > 0
+    assert latencies[1:] == sorted(latencies[1:])
+    consumed = cli("bench", "consume", topic, "--json").json
+    assert (consumed["records"], consumed["bytes"], consumed["latency_ms"]) == (2000, 100_000, None)
+    assert all(consumed[name] > 0 for name in FIGURES)
+
+
+def test_for_people(cli: Cli, topic: str) -> None:
+    """One line of speed, one table of latencies."""
+    cli("topics", "create", topic)
+    speed, what, heading, figures = cli("bench", "produce", topic, "-n", "100").lines
+    assert speed.startswith(f"100 records (9.77 KiB) to {topic} in ")
+    assert what == "milliseconds from producing a record to its acknowledgement:"
+    assert heading.split() == ["MEAN", "P50", "P95", "P99", "P99.9", "MAX"]
+    assert len(figures.split()) == 6
+
+
+def test_latency_of_what_is_produced_meanwhile(cli: Cli, topic: str, broker: BrokerProcess) -> None:
+    """A consumer that waits for records measures how long they were on their way."""
+    cli("topics", "create", topic)
+    load = ["bench", "produce", topic, "--records", "100000", "--rate", "500", "--linger", "0"]
+    producer = start_command(broker.bootstrap, load)
+    try:
+        result = cli("bench", "consume", topic, "--records", "200", "--json").json
+    finally:
+        producer.kill()
+        producer.wait()
+    assert result["records"] == 200
+    assert 0 <= result["latency_ms"]["p50"] <= result["latency_ms"]["max"] < 60_000
+
+
+def test_a_rate_is_kept(cli: Cli, topic: str) -> None:
+    """The rate holds on the whole."""
+    cli("topics", "create", topic)
+    result = cli("bench", "produce", topic, "--records", "100", "--rate", "200", "--json").json
+    assert 0.49 <= result["seconds"] < 5
+
+
+def test_a_topic_that_does_not_exist(cli: Cli, topic: str) -> None:
+    """One sentence."""
+    for what in ("produce", "consume"):
+        result = cli("bench", what, topic)
+        assert (result.code, result.error) == (
+            1,
+            f"odradek: topic {topic} does not exist; `odradek topics list` shows what does\n",
+        )

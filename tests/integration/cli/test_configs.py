@@ -1,0 +1,88 @@
+"""odradek configs."""
+
+from typing import Any
+
+from tests.integration.cli import Cli
+
+
+def _configs(cli: Cli, *arguments: str) -> dict[str, Any]:
+    described = cli("configs", "describe", *arguments, "--json").json
+    return {each["name"]: each for each in described["configs"]}
+
+
+def test_describe_a_topic(cli: Cli, topic: str) -> None:
+    """Every config with its value and its source."""
+    cli("topics", "create", topic, "--config", "retention.ms=5000000")
+    found = _configs(cli, "--topic", topic)
+    assert found["retention.ms"] == {
+        "name": "retention.ms",
+        "value": "5000000",
+        "source": "DYNAMIC_TOPIC_CONFIG",
+        "sensitive": False,
+        "read_only": False,
+    }
+    assert (found["segment.bytes"]["value"], found["segment.bytes"]["source"]) == ("1073741824", "DEFAULT_CONFIG")
+    assert ["retention.ms", "5000000", "topic"] in cli("configs", "describe", "--topic", topic).table
+
+
+def test_changed_leaves_defaults_out(cli: Cli, topic: str) -> None:
+    """--changed shows only what somebody has set."""
+    cli("topics", "create", topic, "--config", "retention.ms=5000000")
+    found = _configs(cli, "--topic", topic, "--changed")
+    assert "retention.ms" in found
+    assert not [each for each in found.values() if each["source"] == "DEFAULT_CONFIG"]
+
+
+def test_alter_a_topic(cli: Cli, topic: str) -> None:
+    """Configs are set and taken back; what is not named stays."""
+    cli("topics", "create", topic, "--config", "retention.ms=5000000", "--config", "segment.ms=7000000")
+    altered = cli(
+        "configs", "alter", "--topic", topic, "--set", "cleanup.policy=compact", "--delete", "retention.ms", "--json"
+    )
+    assert altered.json == {
+        "resource": "topic",
+        "name": topic,
+        "set": {"cleanup.policy": "compact"},
+        "deleted": ["retention.ms"],
+    }
+    mine = {
+        name: each["value"]
+        for name, each in _configs(cli, "--topic", topic).items()
+        if each["source"] == "DYNAMIC_TOPIC_CONFIG"
+    }
+    assert mine == {"cleanup.policy": "compact", "segment.ms": "7000000"}
+
+
+def test_describe_and_alter_a_broker(cli: Cli) -> None:
+    """A dynamic config of the broker has its own source, above that of the file."""
+    before = _configs(cli, "--broker", "1")["message.max.bytes"]
+    assert cli("configs", "alter", "--broker", "1", "--set", "message.max.bytes=1048600").code == 0
+    found = _configs(cli, "--broker", "1", "--changed")
+    assert (found["message.max.bytes"]["value"], found["message.max.bytes"]["source"]) == (
+        "1048600",
+        "DYNAMIC_BROKER_CONFIG",
+    )
+    assert found["node.id"]["source"] == "STATIC_BROKER_CONFIG"
+    assert found["node.id"]["read_only"]
+    assert cli("configs", "alter", "--broker", "1", "--delete", "message.max.bytes").output == b"broker 1 changed\n"
+    assert _configs(cli, "--broker", "1")["message.max.bytes"] == before
+
+
+def test_what_cannot_be(cli: Cli, topic: str) -> None:
+    """One sentence each; a change that is refused changes nothing."""
+    cli("topics", "create", topic)
+    cases: dict[tuple[str, ...], tuple[int, str]] = {
+        ("describe", "--topic", f"{topic}-no"): (1, f"topic {topic}-no does not exist"),
+        ("describe", "--broker", "7"): (1, "there is no broker 7; the cluster has 1"),
+        ("describe",): (2, "give either --topic or --broker"),
+        ("alter", "--topic", topic): (2, "nothing to change"),
+        ("alter", "--topic", topic, "--set", "retention.ms"): (2, "--set 'retention.ms' is no NAME=VALUE"),
+        ("alter", "--topic", topic, "--set", "retention.ms=9", "--set", "segment.ms=x"): (1, f"topic {topic}: "),
+        ("alter", "--topic", topic, "--set", "no.such=1"): (1, f"topic {topic}: "),
+    }
+    for arguments, (code, sentence) in cases.items():
+        result = cli("configs", *arguments)
+        assert result.code == code, arguments
+        assert result.error.startswith(f"odradek: {sentence}")
+        assert result.error.count("\n") == 1
+    assert _configs(cli, "--topic", topic)["retention.ms"]["source"] == "DEFAULT_CONFIG"

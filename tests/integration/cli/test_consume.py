@@ -1,0 +1,130 @@
+"""odradek consume."""
+
+import pytest
+
+from tests.integration.cli import Cli
+
+NUMBERS = b"".join(b"%d\n" % number for number in range(1000))
+
+
+@pytest.fixture
+def numbers(cli: Cli, topic: str) -> str:
+    """A topic with the numbers from 0 to 999 in one partition, at their offsets."""
+    cli("topics", "create", topic)
+    assert cli("produce", topic, stdin=NUMBERS).code == 0
+    return topic
+
+
+def _read(cli: Cli, *arguments: str) -> list[int]:
+    result = cli("consume", *arguments)
+    assert (result.code, result.error) == (0, "")
+    return [int(line) for line in result.lines]
+
+
+def test_everything_there_is_and_no_more(cli: Cli, numbers: str) -> None:
+    """Without further options each value is a line, from the beginning to the end."""
+    result = cli("consume", numbers)
+    assert (result.code, result.output, result.error) == (0, NUMBERS, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "count"),
+    [
+        (["--from", "990"], 990, 10),
+        (["--from", "-3"], 997, 3),
+        (["--from", "end"], 0, 0),
+        (["--from", "beginning", "--max-messages", "5"], 0, 5),
+        (["--from", "10", "--until", "15"], 10, 5),
+        (["--until", "-998"], 0, 2),
+        (["--from", "15", "--until", "10"], 0, 0),
+        (["--from", "5000"], 0, 0),
+        (["--from", "1h", "-n", "2"], 0, 2),
+        (["--until", "2001-01-01"], 0, 0),
+        (["--partition", "0", "-n", "1"], 0, 1),
+    ],
+)
+def test_from_and_until(cli: Cli, numbers: str, arguments: list[str], first: int, count: int) -> None:
+    """Reading begins at one place and stops before the other; a place outside of the partition is its end."""
+    assert _read(cli, numbers, *arguments) == list(range(first, first + count))
+
+
+def test_from_a_time(cli: Cli, topic: str) -> None:
+    """A time means the first record that is not older."""
+    cli("topics", "create", topic, "-c", "retention.ms=-1")
+    lines = b"".join(b'{"value": "%d", "timestamp": %d}\n' % (each, 1_700_000_000_000 + each) for each in range(10))
+    assert cli("produce", topic, "--json", stdin=lines).code == 0
+    assert _read(cli, topic, "--from", "@1700000000004") == [4, 5, 6, 7, 8, 9]
+    assert _read(cli, topic, "--from", "2023-11-14T22:13:20.007Z") == [7, 8, 9]
+    assert _read(cli, topic, "--from", "2023-11-14T23:13:20.007+01:00", "--until", "@1700000000009") == [7, 8]
+
+
+def test_each_field_of_a_record_has_its_place_in_a_format(cli: Cli, topic: str) -> None:
+    """The fields of kcat, with its escapes."""
+    cli("topics", "create", topic, "-c", "retention.ms=-1")
+    line = (
+        b'{"key": "k", "value": {"base64": "/wo="}, "headers": [["a", "1"], ["b", null]], "timestamp": 1700000000000}\n'
+    )
+    assert cli("produce", topic, "--json", stdin=line + b'{"key": null, "value": null, "timestamp": 5}\n').code == 0
+    formatted = cli("consume", topic, "--format", r"%t %p %o %T %k/%K %s/%S %h %% %R\t\x41\n")
+    assert formatted.output == (
+        b"%s 0 0 1700000000000 k/1 \xff\n/2 a=1,b=NULL %% \0\0\0\x02\tA\n%s 0 1 5 /-1 /-1  %% \xff\xff\xff\xff\tA\n"
+        % (topic.encode(), topic.encode())
+    )
+
+
+def test_a_record_as_json(cli: Cli, topic: str) -> None:
+    """A line has all that a record has, under names that stay."""
+    cli("topics", "create", topic)
+    cli("produce", topic, "-K", ":", "-H", "lang=en", stdin=b"k:v\n")
+    [record] = cli("consume", topic, "--json").json_lines
+    assert record.pop("timestamp") > 1_700_000_000_000
+    assert record == {
+        "topic": topic,
+        "partition": 0,
+        "offset": 0,
+        "timestamp_type": "create",
+        "key": "k",
+        "value": "v",
+        "headers": [["lang", "en"]],
+    }
+
+
+def test_a_group_goes_on_where_it_stopped(cli: Cli, numbers: str) -> None:
+    """What was written out is committed, and what was fetched beyond --max-messages is not."""
+    group = f"g-{numbers}"
+    assert _read(cli, numbers, "--group", group, "-n", "300") == list(range(300))
+    assert _read(cli, numbers, "--group", group, "-n", "1") == [300]
+    assert _read(cli, numbers, "--group", group) == list(range(301, 1000))
+    assert _read(cli, numbers, "--group", group) == []
+    assert _read(cli, numbers, "--group", f"{group}-late", "--from", "end") == []
+
+
+def test_several_partitions_are_read_to_their_ends(cli: Cli, topic: str) -> None:
+    """Everything arrives, each partition in its order; empty ones hold nothing up."""
+    cli("topics", "create", topic, "-p", "5")
+    for partition in ("0", "1", "3"):
+        cli("produce", topic, "--partition", partition, stdin=NUMBERS)
+    records = cli("consume", topic, "--format", "%p %s\\n").table
+    assert len(records) == 3000
+    for partition in ("0", "1", "3"):
+        assert [int(value) for number, value in records if number == partition] == list(range(1000))
+    only = cli("consume", topic, "-p", "1", "-p", "2", "--format", "%p\\n").lines
+    assert (len(only), set(only)) == (1000, {"1"})
+
+
+def test_places_and_forms_that_do_not_exist(cli: Cli, numbers: str) -> None:
+    """One sentence each: 1 where the cluster has no such thing, 2 where the arguments are wrong."""
+    cases: dict[tuple[str, ...], tuple[int, str]] = {
+        (f"{numbers}-no",): (1, f"topic {numbers}-no does not exist; `odradek topics list` shows what does"),
+        (numbers, "-p", "1"): (1, f"topic {numbers} has no partition 1; it has 0 to 0"),
+        (numbers, "--from", "soon"): (2, "--from: 'soon' is no place in a topic; expected"),
+        (numbers, "--until", "1", "--follow"): (2, "--until and --follow exclude each other"),
+        (numbers, "--format", "%q"): (2, "--format: %q is no field of a record"),
+        (numbers, "--format", "%s", "--json"): (2, "--format and --json exclude each other"),
+        (numbers, "--group", "g", "--from", "7"): (2, "with --group the group's offsets say where to read"),
+    }
+    for arguments, (code, sentence) in cases.items():
+        result = cli("consume", *arguments)
+        assert result.code == code
+        assert result.error.startswith(f"odradek: {sentence}")
+        assert result.error.count("\n") == 1

@@ -1,0 +1,137 @@
+"""odradek produce, read back with a client of another make."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli import Cli
+from tests.integration.clients import BEGINNING, Confluent
+from tests.support.broker import BrokerProcess
+
+MURMUR2 = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536, "abc": 479470107}
+"""Hashes of the tests of org.apache.kafka.common.utils.Utils."""
+
+
+def test_lines_become_records(cli: Cli, topic: str, broker: BrokerProcess) -> None:
+    """Each line is a value, without its line feed and with everything else, and an empty line an empty value."""
+    cli("topics", "create", topic)
+    result = cli("produce", topic, stdin=b"one\n\n three \r\n\xff\x00\nlast")
+    assert result.code == 0
+    assert result.output == b""
+    assert result.error.startswith(f"5 records (17 B) to 1 partition of {topic} in ")
+    read = [each.record for each in Confluent(broker.bootstrap).read(topic, 0, BEGINNING, 5)]
+    assert [each.value for each in read] == [b"one", b"", b" three \r", b"\xff\x00", b"last"]
+    assert {each.key for each in read} == {None}
+
+
+def test_keys_headers_and_a_file(cli: Cli, topic: str, broker: BrokerProcess, tmp_path: Path) -> None:
+    """A separator ends the key at its first place in the line; headers are the same for all records."""
+    cli("topics", "create", topic)
+    lines = tmp_path / "lines.txt"
+    lines.write_bytes(b"k1=>v1\nk2=>v=>2\n=>v3\n")
+    result = cli("produce", topic, str(lines), "-K", "=>", "-H", "a=1", "-H", "b=", "--compression", "zstd")
+    assert result.code == 0
+    read = [each.record for each in Confluent(broker.bootstrap).read(topic, 0, BEGINNING, 3)]
+    assert [(each.key, each.value) for each in read] == [(b"k1", b"v1"), (b"k2", b"v=>2"), (b"", b"v3")]
+    assert {tuple(each.headers) for each in read} == {(("a", b"1"), ("b", b""))}
+
+
+def test_the_key_chooses_the_partition_as_in_java(cli: Cli, topic: str) -> None:
+    """murmur2 of the key, made positive, modulo the number of partitions."""
+    cli("topics", "create", topic, "-p", "7")
+    lines = "".join(f"{key}:x\n" for key in MURMUR2)
+    assert cli("produce", topic, "-K", ":", stdin=lines.encode()).code == 0
+    found = {each["key"]: each["partition"] for each in cli("consume", topic, "--json").json_lines}
+    assert found == {key: (number & 0x7FFFFFFF) % 7 for key, number in MURMUR2.items()}
+
+
+def test_the_summary_as_json(cli: Cli, topic: str) -> None:
+    """With --json lines are JSON objects, and the summary says what went where."""
+    cli("topics", "create", topic, "-p", "2")
+    lines = b'{"value": "a", "partition": 1}\n{"key": "k", "partition": 0}\n{"value": "b", "partition": 1}'
+    summary = cli("produce", topic, "--json", stdin=lines).json
+    assert summary.pop("seconds") >= 0
+    assert summary == {
+        "topic": topic,
+        "records": 3,
+        "bytes": 2,
+        "failed": 0,
+        "partitions": [
+            {"partition": 0, "records": 1, "first_offset": 0, "last_offset": 0},
+            {"partition": 1, "records": 2, "first_offset": 0, "last_offset": 1},
+        ],
+    }
+
+
+def test_what_consume_writes_as_json_can_be_produced_again(cli: Cli, topic: str) -> None:
+    """Bytes that are no text, nulls, headers, partitions and times come through unchanged."""
+    cli("topics", "create", topic, f"{topic}-copy", "-p", "2", "-c", "retention.ms=-1")
+    given: list[dict[str, object]] = [
+        {"key": {"base64": "AP8="}, "value": "ü", "headers": [["h", None], ["h", {"base64": "/w=="}]], "timestamp": 7},
+        {"key": None, "value": None, "headers": [], "timestamp": 1_700_000_000_000},
+    ]
+    lines = "\n".join(json.dumps({**each, "partition": 1}) for each in given).encode()
+    assert cli("produce", topic, "--json", stdin=lines).code == 0
+    read = cli("consume", topic, "--json")
+    assert [{name: each[name] for name in given[0]} for each in read.json_lines] == given
+    assert cli("produce", f"{topic}-copy", "--json", stdin=read.output).code == 0
+    copied = cli("consume", f"{topic}-copy", "--json").json_lines
+    assert copied == [{**each, "topic": f"{topic}-copy"} for each in read.json_lines]
+
+
+def test_a_rate_is_kept(cli: Cli, topic: str) -> None:
+    """Ten records at 20 a second take nine intervals."""
+    cli("topics", "create", topic)
+    lines = b'{"value": "x"}\n' * 10
+    assert cli("produce", topic, "--json", "--rate", "20", stdin=lines).json["seconds"] >= 0.44
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"{", "it is no JSON"),
+        (b"[]", "it is no JSON object"),
+        (b'{"value": 5}', '"value" is neither a string nor null'),
+        (b'{"headers": 5}', '"headers" is neither a list'),
+        (b'{"partition": -1}', '"partition" is no number of zero or more'),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(cli: Cli, topic: str, line: bytes, problem: str) -> None:
+    """The records before it are produced, it and those after it are not."""
+    cli("topics", "create", topic)
+    result = cli("produce", topic, "--json", stdin=b'{"value": "first"}\n' + line + b'\n{"value": "third"}\n')
+    assert result.code == 1
+    assert f"odradek: line 2: {problem}" in result.error
+    assert [each["value"] for each in cli("consume", topic, "--json").json_lines] == ["first"]
+
+
+def test_a_line_without_the_separator_is_named(cli: Cli, topic: str) -> None:
+    """With --key-separator each line must have it."""
+    cli("topics", "create", topic)
+    result = cli("produce", topic, "-K", "=", stdin=b"k=v\nv\n")
+    assert result.code == 1
+    assert result.error.endswith("odradek: line 2: the key separator '=' is not in it\n")
+
+
+def test_places_that_do_not_exist(cli: Cli, topic: str) -> None:
+    """No topic, no partition, no file: one sentence each, and nothing is made."""
+    missing = cli("produce", topic, stdin=b"x\n")
+    assert (missing.code, missing.error) == (
+        1,
+        f"odradek: topic {topic} does not exist; make it with `odradek topics create {topic}`\n",
+    )
+    cli("topics", "create", topic, "-p", "2")
+    assert cli("produce", topic, "--partition", "2", stdin=b"x\n").error == (
+        f"odradek: topic {topic} has no partition 2; it has 0 to 1\n"
+    )
+    assert cli("produce", topic, "/no/such/file").error == "odradek: /no/such/file: No such file or directory\n"
+    assert cli("consume", topic).output == b""
+
+
+def test_a_record_that_the_broker_refuses(cli: Cli, topic: str) -> None:
+    """The sentence has the broker's reason, and the exit code is 1."""
+    cli("topics", "create", topic, "--config", "max.message.bytes=200")
+    result = cli("produce", topic, stdin=b"x" * 1000 + b"\n")
+    assert result.code == 1
+    assert "MSG_SIZE_TOO_LARGE" in result.error

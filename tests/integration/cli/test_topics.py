@@ -1,0 +1,124 @@
+"""odradek topics."""
+
+from tests.integration.cli import Cli
+
+
+def test_a_topic_from_its_creation_to_its_deletion(cli: Cli, topic: str) -> None:
+    """A topic that is created is listed with its partitions, and is gone after it is deleted."""
+    created = cli("topics", "create", topic, "--partitions", "3", "--config", "retention.ms=86400000", "--json")
+    assert created.json == {"topics": [{"name": topic, "created": True}]}
+    [listed] = [each for each in cli("topics", "list", "--json").json["topics"] if each["name"] == topic]
+    assert (listed["partitions"], listed["replication_factor"], listed["internal"]) == (3, 1, False)
+    assert len(listed["topic_id"]) == 22
+    assert cli("topics", "delete", topic, "--json").json == {"deleted": [topic]}
+    assert topic not in cli("topics", "list").output.decode()
+
+
+def test_describe_shows_where_partitions_are_and_what_they_hold(cli: Cli, topic: str) -> None:
+    """Leader, replicas, in-sync replicas, first and next offset, size in bytes, and the configs set on the topic."""
+    cli("topics", "create", topic, "-p", "2", "-c", "max.message.bytes=2000000")
+    cli("produce", topic, "--partition", "1", stdin=b"a\nb\nc\n")
+    [described] = cli("topics", "describe", topic, "--json").json["topics"]
+    assert described["name"] == topic
+    assert described["configs"] == {"max.message.bytes": "2000000"}
+    empty, filled = described["partitions"]
+    assert empty == {
+        "partition": 0, "leader": 1, "replicas": [1], "isr": [1], "beginning": 0, "end": 0, "size_bytes": 0
+    }  # fmt: skip
+    assert (filled["beginning"], filled["end"]) == (0, 3)
+    assert 61 < filled["size_bytes"] < 500
+
+
+def test_describe_prints_a_table_for_people(cli: Cli, topic: str) -> None:
+    """Away from a terminal there are no colours, no lines that are cut, and columns under their headings."""
+    cli("topics", "create", topic)
+    title, facts, heading, row = cli("topics", "describe", topic).table
+    assert title == [topic]
+    assert facts[2:] == ["1", "partition,", "replication", "factor", "1"]
+    assert heading == ["PARTITION", "LEADER", "REPLICAS", "ISR", "BEGINNING", "END", "SIZE"]
+    assert row == ["0", "1", "1", "1", "0", "0", "0", "B"]
+
+
+def test_describe_without_names_shows_all_but_internal_ones(cli: Cli, topic: str) -> None:
+    """Topics that Kafka keeps for itself are left out unless they are named."""
+    cli("topics", "create", topic)
+    cli("consume", topic, "--group", f"g-{topic}", "--max-messages", "1")  # makes __consumer_offsets
+    names = {each["name"] for each in cli("topics", "describe", "--json").json["topics"]}
+    assert topic in names
+    assert "__consumer_offsets" not in names
+    assert "__consumer_offsets" in cli("topics", "list", "--internal").output.decode()
+    [internal] = cli("topics", "describe", "__consumer_offsets", "--json").json["topics"]
+    assert internal["internal"]
+
+
+def test_explicit_placement(cli: Cli, topic: str) -> None:
+    """--replica-assignment says where each partition goes."""
+    assert cli("topics", "create", topic, "--replica-assignment", "1,1").code == 0
+    [described] = cli("topics", "describe", topic, "--json").json["topics"]
+    assert [each["replicas"] for each in described["partitions"]] == [[1], [1]]
+
+
+def test_alter_adds_partitions_and_changes_configs(cli: Cli, topic: str) -> None:
+    """Partitions grow, a config is set and another taken back, in one call."""
+    cli("topics", "create", topic, "--config", "retention.ms=1000000")
+    altered = cli(
+        "topics", "alter", topic, "-p", "2", "-c", "segment.bytes=1048576", "--delete-config", "retention.ms", "--json"
+    )
+    assert altered.json == {
+        "name": topic, "partitions": 2, "set": {"segment.bytes": "1048576"}, "deleted": ["retention.ms"]
+    }  # fmt: skip
+    [described] = cli("topics", "describe", topic, "--json").json["topics"]
+    assert (len(described["partitions"]), described["configs"]) == (2, {"segment.bytes": "1048576"})
+
+
+def test_a_topic_that_exists(cli: Cli, topic: str) -> None:
+    """It is an error that says so, and none with --if-not-exists."""
+    cli("topics", "create", topic)
+    again = cli("topics", "create", topic)
+    assert (again.code, again.output) == (1, b"")
+    assert again.error == f"odradek: topic {topic} exists already; `odradek topics describe` shows it\n"
+    accepted = cli("topics", "create", topic, "--if-not-exists", "--json")
+    assert accepted.json == {"topics": [{"name": topic, "created": False}]}
+
+
+def test_a_topic_that_does_not_exist(cli: Cli, topic: str) -> None:
+    """Describing, altering and deleting it say so in one sentence."""
+    sentence = f"odradek: topic {topic} does not exist; `odradek topics list` shows what does\n"
+    for arguments in (["describe", topic], ["alter", topic, "-c", "retention.ms=1"], ["delete", topic]):
+        result = cli("topics", *arguments)
+        assert (result.code, result.error) == (1, sentence)
+
+
+def test_what_the_broker_refuses_is_told_in_its_words(cli: Cli, topic: str) -> None:
+    """A bad config value, a bad name, fewer partitions: its message is in the sentence."""
+    cli("topics", "create", topic, "-p", "2")
+    refused = {
+        ("create", f"{topic}-x", "-c", "retention.ms=soon"): "retention.ms",
+        ("create", f"{topic}-x", "-c", "no.such.config=1"): "no.such.config",
+        ("create", f"{topic} x"): "TOPIC_EXCEPTION",
+        ("create", f"{topic}-x", "-r", "3"): "INVALID_REPLICATION_FACTOR",
+        ("alter", topic, "-p", "1"): "INVALID_PARTITIONS",
+    }
+    for arguments, part in refused.items():
+        result = cli("topics", *arguments)
+        assert result.code == 1
+        assert part in result.error
+        assert result.error.count("\n") == 1
+
+
+def test_arguments_that_do_not_fit(cli: Cli, topic: str) -> None:
+    """Exit code 2, and a sentence that names what is wrong."""
+    wrong = {
+        ("create", topic, "--replica-assignment", "1", "-p", "2"): "--replica-assignment says",
+        ("create", topic, "--replica-assignment", "1,x"): "'1,x' is no list of brokers",
+        ("create", topic, "--config", "x"): "--config 'x' is no NAME=VALUE",
+        ("create", topic, "--partitions", "0"): "--partitions",
+        ("create",): "Missing argument",
+        ("alter", topic): "nothing to change",
+        ("lst",): "No such command 'lst'",
+    }
+    for arguments, part in wrong.items():
+        result = cli("topics", *arguments)
+        assert result.code == 2, arguments
+        assert part in result.error
+        assert result.error.count("\n") == 1
