@@ -36,7 +36,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "log.cleaner.enable": "false",  # compaction would change what is compared
-    "metadata.log.max.record.bytes.between.snapshots": "2000",
+    "metadata.log.max.record.bytes.between.snapshots": "500",
     "metadata.max.idle.interval.ms": "100",
 }
 FILES = ("*.log", "*.index", "*.timeindex", "*.snapshot", "*.txnindex")
