@@ -1,8 +1,10 @@
 """Consumer groups against their invariants: whatever members do, nobody reads what another reads, and all comes right.
 
-Members join, beat with or without what they have, leave, are cut off, come back as who they were; topics come, grow and
-go; the broker stops. After every step no partition is used by two members and no epoch has fallen; once members beat
-long enough the group is stable, everything is assigned, and evenly.
+Members of both protocols join, beat with or without what they have, leave, are cut off, come back as who they were, in
+their own protocol or the other; topics come, grow and go; the broker stops. A group that becomes classic because only
+classic members are left becomes a consumer group again when the next consumer joins. After every step no partition is
+used by two members and no epoch has fallen; once members beat long enough the group is stable, everything is assigned,
+and evenly.
 """
 
 from __future__ import annotations
@@ -13,11 +15,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from broker.groups.classic.group import ClassicGroup
+from broker.groups.classic.values import Limits
+from broker.groups.consumer.group import ConsumerGroup
 from broker.groups.consumer.settings import ConsumerGroupSettings
 from broker.groups.consumer.subscriptions import topic_ids, topic_names
 from broker.groups.effects import TimerKey
 from protocol.errors import ErrorCode
-from tests.support.consumer_group import FakeMember, GroupUnderTest, image_of, settle
+from tests.support.classic_member import FakeClassicMember
+from tests.support.consumer_group import GROUP, FakeMember, GroupUnderTest, image_of, settle
 
 TOPICS = ("t", "u", "v")
 SUBSCRIPTIONS = st.lists(st.sampled_from(TOPICS), min_size=1, unique=True).map(tuple)
@@ -30,11 +36,38 @@ class Groups(RuleBasedStateMachine):
         super().__init__()
         self.counts = {"t": 3, "u": 2}
         self.ids: dict[str, UUID] = {}
-        self.under_test = GroupUnderTest(self.counts, ConsumerGroupSettings(max_size=6))
-        self.live: list[FakeMember] = []
+        self.under_test = GroupUnderTest(self.counts, ConsumerGroupSettings(max_size=6, max_classic_size=5))
+        self.live: list[FakeMember | FakeClassicMember] = []
         self.made = 0
         self.epochs = (0, 0)
         self.member_epochs: dict[str, int] = {}
+
+    @property
+    def consumers(self) -> list[FakeMember]:
+        """The live members that speak the consumer protocol."""
+        return [member for member in self.live if isinstance(member, FakeMember)]
+
+    @property
+    def static_consumers(self) -> list[FakeMember]:
+        """Those of them that are static."""
+        return [member for member in self.consumers if member.fields.get("instance_id")]
+
+    def go_on(self) -> None:
+        """If the group has become a classic one, in which everybody is told to join again, let a consumer join it."""
+        ended = self.under_test.group
+        if ended.successor is None:
+            return
+        assert not self.consumers
+        classic = ClassicGroup.from_record(GROUP, ended.successor, Limits())
+        assert set(classic.members) == {member.member_id for member in self.live} or not ended.successor_rebalances
+        for member in self.live:
+            if ended.successor_rebalances:
+                member.has = {}
+        under_test = self.under_test
+        under_test.group = ConsumerGroup(GROUP, lambda: under_test.settings, lambda: under_test.image, classic)
+        self.made += 1
+        self.live.append(FakeMember(under_test, f"m{self.made}", "t"))
+        assert self.consumers[0].epoch > 0
 
     @property
     def is_full(self) -> bool:
@@ -59,6 +92,30 @@ class Groups(RuleBasedStateMachine):
         if member.epoch:
             self.live.append(member)
 
+    @rule(topics=SUBSCRIPTIONS, cooperative=st.booleans())
+    def join_classic(self, topics: tuple[str, ...], cooperative: bool) -> None:
+        """A new member of the classic protocol joins, if there are consumers and room."""
+        if not self.consumers:
+            return
+        self.made += 1
+        member = FakeClassicMember(self.under_test, f"m{self.made}", *topics, cooperative=cooperative)
+        if member.epoch:
+            self.live.append(member)
+
+    @precondition(lambda self: self.static_consumers and not self.is_full)
+    @rule(data=st.data())
+    def come_back_classic(self, data: st.DataObject) -> None:
+        """A static member comes back under a new id with the classic protocol; as the last consumer it ends the
+        consumer group."""
+        old = data.draw(st.sampled_from(self.static_consumers))
+        self.live.remove(old)
+        self.made += 1
+        instance = str(old.fields["instance_id"])
+        member = FakeClassicMember(self.under_test, f"m{self.made}", *old.topics, instance_id=instance)
+        assert member.epoch
+        self.live.append(member)
+        self.go_on()
+
     @precondition(lambda self: self.live)
     @rule(data=st.data(), obeys=st.booleans(), says=st.booleans())
     def beat(self, data: st.DataObject, obeys: bool, says: bool) -> None:
@@ -70,22 +127,22 @@ class Groups(RuleBasedStateMachine):
         if obeys:
             member.obey()
 
-    @precondition(lambda self: self.live)
+    @precondition(lambda self: self.consumers)
     @rule(data=st.data())
     def lose_the_answer(self, data: st.DataObject) -> None:
         """A heartbeat is taken, but its answer gets lost; the member says all of itself again, in its old epoch."""
-        member = data.draw(st.sampled_from(self.live))
+        member = data.draw(st.sampled_from(self.consumers))
         epoch, has, told = member.epoch, member.has, member.told
         member.beat()
         member.epoch, member.has, member.told = epoch, has, told
         if member.beat_in_full().error is not ErrorCode.NONE:
             member.join()
 
-    @precondition(lambda self: self.live)
+    @precondition(lambda self: self.consumers)
     @rule(data=st.data(), topics=SUBSCRIPTIONS)
     def change_subscription(self, data: st.DataObject, topics: tuple[str, ...]) -> None:
         """A member subscribes to other topics."""
-        member = data.draw(st.sampled_from(self.live))
+        member = data.draw(st.sampled_from(self.consumers))
         member.topics = topics
         member.fields["subscribed_topic_names"] = list(topics)
         if member.beat(subscribed_topic_names=list(topics)).error is not ErrorCode.NONE:
@@ -97,7 +154,11 @@ class Groups(RuleBasedStateMachine):
         """A member leaves for good."""
         member = data.draw(st.sampled_from(self.live))
         self.live.remove(member)
-        self.under_test.beat(member.member_id, -1, instance_id=member.fields.get("instance_id"))
+        if isinstance(member, FakeClassicMember):
+            member.leave()
+        else:
+            self.under_test.beat(member.member_id, -1, instance_id=member.fields.get("instance_id"))
+        self.go_on()
 
     @precondition(lambda self: self.under_test.timers)
     @rule(data=st.data())
@@ -105,13 +166,18 @@ class Groups(RuleBasedStateMachine):
         """A timer runs out; the member stops, as a client does that is told it is fenced."""
         key = data.draw(st.sampled_from(sorted(self.under_test.timers)))
         self.under_test.expire(key.kind, key.member_id)
-        self.live = [member for member in self.live if member.member_id in self.under_test.group.state.members]
+        group = self.under_test.group
+        members = (
+            group.state.members if group.successor is None else {each.member_id for each in group.successor.members}
+        )
+        self.live = [member for member in self.live if member.member_id in members]
+        self.go_on()
 
-    @precondition(lambda self: any(member.fields.get("instance_id") for member in self.live) and not self.is_full)
+    @precondition(lambda self: self.static_consumers and not self.is_full)
     @rule(data=st.data())
     def come_back(self, data: st.DataObject) -> None:
         """A static member leaves for a while, and comes back under a new id."""
-        old = data.draw(st.sampled_from([member for member in self.live if member.fields.get("instance_id")]))
+        old = data.draw(st.sampled_from(self.static_consumers))
         self.under_test.beat(old.member_id, -2, instance_id=old.fields["instance_id"])
         self.live.remove(old)
         self.made += 1
@@ -163,6 +229,10 @@ class Groups(RuleBasedStateMachine):
         group = self.under_test.group
         for member_id in set(group.state.members) - {member.member_id for member in self.live}:
             self.under_test.carry_out(group.on_timer(TimerKey("session", member_id), self.under_test.now))
+            if group.successor is not None:
+                break  # only those who live are left
+        self.go_on()
+        group = self.under_test.group
         if not self.live:
             return
         settle(*self.live)

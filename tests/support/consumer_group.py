@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 from uuid import UUID
 
 from broker.groups.consumer.answers import HeartbeatResult
@@ -159,7 +160,20 @@ class FakeMember:
         return answer
 
 
-def settle(*members: FakeMember, rounds: int = 20) -> None:
+class Settling(Protocol):
+    """A member that can settle."""
+
+    epoch: int
+    has: Mapping[UUID, frozenset[int]]
+
+    def beat(self) -> object:
+        """Send a heartbeat."""
+
+    def obey(self) -> None:
+        """Do as it was told."""
+
+
+def settle(*members: Settling, rounds: int = 20) -> None:
     """Let all members send heartbeats and obey until nothing changes any more."""
     for _ in range(rounds):
         before = [(member.epoch, member.has) for member in members]
