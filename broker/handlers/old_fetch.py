@@ -156,7 +156,9 @@ def _convert(version: int, region: FileRegion, partition: FetchPartition, is_fir
     file = cast(OpenFile, region.file)
     try:
         data = file.pread(region.length, region.position)
-        records, next_offset = down_convert(data, magic, partition.fetch_offset, min(max_bytes, budget))
+        records, next_offset = down_convert(data, magic, partition.fetch_offset, max(min(max_bytes, budget), 1))
+        if records:
+            next_offset = -1  # what there is must not be passed over, even if the limit leaves nothing of it
     except KafkaError as refused:
         code = ErrorCode.UNKNOWN_SERVER_ERROR if isinstance(refused, _ANSWERED_AS_UNKNOWN) else refused.code
         log.warning(
@@ -183,11 +185,11 @@ def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted
         (
             ref,
             [
-                result._replace(records=_Bytes(outcome.data), error_code=outcome.error_code)
+                result._replace(records=_Bytes(outcome.data) if outcome.data else None, error_code=outcome.error_code)
                 for result, outcome in zip(results, rest, strict=False)
             ],
         )
         for ref, results in found.topics
     ]
     pieces = encode_fetch_response(head, version, topics)
-    return [piece.data if isinstance(piece, _Bytes) else piece for piece in pieces]  # type: ignore[misc]
+    return b"".join(piece.data if isinstance(piece, _Bytes) else piece for piece in pieces)  # type: ignore[misc]

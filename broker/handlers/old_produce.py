@@ -20,7 +20,7 @@ from protocol.records.errors import InvalidRecord, TooMuchData
 from storage.validation import ValidationRules, convert_message_set
 from storage.validation.messages import UNWRAPPED_LIMIT
 
-CONVERTED_AT_ONCE = 32 * 1024
+CONVERTED_AT_ONCE = 16 * 1024
 """Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""
 
 

@@ -172,7 +172,7 @@ def iter_inner(content: Buffer) -> Iterator[int]:
         raise InvalidRecord("Found invalid compressed record set with no inner records")
 
 
-def first_inner_offset(wrapper: Message, content: bytes) -> int:
+def first_inner_offset(wrapper: Message, content: Buffer) -> int:
     """Return what has to be added to the offset inside each message of `content` to get its offset in the log.
 
     Nothing in version 0. In version 1 the last message has the wrapper's offset, but for wrappers with offset 0, which

@@ -26,6 +26,7 @@ from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRe
 from protocol.records.legacy import (
     Message,
     check_message_crc,
+    first_inner_offset,
     iter_inner,
     read_message,
     unwrap,
@@ -105,8 +106,9 @@ def _checked_records(entries: list[memoryview], rules: ValidationRules, now_ms: 
 
 
 def _unwrapped(wrapper: Message, limit: int) -> Iterator[Message]:
-    """Yield the messages in a wrapper, whose checksums are right."""
+    """Yield the messages in a wrapper, whose checksums are right; their offsets only have to be possible."""
     content = memoryview(unwrap(wrapper, limit))
+    first_inner_offset(wrapper, content)
     for position in iter_inner(content):
         message = read_message(content, position)
         if message.is_wrapper:

@@ -74,7 +74,7 @@ def test_append_time_takes_the_place_of_all_others() -> None:
 
 
 def test_offsets_of_a_client_do_not_matter() -> None:
-    """Wrong offsets, inside a wrapper too, are not held against a client: they are given anew."""
+    """Wrong offsets, inside a wrapper too, are not held against a client, as long as they are possible."""
     content = message(1, 7, NOW) + message(1, 7, NOW) + message(1, 3, NOW)
     _, records = stored(gzip_wrapper(content, 1, 99, NOW))
     assert [record.offset for record in records] == [0, 1, 2]
@@ -129,6 +129,7 @@ def test_damage_is_corruption(data: bytes) -> None:
         message(1, timestamp=NOW) + gzip_wrapper(message(1, timestamp=NOW), timestamp=NOW),
         gzip_wrapper(gzip_wrapper(message(1, timestamp=NOW), timestamp=NOW), timestamp=NOW),
         gzip_wrapper(b"", timestamp=NOW),
+        gzip_wrapper(message(1, 0, NOW) + message(1, 7, NOW), 1, 5, NOW),
         message(1, timestamp=NOW, value=None, attributes=1),
         message(1, timestamp=NOW, value=b"x", attributes=4),
         V2 + V2,

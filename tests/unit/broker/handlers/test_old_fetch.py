@@ -130,12 +130,20 @@ async def test_the_limit_is_hard_up_to_version_2(node: Node, version: int) -> No
         assert found.records == whole.records[:limit]
 
 
+async def test_a_limit_of_nothing_passes_nothing_over(node: Node) -> None:
+    """Where the limit leaves nothing, a request waits like any other, and what lies behind is not looked at."""
+    node.append("t", b"x", fields=BatchFields(codec=Codec.ZSTD))
+    (found,) = await fetch(node, Place(max_bytes=0), version=2)
+    assert (found.error_code, found.records) == (0, b"")
+
+
 async def test_version_3_has_at_least_one_message(node: Node) -> None:
     """The first partition with data gives one message whole, over any limit; others keep to it, and all are whole."""
     node.append("t", b"x", partition=1)
-    first, second = await fetch(node, Place(max_bytes=1), Place(partition=1, max_bytes=1), version=3)
-    assert values(first) == ALL[:1]
-    assert values(second) == []
+    for limit in (0, 1):
+        first, second = await fetch(node, Place(max_bytes=limit), Place(partition=1, max_bytes=limit), version=3)
+        assert values(first) == ALL[:1]
+        assert values(second) == []
     (whole,) = await fetch(node, at(2), version=3)
     assert whole.records is not None
     (found,) = await fetch(node, Place(offset=2, max_bytes=len(whole.records) - 1), version=3)
