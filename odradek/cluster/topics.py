@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -9,11 +10,15 @@ from dataclasses import dataclass
 from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import ConfigSource, TopicDescription
 
+from odradek.cli.errors import CommandError
 from odradek.cluster.configs import describe_topic_configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.log_dirs import SizesUnknownError, can_ask, partition_sizes
 from odradek.cluster.offsets import Offsets, earliest, latest
+
+KNOWN_TIMEOUT_S = 5.0
+KNOWN_PAUSE_S = 0.02
 
 _URL_SAFE = str.maketrans("+/", "-_")
 
@@ -50,6 +55,21 @@ def describe(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
         TopicCollection(list(names)), request_timeout=ANSWER_TIMEOUT_S
     )
     return [answer(futures[name], f"topic {name}") for name in names]
+
+
+def wait_until_known(cluster: Cluster, names: Sequence[str]) -> None:
+    """Return when new topics can be used, or after a few seconds.
+
+    The controller has them at once; the broker that is asked next learns of them a moment later.
+    """
+    deadline = time.monotonic() + KNOWN_TIMEOUT_S
+    while names and time.monotonic() < deadline:
+        try:
+            describe(cluster, names)
+        except CommandError:
+            time.sleep(KNOWN_PAUSE_S)
+        else:
+            return
 
 
 def partitions_of(cluster: Cluster, topic: str) -> list[int]:

@@ -17,7 +17,7 @@ from odradek.cli.output import Output
 from odradek.cluster import configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
-from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text
+from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 
@@ -102,6 +102,7 @@ def create_topics(
             if not if_not_exists or refused.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise failure(refused, f"topic {name}") from refused
             created.append({"name": name, "created": False})
+    wait_until_known(cluster, names)
     if output.json:
         output.document({"topics": created})
     else:
