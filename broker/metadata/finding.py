@@ -21,6 +21,8 @@ from storage.partition_metadata import read_topic_id
 from storage.survey import NO_PRODUCER_ID, PartitionSurvey, segment_paths, survey_partition
 from storage.walk import walk_headers
 
+_LARGEST_BATCH = 64 << 20
+"""Of `__transaction_state`, where a batch is some hundred bytes; a larger one is damage."""
 _TRANSACTION_HEAD = Struct(">hq")
 """Version and producer id, with which the value of every transaction's record begins."""
 
@@ -101,7 +103,9 @@ def _producer_ids_of_transactions(fs: FileSystem, directory: str) -> int:
         file = fs.open(path, writable=False)
         try:
             for position, header in walk_headers(file, 0, file.size()):
-                for record in () if header.is_control else iter_entry_records(file.pread(header.size, position)):
+                if header.is_control or header.size > _LARGEST_BATCH:
+                    continue
+                for record in iter_entry_records(file.pread(header.size, position)):
                     if record.value and len(record.value) >= _TRANSACTION_HEAD.size:
                         largest = max(largest, _TRANSACTION_HEAD.unpack_from(record.value)[1])
         except KafkaError:

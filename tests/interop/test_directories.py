@@ -88,8 +88,8 @@ def _hand_over(broker: BrokerProcess, how: str, directory: Path) -> None:
 
 
 def test_apache_kafka_serves_what_odradek_wrote(tmp_path: Path, topic: str) -> None:
-    """A topic made and filled here before a kill -9 has the same id, configs and bytes when Apache Kafka serves a copy of the directory;
-    what Apache Kafka adds to it is served here afterwards."""
+    """A topic made and filled here before a kill -9 has the same id, configs and bytes when Apache Kafka serves a copy
+    of the directory; what Apache Kafka adds to it is served here afterwards."""
     odradek, kafka = OdradekProcess(tmp_path / "odradek"), ApacheKafkaProcess(tmp_path / "kafka")
     after = OdradekProcess(tmp_path / "kafka")
     try:
