@@ -168,6 +168,67 @@ def test_nothing_is_acknowledged_before_it_is_on_the_disk() -> None:
     assert told == [ErrorCode.NONE]
 
 
+def later(outcome: object) -> list[object]:
+    """Return where the outcome of something will be, which is not there yet."""
+    assert isinstance(outcome, Deferred)
+    told: list[object] = []
+    outcome.on_done(told.append)
+    return told
+
+
+def test_nothing_is_deleted_before_that_is_on_the_disk() -> None:
+    """Neither a group nor an offset: a power cut must not bring back what was said to be gone."""
+    world = World(flush_messages=1)
+    for group in ("g", "h"):
+        world.commit(group, 0, 1)
+    world.flusher.flush()
+    deleted = later(delete_group(world.shard, "g"))
+    removed = later(remove_offsets(world.shard, "h", [("t", 0)]))
+    assert (deleted, removed) == ([], [])
+    world.flusher.flush()
+    assert (deleted, removed) == ([ErrorCode.NONE], [{("t", 0): ErrorCode.NONE}])
+
+
+def test_deletions_that_do_not_become_safe_are_told() -> None:
+    """With the coordinator's error, as a commit is."""
+    world = World(flush_messages=1)
+    for group in ("g", "h"):
+        world.commit(group, 0, 1)
+    world.flusher.flush()
+    deleted = later(delete_group(world.shard, "g"))
+    removed = later(remove_offsets(world.shard, "h", [("t", 0)]))
+    world.partition.flush_failed()
+    assert deleted == removed == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_offsets_are_visible_when_they_are_on_the_disk() -> None:
+    """Who asks for the newest can wait for it."""
+    world = World(flush_messages=1)
+    world.commit("g", 0, 1)
+    world.flusher.flush()
+    world.commit("g", 0, 2)
+    found = world.shard.visible.get("g", "t", 0)
+    assert found is not None
+    assert found.offset == 1
+    told = later(world.shard.when_all_safe())
+    world.flusher.flush()
+    assert told == [ErrorCode.NONE]
+    found = world.shard.visible.get("g", "t", 0)
+    assert found is not None
+    assert found.offset == 2
+    assert world.shard.when_all_safe() is ErrorCode.NONE
+
+
+def test_offsets_of_a_transaction_count_when_its_marker_is_written() -> None:
+    """Also in a group that has nothing else, which is there for as long as the transaction is open."""
+    world = World()
+    world.shard.offsets.apply_pending(7, OffsetKey("g", "t", 0), encode_committed(Committed(5)), 0)
+    world.shard.end_transaction(7, committed=True)
+    found = world.shard.visible.get("g", "t", 0)
+    assert found is not None
+    assert found.offset == 5
+
+
 def test_a_write_that_never_becomes_safe_is_told_in_time() -> None:
     """offsets.commit.timeout.ms."""
     world = World(flush_messages=1)

@@ -1,6 +1,7 @@
 """The handlers of groups: forms of old and new versions, and errors where a version has its place for them."""
 
 from collections.abc import AsyncIterator
+from typing import TypeVar
 
 import pytest
 
@@ -40,6 +41,8 @@ from tests.support.clock import ManualClock
 from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
 
+T = TypeVar("T")
+
 
 class Handlers:
     """All of them, on one broker."""
@@ -70,6 +73,12 @@ class Handlers:
         assert isinstance(answer, OffsetCommitResponse)
         encode(answer, version)
         return [partition.error_code for partition in answer.topics[0].partitions]
+
+
+def now(answer: T | Deferred[T]) -> T:
+    """Return an answer that is there at once."""
+    assert not isinstance(answer, Deferred)
+    return answer
 
 
 @pytest.fixture
@@ -178,12 +187,12 @@ async def test_offsets_of_one_group_are_fetched(handlers: Handlers, version: int
     """What is not stored is -1, and no error but in the first version."""
     handlers.commit(8, 0, metadata="m")
     topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
-    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
+    answer = now(handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics)))
     encode(answer, version)
     found = [(p.partition_index, p.committed_offset, p.metadata, p.error_code) for p in answer.topics[0].partitions]
     assert found == [(0, 7, "m", 0), (1, -1, "", 0 if version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     if version >= 2:
-        everything = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=None))
+        everything = now(handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=None)))
         assert [p.partition_index for topic in everything.topics for p in topic.partitions] == [0]
 
 
@@ -194,7 +203,7 @@ async def test_a_group_that_cannot_be_asked_is_an_error_where_the_version_has_it
     """In each partition, before there was a place for it."""
     handlers.broker.coordinator.stop()
     topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0])]
-    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics))
+    answer = now(handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(group_id="g", topics=topics)))
     assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     found = [p.error_code for topic in answer.topics for p in topic.partitions]
     assert found == ([ErrorCode.COORDINATOR_NOT_AVAILABLE] if version < 2 else [])
@@ -212,13 +221,13 @@ async def test_offsets_of_several_groups_are_fetched(handlers: Handlers, version
         OffsetFetchRequestGroup(group_id="g", topics=None),
         OffsetFetchRequestGroup(group_id="none", topics=None),
     ]
-    answer = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups))
+    answer = now(handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups)))
     encode(answer, version)
     offsets = [[p.committed_offset for t in g.topics for p in t.partitions] for g in answer.groups]
     assert offsets == [[7], [7], []]
     store = handlers.broker.coordinator.shard("g").offsets
     store.apply_pending(1, OffsetKey("g", "t", 0), b"", 99)
-    stable = handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups, require_stable=True))
+    stable = now(handlers.fetch.offset_fetch(at(version), OffsetFetchRequest(groups=groups, require_stable=True)))
     codes = [[p.error_code for t in g.topics for p in t.partitions] for g in stable.groups]
     assert codes == [[ErrorCode.UNSTABLE_OFFSET_COMMIT], [ErrorCode.UNSTABLE_OFFSET_COMMIT], []]
 
@@ -226,7 +235,7 @@ async def test_offsets_of_several_groups_are_fetched(handlers: Handlers, version
 async def test_a_topic_id_that_nobody_has_is_an_error(handlers: Handlers) -> None:
     """UNKNOWN_TOPIC_ID, from version 10 on."""
     groups = [OffsetFetchRequestGroup(group_id="g", topics=[OffsetFetchRequestTopics(partition_indexes=[3])])]
-    answer = handlers.fetch.offset_fetch(at(10), OffsetFetchRequest(groups=groups))
+    answer = now(handlers.fetch.offset_fetch(at(10), OffsetFetchRequest(groups=groups)))
     (partition,) = answer.groups[0].topics[0].partitions
     assert (partition.committed_offset, partition.error_code) == (-1, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -241,13 +250,13 @@ async def test_offsets_are_deleted_one_by_one(handlers: Handlers) -> None:
             )
         ],
     )
-    assert handlers.commits.offset_delete(at(0), request).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert now(handlers.commits.offset_delete(at(0), request)).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     handlers.commit(8, 0)
-    answer = handlers.commits.offset_delete(at(0), request)
+    answer = now(handlers.commits.offset_delete(at(0), request))
     codes = [partition.error_code for partition in answer.topics[0].partitions]
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     request.group_id = ""
-    assert handlers.commits.offset_delete(at(0), request).error_code == ErrorCode.INVALID_GROUP_ID
+    assert now(handlers.commits.offset_delete(at(0), request)).error_code == ErrorCode.INVALID_GROUP_ID
 
 
 async def test_groups_are_described_listed_and_deleted(handlers: Handlers) -> None:
@@ -270,8 +279,84 @@ async def test_groups_are_described_listed_and_deleted(handlers: Handlers) -> No
     ):
         listed = handlers.admin.list_groups(at(5), ListGroupsRequest(states_filter=states, types_filter=types))
         assert [group.group_id for group in listed.groups] == expected
-    deleted = handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g", "g", "none"]))
+    deleted = now(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g", "g", "none"])))
     assert [(result.group_id, result.error_code) for result in deleted.results] == [
         ("g", ErrorCode.NONE),
         ("none", ErrorCode.GROUP_ID_NOT_FOUND),
     ]
+
+
+class SlowDisk:
+    """The partition of a group, whose records are safe when a test says so."""
+
+    def __init__(self, handlers: Handlers, group: str) -> None:
+        self.partition = handlers.broker.coordinator.shard(group).log.partition
+        self.partition._flush_messages = 1
+
+    def flush(self) -> None:
+        """Bring everything to the disk."""
+        self.partition.log.flush()
+        self.partition.flushed()
+
+
+def later(answer: T | Deferred[T]) -> list[T]:
+    """Return where an answer will be that is not there yet."""
+    assert isinstance(answer, Deferred)
+    told: list[T] = []
+    answer.on_done(told.append)
+    return told
+
+
+async def test_deletions_are_answered_when_they_are_safe(handlers: Handlers) -> None:
+    """Of several groups, and of offsets."""
+    for group in ("g", "h", "k"):
+        handlers.commit(8, 0, group=group)
+    disks = [SlowDisk(handlers, group) for group in ("g", "h", "k")]
+    deleted = later(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g", "none", "h"])))
+    topics = [OffsetDeleteRequestTopic(name="t", partitions=[OffsetDeleteRequestPartition(partition_index=0)])]
+    removed = later(handlers.commits.offset_delete(at(0), OffsetDeleteRequest(group_id="k", topics=topics)))
+    assert deleted == removed == []
+    for disk in disks:
+        disk.flush()
+    codes = [(result.group_id, result.error_code) for result in deleted[0].results]
+    assert codes == [("g", ErrorCode.NONE), ("none", ErrorCode.GROUP_ID_NOT_FOUND), ("h", ErrorCode.NONE)]
+    assert removed[0].topics[0].partitions[0].error_code == ErrorCode.NONE
+
+
+def asked(group: str, version: int, *, stable: bool = False) -> OffsetFetchRequest:
+    if version >= 8:
+        topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+        groups = [OffsetFetchRequestGroup(group_id=group, topics=topics)]
+        return OffsetFetchRequest(groups=groups, require_stable=stable)
+    old = [OffsetFetchRequestTopic(name="t", partition_indexes=[0])]
+    return OffsetFetchRequest(group_id=group, topics=old, require_stable=stable)
+
+
+async def test_an_offset_is_told_when_it_is_safe(handlers: Handlers) -> None:
+    """At once as it was before, or as it is once it is safe to who asks for what is stable."""
+    disk = SlowDisk(handlers, "g")
+    wanted = OffsetCommitRequestTopic(
+        name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=7)]
+    )
+    later(handlers.commits.offset_commit(at(8), OffsetCommitRequest(group_id="g", topics=[wanted])))
+    before = now(handlers.fetch.offset_fetch(at(7), asked("g", 7)))
+    assert before.topics[0].partitions[0].committed_offset == -1
+    stable = later(handlers.fetch.offset_fetch(at(7), asked("g", 7, stable=True)))
+    several = later(handlers.fetch.offset_fetch(at(8), asked("g", 8, stable=True)))
+    assert stable == several == []
+    disk.flush()
+    assert stable[0].topics[0].partitions[0].committed_offset == 7
+    assert several[0].groups[0].topics[0].partitions[0].committed_offset == 7
+
+
+@pytest.mark.parametrize("code", [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.REQUEST_TIMED_OUT])
+async def test_an_offset_that_does_not_become_safe_is_not_told(handlers: Handlers, code: ErrorCode) -> None:
+    """NOT_COORDINATOR, which consumers of any age take for a reason to look again."""
+    disk = SlowDisk(handlers, "g")
+    wanted = OffsetCommitRequestTopic(
+        name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=7)]
+    )
+    later(handlers.commits.offset_commit(at(8), OffsetCommitRequest(group_id="g", topics=[wanted])))
+    told = later(handlers.fetch.offset_fetch(at(8), asked("g", 8, stable=True)))
+    disk.partition._report_all(code)
+    assert (told[0].groups[0].error_code, told[0].groups[0].topics) == (ErrorCode.NOT_COORDINATOR, [])
