@@ -1,8 +1,8 @@
 """Record batches (format v2) as load: built once by the client, sent as they are.
 
 Kafka's record format: https://kafka.apache.org/documentation/#recordbatch. Written anew here, apart from the broker's
-own code, so that a mistake there cannot hide behind the same mistake here. Only what load needs: no keys, no headers,
-no compression, no producer id.
+own code, so that a mistake there cannot hide behind the same mistake here. Only what load needs: no headers, no
+compression, no producer id.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ def unsigned_varint(value: int) -> bytes:
     return bytes(out)
 
 
-def build_batch(values: Sequence[bytes], timestamp_ms: int) -> bytearray:
-    """One uncompressed batch that holds `values`, offsets from 0, all with the same timestamp."""
+def build_batch(values: Sequence[bytes], timestamp_ms: int, keys: Sequence[bytes] = ()) -> bytearray:
+    """One uncompressed batch that holds `values`, offsets from 0, all with the same timestamp; without keys, or each
+    with its own."""
     body = bytearray()
     for delta, value in enumerate(values):
-        record = b"".join((b"\0", zigzag(0), zigzag(delta), zigzag(-1), zigzag(len(value)), value, zigzag(0)))
+        key = zigzag(len(keys[delta])) + keys[delta] if keys else zigzag(-1)
+        record = b"".join((b"\0", zigzag(0), zigzag(delta), key, zigzag(len(value)), value, zigzag(0)))
         body += zigzag(len(record))
         body += record
     last = len(values) - 1

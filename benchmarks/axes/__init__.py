@@ -5,7 +5,19 @@ What needs a quiet disk and a quiet machine comes first; what leaves gigabytes t
 
 from __future__ import annotations
 
-from benchmarks.axes import durable, endtoend, fetch, footprint, groups, lookup, metadata, produce, requests, startup
+from benchmarks.axes import (
+    compaction,
+    durable,
+    endtoend,
+    fetch,
+    footprint,
+    groups,
+    lookup,
+    metadata,
+    produce,
+    requests,
+    startup,
+)
 from benchmarks.axis import Axis
 
 ALL: tuple[Axis, ...] = (
@@ -21,5 +33,6 @@ ALL: tuple[Axis, ...] = (
     *lookup.AXES,
     *metadata.AXES,
     *lookup.ENGINE,
+    *compaction.AXES,
     *startup.WITH_DATA,
 )
