@@ -12,10 +12,11 @@ FILES = ("00000000000000000000.log", "00000000000000000000.index", "000000000000
 INDEX_INTERVAL = 100
 """`index.interval.bytes` of the broker that wrote them."""
 _RECORD = re.compile(
-    r"^[|]? ?offset: (?P<offset>\d+) .*?keySize: (?P<key_size>-?\d+) valueSize: (?P<value_size>-?\d+) "
-    r"(?:CreateTime|LogAppendTime|NoTimestampType): (?P<timestamp>-?\d+) .*?(?: key: (?P<key>.*?))?"
-    r"(?: payload: (?P<value>.*))?$"
+    r"^[|] offset: (?P<offset>\d+) (?=.*?(?:CreateTime|LogAppendTime|NoTimestampType): (?P<timestamp>-?\d+))"
+    r"(?=.*?keySize: (?P<key_size>-?\d+))(?=.*?valueSize: (?P<value_size>-?\d+))"
+    r".*?(?: key: (?P<key>.*?))?(?: payload: (?P<value>.*))?$"
 )
+"""A line about a record; the order of its fields is not the same in all versions of the tool."""
 
 
 def read_file(name: str, file: str = FILES[0]) -> bytes:
@@ -31,9 +32,14 @@ def put(fs: FileSystem, directory: str, name: str) -> None:
 
 
 def dumped_records(name: str) -> list[Record]:
-    """Return the records that Kafka's DumpLogSegments has printed."""
+    """Return the records that Kafka 2.8's DumpLogSegments has printed of one of the logs."""
+    return records_of_dump((DATA / name / "dump.txt").read_text())
+
+
+def records_of_dump(dump: str) -> list[Record]:
+    """Return the records that DumpLogSegments has printed, all of which are of versions 0 and 1."""
     records = []
-    for line in (DATA / name / "dump.txt").read_text().splitlines():
+    for line in dump.splitlines():
         found = _RECORD.match(line)
         if found is None:
             continue
