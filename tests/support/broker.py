@@ -23,6 +23,8 @@ from tests.support.wire import ConnectionClosedError, WireClient
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
+NO_RETENTION = {"log.retention.check.interval.ms": "86400000"}
+"""What tests write is often from years ago; unless a test says otherwise, it stays while a broker runs."""
 
 
 class BrokerProcess(ABC):
@@ -159,7 +161,7 @@ class OdradekProcess(BrokerProcess):
     def _command(self) -> Sequence[str]:
         settings = self.overrides
         if self.properties is None:
-            here = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.data)}
+            here = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.data), **NO_RETENTION}
             settings = {**here, **self.overrides}
         # -P: the working directory must not shadow the broker's packages; PYTHONPATH names the repository instead, so
         # that an uninstalled checkout can be tested.
@@ -225,6 +227,7 @@ class ApacheKafkaProcess(BrokerProcess):
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **NO_RETENTION,
             **self.overrides,
         }
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
