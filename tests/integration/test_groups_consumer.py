@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import MemberSettings, python_command, settled
+from tests.integration.groups import NOW_MS, MemberSettings, python_command, settled
 from tests.integration.groups.raw import await_coordinator, committed, subscription
 from tests.integration.groups.raw_consumer import RawConsumer
 from tests.support.broker import BrokerProcess
@@ -178,7 +178,7 @@ def test_description(new_raw: NewRaw) -> None:
 
 def _fill(broker: BrokerProcess, topic: str) -> None:
     for partition in range(PARTITIONS):
-        records = [Sent(None, b"%d" % number, (), 1_700_000_000_000) for number in range(20)]
+        records = [Sent(None, b"%d" % number, (), NOW_MS) for number in range(20)]
         Confluent(broker.bootstrap).produce(topic, partition, records, ProduceSettings())
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import Member, MemberSettings, python_command, settled
+from tests.integration.groups import NOW_MS, Member, MemberSettings, python_command, settled
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
@@ -27,7 +27,7 @@ def _settings(broker: BrokerProcess, topic: str, **changes: object) -> MemberSet
 def _fill(broker: BrokerProcess, topic: str, first: int, count: int) -> None:
     """Put records `first` to `first + count - 1` into each partition."""
     for partition in range(PARTITIONS):
-        records = [Sent(None, b"%d" % number, (), 1_700_000_000_000) for number in range(first, first + count)]
+        records = [Sent(None, b"%d" % number, (), NOW_MS) for number in range(first, first + count)]
         Confluent(broker.bootstrap).produce(topic, partition, records, ProduceSettings())
 
 

@@ -13,7 +13,7 @@ from kafka.admin import KafkaAdminClient
 
 from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory, MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import BROKER_SETTINGS, MemberSettings, python_command, settled
+from tests.integration.groups import BROKER_SETTINGS, NOW_MS, MemberSettings, python_command, settled
 from tests.integration.groups.raw import RawMember, await_coordinator, committed
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
@@ -49,7 +49,7 @@ def python_admin(groups_broker: BrokerProcess) -> Iterator[KafkaAdminClient]:
 
 def _fill(broker: BrokerProcess, topic: str, count: int) -> None:
     for partition in range(PARTITIONS):
-        records = [Sent(None, b"%d" % number, (), 1_700_000_000_000) for number in range(count)]
+        records = [Sent(None, b"%d" % number, (), NOW_MS) for number in range(count)]
         Confluent(broker.bootstrap).produce(topic, partition, records, ProduceSettings())
 
 

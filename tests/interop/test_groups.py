@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import IN_CI, MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import Command, Member, MemberSettings, python_command, settled
+from tests.integration.groups import NOW_MS, Command, Member, MemberSettings, python_command, settled
 from tests.integration.groups.raw import await_coordinator, committed
 from tests.interop.clients import go_member, java_member, missing, node_member
 from tests.support.broker import BrokerProcess, run_java
@@ -40,7 +40,7 @@ def _prepare(broker: BrokerProcess, topic: str, **changed: object) -> MemberSett
 
 def _fill(broker: BrokerProcess, topic: str, count: int) -> None:
     for partition in range(PARTITIONS):
-        records = [Sent(None, b"%d" % number, (), 1_700_000_000_000) for number in range(count)]
+        records = [Sent(None, b"%d" % number, (), NOW_MS) for number in range(count)]
         Confluent(broker.bootstrap).produce(topic, partition, records, ProduceSettings())
 
 

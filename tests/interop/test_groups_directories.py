@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import MemberFactory
 from tests.integration.clients import Confluent, ProduceSettings, Sent
-from tests.integration.groups import BROKER_SETTINGS, MemberSettings, python_command, settled
+from tests.integration.groups import BROKER_SETTINGS, NOW_MS, MemberSettings, python_command, settled
 from tests.integration.groups.raw import RawMember, await_coordinator, committed
 from tests.integration.groups.raw_consumer import RawConsumer
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
@@ -91,7 +91,7 @@ def _seen(broker: BrokerProcess, groups: tuple[str, ...] = (*SIMPLE, "deleted", 
 
 def _fill(broker: BrokerProcess, topic: str) -> None:
     for partition in range(PARTITIONS):
-        records = [Sent(None, b"%d" % number, (), 1_700_000_000_000) for number in range(10)]
+        records = [Sent(None, b"%d" % number, (), NOW_MS) for number in range(10)]
         Confluent(broker.bootstrap).produce(topic, partition, records, ProduceSettings())
 
 

@@ -2,6 +2,7 @@
 
 from tests.integration.groups.members import (
     BROKER_SETTINGS,
+    NOW_MS,
     Command,
     Member,
     MemberSettings,
@@ -10,4 +11,4 @@ from tests.integration.groups.members import (
     settled,
 )
 
-__all__ = ["BROKER_SETTINGS", "Command", "Member", "MemberSettings", "Reports", "python_command", "settled"]
+__all__ = ["BROKER_SETTINGS", "NOW_MS", "Command", "Member", "MemberSettings", "Reports", "python_command", "settled"]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,8 @@ from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, WireClient
 
 SETTLE_TIMEOUT_S = 30
+NOW_MS = int(time.time() * 1000)
+"""A time for records that no retention takes for old."""
 END_TIMEOUT_S = 20
 
 BROKER_SETTINGS: Mapping[str, str] = {

@@ -1,0 +1,107 @@
+"""Offsets in transactions of Apache Kafka's: committed ones count here, aborted ones do not, open ones stay open."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import confluent_kafka
+import pytest
+
+from tests.integration.clients import Confluent
+from tests.integration.groups.raw import await_coordinator, committed
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
+from tests.support.waiting import eventually
+from tests.support.wire import ERROR_NAMES, WireClient
+
+pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka"), pytest.mark.timeout(300)]
+
+TIMEOUT_S = 30
+GROUPS = ("committed", "aborted", "open")
+TRANSACTIONS = {
+    "transaction.state.log.num.partitions": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+}
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """Apache Kafka, and odradek, each with a directory of its own."""
+    settings = {"offsets.topic.num.partitions": "3"}
+    made = (
+        ApacheKafkaProcess(tmp_path / "kafka", {**settings, **TRANSACTIONS}),
+        OdradekProcess(tmp_path / "odradek", settings),
+    )
+    yield made
+    for broker in made:
+        broker.discard()
+
+
+def _begin(broker: BrokerProcess, group: str, topic: str, offset: int) -> confluent_kafka.Producer:
+    """Open a transaction of an offset of the group."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": group, "transaction.timeout.ms": 20_000}
+    )
+    producer.init_transactions(TIMEOUT_S)
+    producer.begin_transaction()
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
+    places = [confluent_kafka.TopicPartition(topic, 0, offset)]
+    producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata(), TIMEOUT_S)
+    consumer.close()
+    return producer
+
+
+def _told(wire: WireClient, group: str, topic: str) -> tuple[int, str]:
+    """Return what somebody is told who asks for a stable offset."""
+    asked = [{"name": topic, "partition_indexes": [0]}]
+    answer = wire.ask("OffsetFetch", 7, group_id=group, topics=asked, require_stable=True)
+    assert answer["error_code"] == 0
+    found = answer["topics"][0]["partitions"][0]
+    return found["committed_offset"], ERROR_NAMES[found["error_code"]]
+
+
+def _commit(broker: BrokerProcess, group: str, topic: str, offset: int) -> None:
+    partition = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1}
+    topics = [{"name": topic, "partitions": [partition]}]
+    with WireClient(broker.port) as wire:
+        answer = wire.ask("OffsetCommit", 8, group_id=group, generation_id_or_member_epoch=-1, topics=topics)
+    assert answer["topics"][0]["partitions"][0]["error_code"] == 0
+
+
+def test_transactions_that_apache_kafka_left(brokers: tuple[BrokerProcess, BrokerProcess], topic: str) -> None:
+    """Killed with one open: it is unstable here, over a restart too, until Apache Kafka, started again on the
+    directory, has aborted it."""
+    kafka, odradek = brokers
+    kafka.start()
+    Confluent(kafka.bootstrap).create_topic(topic)
+    for group in GROUPS:
+        await_coordinator(kafka, group)
+        _commit(kafka, group, topic, 3)
+    producers = {group: _begin(kafka, group, topic, 8) for group in GROUPS}
+    producers["committed"].commit_transaction(TIMEOUT_S)
+    producers["aborted"].abort_transaction(TIMEOUT_S)
+    with WireClient(kafka.port) as wire:
+        eventually(lambda: _told(wire, "committed", topic) == (8, "NONE"), "the transaction has ended", 30)
+        eventually(lambda: _told(wire, "aborted", topic) == (3, "NONE"), "the other one, too", 30)
+        before = {group: _told(wire, group, topic) for group in GROUPS}
+    assert before["open"] == (-1, "UNSTABLE_OFFSET_COMMIT")
+    kafka.kill()
+    shutil.copytree(kafka.data, odradek.data)
+    for _ in range(2):
+        odradek.start()
+        with WireClient(odradek.port) as wire:
+            assert [committed(wire, group, topic) for group in GROUPS] == [8, 3, 3]
+            assert {group: _told(wire, group, topic) for group in GROUPS} == before
+        odradek.kill()
+    shutil.rmtree(kafka.data)
+    shutil.copytree(odradek.data, kafka.data)
+    kafka.start()
+    with WireClient(kafka.port) as wire:
+        assert committed(wire, "open", topic) == 3
+        eventually(lambda: _told(wire, "open", topic) == (3, "NONE"), "the open transaction is aborted", 60)
+    kafka.stop()
+    shutil.rmtree(odradek.data)
+    shutil.copytree(kafka.data, odradek.data)
+    odradek.start()
+    with WireClient(odradek.port) as wire:
+        assert [committed(wire, group, topic) for group in GROUPS] == [8, 3, 3]
+        assert _told(wire, "open", topic) == (3, "NONE")
