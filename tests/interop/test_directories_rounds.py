@@ -182,8 +182,8 @@ def test_retention_and_compaction_follow_the_configs_that_kafka_recorded(tmp_pat
     retention = {"retention_ms": "1000", "file_delete_delay_ms": "0"}
     try:
         kafka.start()
-        create(kafka, "aged", **retention)
-        create(kafka, "compacted", **retention, cleanup_policy="compact", min_cleanable_dirty_ratio="0.001")
+        create(kafka, "aged", 1, **retention)
+        create(kafka, "compacted", 1, **retention, cleanup_policy="compact", min_cleanable_dirty_ratio="0.001")
         create(kafka, "kept", retention_ms="-1")
         for topic in ("aged", "compacted", "kept"):
             for value in (b"first", b"second"):
