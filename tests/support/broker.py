@@ -161,7 +161,12 @@ class OdradekProcess(BrokerProcess):
     def _command(self) -> Sequence[str]:
         settings = self.overrides
         if self.properties is None:
-            here = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.data), **NO_RETENTION}
+            here = {
+                "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+                "log.dirs": str(self.data),
+                "log.initial.task.delay.ms": "86400000",
+                **NO_RETENTION,
+            }
             settings = {**here, **self.overrides}
         # -P: the working directory must not shadow the broker's packages; PYTHONPATH names the repository instead, so
         # that an uninstalled checkout can be tested.
