@@ -109,9 +109,16 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
         CommandError: the cluster does not let us read, or is gone before the ends are reached.
     """
     ends, connection, left = reading.ends, reading.connection, limit
+    batch: list[Message] = []
+    done_before = -1
     while left is None or left > 0:
-        if asked_to_stop() or (ends is not None and _all_read(reading.consumer, ends)):
+        if asked_to_stop():
             return
+        # Asking for the assignment takes milliseconds: only where something has changed, or there is time for it.
+        if ends is not None and (not batch or len(ends.done) != done_before):
+            done_before = len(ends.done)
+            if _all_read(reading.consumer, ends):
+                return
         if connection.lost is not None and (ends is not None or connection.lost.fatal()):
             raise CommandError(sentence(connection.lost, "reading"))
         messages = _next_messages(reading.consumer, BATCH if left is None else min(BATCH, left))

@@ -27,6 +27,7 @@ _ADVICE = {
     KafkaError.NON_EMPTY_GROUP: "{what} has members; stop its consumers first",
     KafkaError.UNKNOWN_MEMBER_ID: "{what} has members; stop its consumers first",
     KafkaError.GROUP_ID_NOT_FOUND: "{what} does not exist; `odradek groups list` shows those that do",
+    KafkaError._MSG_TIMED_OUT: "{what}: no acknowledgement in time; is the broker still there?",
     KafkaError._TIMED_OUT: "{what}: " + _NO_ANSWER,
     KafkaError._TRANSPORT: "{what}: " + _NO_ANSWER,
     KafkaError._ALL_BROKERS_DOWN: "{what}: " + _NO_ANSWER,

@@ -13,14 +13,17 @@ from odradek.cli.errors import CommandError
 from odradek.cluster.errors import sentence
 from odradek.records.reading import NewRecord
 
-FLUSH_TIMEOUT_S = 30.0
+FLUSH_TIMEOUT_S = 60.0
+INTERRUPTED_FLUSH_S = 5.0
+FLUSH_STEP_S = 0.5
+MESSAGE_TIMEOUT_MS = 30_000
 
 SETTINGS: Mapping[str, str | int | bool] = {
     "partitioner": "murmur2_random",  # as Java's clients: murmur2 of the key, and records without one are spread
     # In order over retries. Idempotence would also keep duplicates out, but librdkafka takes half a second to begin
     # with it, too long for one line of a person; a file of settings can ask for it.
     "max.in.flight.requests.per.connection": 1,
-    "message.timeout.ms": 30_000,
+    "message.timeout.ms": MESSAGE_TIMEOUT_MS,
     "linger.ms": 5,
 }
 
@@ -108,13 +111,27 @@ def send(
             return
 
 
-def finish(producer: Producer, tally: Tally, topic: str, timeout: float = FLUSH_TIMEOUT_S) -> None:
+def drain(producer: Producer, asked_to_stop: Callable[[], bool] = lambda: False) -> int:
+    """Wait for what is on its way, for a shorter time once a stop is asked; returns how many records are left."""
+    began = time.monotonic()
+    while True:
+        left = producer.flush(FLUSH_STEP_S)
+        timeout = INTERRUPTED_FLUSH_S if asked_to_stop() else FLUSH_TIMEOUT_S
+        if not left or time.monotonic() - began > timeout:
+            return left
+
+
+def finish(producer: Producer, tally: Tally, topic: str) -> None:
     """Wait for what is on its way; CommandError where something could not be delivered."""
-    left = producer.flush(timeout)
+    if tally.error is not None:
+        producer.purge()  # no reason to wait for the others
+    left = drain(producer)
     if tally.error is not None:
         raise CommandError(f"{tally.failed} of the records could not be produced: {sentence(tally.error, topic)}")
     if left:
-        raise CommandError(f"{left} records are not acknowledged after {timeout:g} seconds; is the broker still there?")
+        raise CommandError(
+            f"{left} records are not acknowledged after {FLUSH_TIMEOUT_S:g} seconds; is the broker still there?"
+        )
 
 
 def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, partition: int | None) -> None:

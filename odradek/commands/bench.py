@@ -19,14 +19,13 @@ from odradek.cluster.connection import Cluster
 from odradek.cluster.consuming import batches, read_partitions
 from odradek.cluster.errors import sentence
 from odradek.cluster.moments import SYNTAX, End, parse_moment
-from odradek.cluster.producing import Pace
+from odradek.cluster.producing import MESSAGE_TIMEOUT_MS, Pace, drain
 from odradek.cluster.topics import partitions_of
 from odradek.load.payload import payloads
 from odradek.load.report import Report
 
 app = group("bench", "Measure throughput and latency.")
 
-FLUSH_TIMEOUT_S = 60.0
 PROGRESS_EVERY = 1_024
 
 
@@ -79,7 +78,7 @@ def produce(
         report.latency.add(int((message.latency() or 0) * 1_000_000))
 
     settings = {"acks": acks.value, "compression.type": compression.value, "linger.ms": linger, "batch.size": batch}
-    producer = cluster.producer(settings)
+    producer = cluster.producer(settings, defaults={"message.timeout.ms": MESSAGE_TIMEOUT_MS})
     pace = Pace(rate)
     began = time.monotonic()
     with asked_to_stop() as asked, output.progress() as progress:
@@ -97,7 +96,9 @@ def produce(
             producer.poll(0)
             if not number % PROGRESS_EVERY:
                 progress.update(task, completed=report.records)
-        left = producer.flush(FLUSH_TIMEOUT_S)
+        if errors:
+            producer.purge()  # no reason to wait for the others
+        left = drain(producer, asked)
         stopped = asked()
     report.seconds = time.monotonic() - began
     report.show(output, "to", "from producing a record to its acknowledgement")

@@ -18,11 +18,10 @@ from odradek.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandEr
 from odradek.cli.human import count_text, duration_text, plural, size_text
 from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
-from odradek.cluster.producing import SETTINGS, Pace, Tally, finish, send
+from odradek.cluster.producing import INTERRUPTED_FLUSH_S, SETTINGS, Pace, Tally, finish, send
 from odradek.cluster.topics import partitions_of
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
 
-INTERRUPTED_FLUSH_S = 5.0
 PROGRESS_EVERY = 256
 
 
