@@ -1,7 +1,7 @@
 """The entries of index files, read in pieces as they stand there; nothing is mapped, so that a broker may cut the file.
 
 Kafka allocates the indexes of a segment that is written to ahead, with zeros: an entry of nothing but zeros ends an
-index. Only as the first one it counts, where the file ends behind it or other entries follow. Follows Kafka's storage
+index, unless others follow or it is the only one. Follows Kafka's storage
 format, offset index, time index and transaction index.
 """
 
@@ -18,6 +18,7 @@ TIME_ENTRY: Struct = TimeIndex.ENTRY
 ABORTED_ENTRY: Struct = TransactionIndex.ENTRY
 
 _ENTRIES_READ = 4096
+_ZEROS_READ = 1 << 16
 
 
 class IndexEntries:
@@ -40,6 +41,8 @@ class IndexEntries:
         size, end = self._entry.size, self.size - self.stray_bytes
         zeros = bytes(size)
         position = 0
+        # Where there surely is something else than zeros, so that zeros before it are not looked through again.
+        used = 0 if end > size else end
         while position < end:
             data = self._file.pread(min(size * _ENTRIES_READ, end - position), position)
             if len(data) < size:
@@ -47,12 +50,24 @@ class IndexEntries:
             data = data[: len(data) - len(data) % size]
             for at, entry in enumerate(self._entry.iter_unpack(data)):
                 here = at * size
-                if data[here : here + size] == zeros and (self.count or data[size : 2 * size] == zeros):
-                    self.spare_bytes = end - position - here
-                    return
+                if position + here >= used and data[here : here + size] == zeros:
+                    used = self._first_used(position + here, end)
+                    if used == end:
+                        self.spare_bytes = end - position - here
+                        return
                 self.count += 1
                 yield entry
             position += len(data)
+
+    def _first_used(self, position: int, end: int) -> int:
+        """Return where the first byte from `position` on is that is not zero, `end` if there is none."""
+        while position < end:
+            data = self._file.pread(min(_ZEROS_READ, end - position), position)
+            rest = data.lstrip(b"\0")
+            if rest or not data:
+                return position + len(data) - len(rest)
+            position += len(data)
+        return end
 
 
 def count_entries(file: OpenFile, entry: Struct) -> int:

@@ -21,12 +21,13 @@ from tests.conftest import BrokerFactory
 from tests.integration.clients import Codec, Confluent, FromOffset, ProduceSettings, Sent
 from tests.support.broker import REPOSITORY, OdradekProcess
 from tests.support.lookup_example import SOUGHT, make_example
+from tests.support.small_batches import produce_in_small_batches
 
 TOPIC = "lines"
 RECORDS = [
     Sent(b"k%d" % number, b"line %d " % number * 9, (("h", b"x"),), 1_700_000_000_000 + number) for number in range(900)
 ]
-SETTINGS = (ProduceSettings(), ProduceSettings(codec=Codec.ZSTD, idempotent=True), ProduceSettings(codec=Codec.LZ4))
+CODECS = (Codec.NONE, Codec.ZSTD, Codec.LZ4)
 
 
 class Done(NamedTuple):
@@ -64,10 +65,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     broker = OdradekProcess(tmp_path_factory.mktemp("written"), {"log.index.interval.bytes": "200"})
     try:
         broker.start()
-        client = Confluent(broker.bootstrap)
-        client.create_topic(TOPIC)
-        for settings in SETTINGS:
-            client.produce(TOPIC, 0, RECORDS, settings)
+        Confluent(broker.bootstrap).create_topic(TOPIC)
+        for codec in CODECS:
+            produce_in_small_batches(broker.bootstrap, TOPIC, RECORDS, codec, idempotent=codec is Codec.ZSTD)
         _commit(broker, 42)
         assert broker.stop() == 0
         yield broker.data
@@ -101,7 +101,7 @@ def test_verify_finds_nothing_wrong(log: Command, written: Path) -> None:
     report = log("verify", written, "--json").json
     assert (report["ok"], report["clean_shutdown"], report["findings"]) == (True, True, [])
     [lines] = [each for each in report["partitions"] if each["directory"].endswith(f"/{TOPIC}-0")]
-    assert (lines["start_offset"], lines["end_offset"]) == (0, len(RECORDS) * len(SETTINGS))
+    assert (lines["start_offset"], lines["end_offset"]) == (0, len(RECORDS) * len(CODECS))
 
 
 def test_dump_shows_the_records_that_were_sent(log: Command, written: Path) -> None:
@@ -111,7 +111,7 @@ def test_dump_shows_the_records_that_were_sent(log: Command, written: Path) -> N
     [file] = done.json["files"]
     records = [record for batch in file["batches"] for record in batch["records"]]
     assert [record["offset"] for record in records] == list(range(len(records)))
-    assert [record["value"].encode() for record in records] == [sent.value for sent in RECORDS] * len(SETTINGS)
+    assert [record["value"].encode() for record in records] == [sent.value for sent in RECORDS] * len(CODECS)
     assert {batch["codec"] for batch in file["batches"]} == {"none", "zstd", "lz4"}
     assert all(batch["is_valid"] for batch in file["batches"])
     assert file["end"] == {"position": file["size"], "left": 0, "status": "end", "reason": ""}
@@ -237,7 +237,7 @@ def test_stat_adds_up(log: Command, written: Path) -> None:
     whole = log("stat", written, "--json").json
     assert whole["size"] == sum(size for path, size in sizes.items() if path.parent != written)
     one = log("stat", written / f"{TOPIC}-0", "--json").json
-    assert (one["size"], one["records"]) == (sizes[_segment(written)], len(RECORDS) * len(SETTINGS))
+    assert (one["size"], one["records"]) == (sizes[_segment(written)], len(RECORDS) * len(CODECS))
     assert one["segments"][0]["compression_ratio"] > 2
     assert "█" in log("stat", written).out
     assert f"{0:020d} 100% █" in log("stat", written / f"{TOPIC}-0").out

@@ -13,6 +13,11 @@ from storage.files import OpenFile
 NONE_LEFT = 1 << 63
 """Above every position and offset: there is no further entry."""
 
+_INDEXED_SURELY = 1 << 20
+"""A segment of this size without any index entry has lost its index."""
+_WIDE = 8
+"""How many times wider than all others the last gap between entries must be to be worth a note."""
+
 
 class OffsetIndexCheck:
     """Every entry names the last offset of a batch, and the byte at which that one begins."""
@@ -24,6 +29,7 @@ class OffsetIndexCheck:
         "_iterator",
         "_offset",
         "_previous",
+        "_widest",
         "base",
         "next_position",
         "path",
@@ -37,7 +43,7 @@ class OffsetIndexCheck:
         self._iterator = iter(self._entries)
         self._previous = (-1, -1)
         self._doubtful: tuple[int, str] | None = None
-        self._offset = 0
+        self._offset = self._widest = 0
         self.next_position = NONE_LEFT
         """The batch at this position, or the first one behind it, is to be shown to `check`."""
         _check_size(self.path, self._entries, OFFSET_ENTRY.size, findings)
@@ -70,19 +76,26 @@ class OffsetIndexCheck:
                 self._doubtful = (self._at, reason)
             self._advance()
 
-    def finish(self, end: int) -> None:
-        """Take what is left for entries that point behind the end of the log."""
+    def finish(self, end: int, batches: int) -> None:
+        """Take what is left for entries that point behind the end of the log, and see whether it is covered."""
         while self.next_position != NONE_LEFT:
             reason = (
                 f"entry {self._offset - self.base},{self.next_position} points behind the end of the log ({end} bytes)"
             )
             self._findings.error(self.path, reason, self._at, self._offset)
             self._advance()
+        covered = max(0, self._previous[1])
+        if not self.count and end >= _INDEXED_SURELY and batches > 1:
+            self._findings.error(self.path, f"there is no entry for {end} bytes of data")
+        elif self.count and end - covered > max(_INDEXED_SURELY, _WIDE * self._widest) and batches > self.count + _WIDE:
+            reason = f"the last entry is for byte {covered} of {end}, so that a search may go over all that follows"
+            self._findings.note(self.path, reason, self._at)
 
     def _advance(self) -> None:
         for relative, position in self._iterator:
             follows = relative > self._previous[0] and position > self._previous[1]
             if self._settle_doubt(follows) or follows:
+                self._widest = max(self._widest, position - max(0, self._previous[1]))
                 self._previous = (relative, position)
                 self._offset, self.next_position = self.base + relative, position
                 return

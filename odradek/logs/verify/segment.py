@@ -126,7 +126,7 @@ class SegmentCheck:
                 check_records(file, path, position, fields, findings)
             expected = last + 1
         aborted = producers.aborted
-        self._finish(walk, index, times, expected, largest)
+        self._finish(walk, (index, times), batches, expected, largest)
         return SegmentResult(batches, walk.end, expected, aborted)
 
     def _upper_bound(self) -> int:
@@ -196,18 +196,19 @@ class SegmentCheck:
     def _finish(
         self,
         walk: EntryWalk,
-        index: OffsetIndexCheck | None,
-        times: TimeIndexCheck | None,
+        indexes: tuple[OffsetIndexCheck | None, TimeIndexCheck | None],
+        batches: int,
         next_offset: int,
         largest: int,
     ) -> None:
         """Judge the end of the segment, and of what is derived from it."""
+        index, times = indexes
         is_whole, is_last = walk.ending is Ending.END, self._task.next_base is None
         if not is_whole:
             self._complain_of_end(walk, next_offset, is_last)
         elif not self._damaged and self._is_settled:
             if index is not None:
-                index.finish(walk.end)
+                index.finish(walk.end, batches)
             if times is not None:
                 times.finish(next_offset)
                 times.finish_complete(largest)

@@ -25,3 +25,12 @@ def test_entries_end_where_zeros_begin(entries: list[tuple[int, int]], spare: in
     assert list(found) == entries
     assert (found.count, found.spare_bytes, found.stray_bytes) == (len(entries), 8 * spare, stray)
     assert count_entries(file, OFFSET_ENTRY) == len(entries)
+
+
+def test_zeros_before_other_entries_are_entries() -> None:
+    """Zeros in the middle of an index are damage, and are not taken for its end."""
+    fs = MemoryFiles()
+    fs.mkdir("/d")
+    fs.write_bytes("/d/i", bytes(24) + OFFSET_ENTRY.pack(9, 900) + bytes(8))
+    found = IndexEntries(fs.open("/d/i"), OFFSET_ENTRY)
+    assert list(found) == [(0, 0), (0, 0), (0, 0), (9, 900), (0, 0)]
