@@ -57,7 +57,7 @@ def read_entries(file: OpenFile, size: int, piece_bytes: int, pace: Pace) -> Ite
     Entries of one piece have the same `data`. Raises CorruptFile, which names the byte, where bytes are no entry or
     not what was written, and OSError.
     """
-    position, wanted = 0, piece_bytes
+    position, wanted = 0, max(piece_bytes, HEADER_SIZE)
     while position < size:
         data = file.pread(min(wanted, size - position), position)
         at = 0
@@ -65,10 +65,10 @@ def read_entries(file: OpenFile, size: int, piece_bytes: int, pace: Pace) -> Ite
             yield entry
             at = entry.end
         pace(at)
-        wanted = piece_bytes
+        wanted = max(piece_bytes, HEADER_SIZE)
         if not at:  # the first entry is larger than the piece
             wanted = int.from_bytes(data[LENGTH_AT:LEADER_EPOCH_AT], "big", signed=True) + LOG_OVERHEAD
-            if len(data) < LOG_OVERHEAD or wanted <= len(data) or wanted > size - position:
+            if not len(data) < wanted <= size - position:
                 raise CorruptFile(file.path, f"no whole batch at byte {position}")
         position += at
 

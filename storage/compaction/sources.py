@@ -47,11 +47,22 @@ class SourceLog:
     def entries(self, index: int, pace: Pace) -> Iterator[Entry]:
         """Yield the entries of the segment. Raises CorruptFile, OSError.
 
-        What is wrong with the records of the entry that was yielded last is raised as CorruptFile, too, by `located`.
+        Offsets must ascend and stay within the segment: no checksum covers them. What is wrong with the records of the
+        entry that was yielded last is raised as CorruptFile, too, by `located`.
         """
+        expected, end = self._task.sources[index].base_offset, self.end_of(index)
         file = self._fs.open(self.path(index), writable=False)
         try:
-            yield from read_entries(file, self._task.sources[index].size, self._task.io_bytes, pace)
+            for entry in read_entries(file, self._task.sources[index].size, self._task.io_bytes, pace):
+                header = entry.header
+                if not expected <= header.base_offset <= header.last_offset < end:
+                    raise CorruptFile(
+                        file.path,
+                        f"the batch at byte {entry.position} has the offsets {header.base_offset} to"
+                        f" {header.last_offset}, where {expected} to {end - 1} can be",
+                    )
+                yield entry
+                expected = header.last_offset + 1
         finally:
             file.close()
 

@@ -61,7 +61,7 @@ class CompactionMachine(RuleBasedStateMachine):
         self.config = small_config(
             segment_bytes=segment_bytes,
             index_interval_bytes=100 * jitter,
-            cleanup_policy=("compact",),
+            cleanup_policy=frozenset({"compact"}),
             delete_retention_ms=RETENTION_MS,
             min_cleanable_dirty_ratio=0.0,
         )
