@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from broker.partitions.waiting import WaitingFetch
+from broker.runtime.logging import get_logger
 from protocol.errors import ErrorCode, KafkaError
+from protocol.records.errors import CorruptRecord
 from storage.errors import OffsetOutOfRange
 from storage.log import Log
 from storage.log_values import AppendInfo, LogSlice
@@ -21,6 +23,10 @@ from storage.producer_state import Origin
 from storage.retention import DueSegment
 
 NO_LEADER_EPOCH = -1
+DAMAGES_REPORTED = 16
+"""Damaged places of a partition that are named in the broker's log, once each: a client asks again and again."""
+
+logger = get_logger("storage")
 
 
 class Flusher(Protocol):
@@ -41,6 +47,7 @@ class Partition:
 
     __slots__ = (
         "_awaited",
+        "_damages",
         "_flush_messages",
         "_flusher",
         "_is_retired",
@@ -68,6 +75,7 @@ class Partition:
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
         self._is_retired = False
+        self._damages: set[str] = set()
         self.begin_epoch(leader_epoch)
         self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
 
@@ -167,13 +175,28 @@ class Partition:
 
         Raises:
             OffsetOutOfRange: below the log's start or beyond its end.
+            CorruptRecord: the data there is damaged; the broker's log names the place.
         """
-        piece = self.log.read(offset, max_bytes, upto, at_least_one)
+        try:
+            piece = self.log.read(offset, max_bytes, upto, at_least_one)
+        except CorruptRecord as damage:
+            self._report_damage(str(damage))
+            raise
         if not at_least_one and 0 < piece.length == max_bytes:
             first = self.log.read(offset, 0, upto, at_least_one=True)
             if first.length > max_bytes:
                 return LogSlice(None, 0, 0, offset, piece.segment_base)
         return piece
+
+    def _report_damage(self, damage: str) -> None:
+        if damage not in self._damages and len(self._damages) < DAMAGES_REPORTED:
+            self._damages.add(damage)
+            logger.error(
+                "damaged data; those who read it are answered CORRUPT_MESSAGE",
+                topic=self.topic,
+                partition=self.index,
+                damage=damage,
+            )
 
     def goes_on_elsewhere(self, piece: LogSlice, upto: int) -> bool:
         """Whether a reader that may read up to `upto` finds more in a later segment than the one of `piece`."""

@@ -1,9 +1,14 @@
 """A partition: what is committed, who is told, and what a reader may see."""
 
+import io
+import json
+
 import pytest
 
 from broker.partitions.partition import Partition
+from broker.runtime.logging import configure_logging
 from protocol.errors import ErrorCode, KafkaError
+from protocol.records.errors import CorruptRecord
 from storage.errors import OffsetOutOfRange
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.partitions import Node
@@ -199,3 +204,24 @@ def test_read_gives_whole_batches_or_none_to_begin_with() -> None:
     assert partition.read(0, 1, 2, at_least_one=True).length == size
     with pytest.raises(OffsetOutOfRange):
         partition.read(3, 1, 2, at_least_one=True)
+
+
+def test_damage_that_a_reader_meets_is_named_in_the_log_once() -> None:
+    """However often it is asked for; the reader is refused each time."""
+    stream = io.StringIO()
+    configure_logging(stream=stream, as_json=True)
+    try:
+        node = Node()
+        partition = partition_of(node, internal_segment_bytes="300")
+        for _ in range(6):
+            node.append("t", bytes(100))
+        path = partition.log.segments.first.path(".log")
+        node.files.write_bytes(path, b"\xff" * node.files.size(path))
+        for _ in range(3):
+            with pytest.raises(CorruptRecord):
+                partition.read(0, 1000, 6, at_least_one=True)
+        [line] = [json.loads(line) for line in stream.getvalue().splitlines()]
+        assert (line["level"], line["topic"], line["partition"]) == ("error", "t", 0)
+        assert path in line["damage"]
+    finally:
+        configure_logging()
