@@ -54,15 +54,22 @@ class Ends:
     offsets: Mapping[int, int]
     done: set[int] = field(default_factory=set)
 
-    def wants(self, partition: int, offset: int) -> bool:
-        """Tell whether a record is before the end; notes the end that is reached."""
-        end = self.offsets.get(partition)
-        if end is None:
-            self.done.discard(partition)
-            return True
-        if offset >= end - 1:
-            self.done.add(partition)
-        return offset < end
+    def cut(self, records: Sequence[Message]) -> list[Message]:
+        """Return the records before the ends, and note the ends that are reached."""
+        offsets, done, kept = self.offsets, self.done, []
+        for record in records:  # a load goes through here: no calls that are not needed
+            partition = record.partition()
+            end = offsets.get(partition)  # type: ignore[arg-type]
+            if end is None:
+                done.discard(partition)
+                kept.append(record)
+                continue
+            offset: int = record.offset()  # type: ignore[assignment]
+            if offset < end:
+                kept.append(record)
+            if offset >= end - 1:
+                done.add(partition)  # type: ignore[arg-type]
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +173,23 @@ def _next_messages(consumer: Consumer, count: int) -> Sequence[Message]:
 
 
 def _records(messages: Sequence[Message], ends: Ends | None) -> list[Message]:
-    batch = []
-    for message in messages:
-        error = message.error()
-        if error is None:
-            if ends is None or ends.wants(_known(message.partition()), _known(message.offset())):
-                batch.append(message)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            if ends is not None:
-                ends.done.add(_known(message.partition()))
-        elif error.code() not in _PASSING:
-            raise CommandError(sentence(error, f"topic {message.topic()}"))
-    return batch
+    """Return the records among what a consumer gave out, up to the ends, and take note of the events between them."""
+    records = [each for each in messages if each.error() is None]
+    kept = records if ends is None else ends.cut(records)
+    if len(records) < len(messages):
+        for message in messages:
+            _note(message, ends)
+    return kept
+
+
+def _note(message: Message, ends: Ends | None) -> None:
+    error = message.error()
+    if error is None or error.code() in _PASSING:
+        return
+    if error.code() != KafkaError._PARTITION_EOF:
+        raise CommandError(sentence(error, f"topic {message.topic()}"))
+    if ends is not None:
+        ends.done.add(_known(message.partition()))
 
 
 def _all_read(consumer: Consumer, ends: Ends) -> bool:

@@ -129,9 +129,7 @@ def finish(producer: Producer, tally: Tally, topic: str) -> None:
     if tally.error is not None:
         raise CommandError(f"{tally.failed} of the records could not be produced: {sentence(tally.error, topic)}")
     if left:
-        raise CommandError(
-            f"{left} records are not acknowledged after {FLUSH_TIMEOUT_S:g} seconds; is the broker still there?"
-        )
+        raise CommandError(f"{left} records are not acknowledged in time; is the broker still there?")
 
 
 def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, partition: int | None) -> None:
