@@ -174,12 +174,12 @@ def test_a_directory_goes_to_and_fro(tmp_path: Path) -> None:
 
 
 def test_retention_and_compaction_follow_the_configs_that_kafka_recorded(tmp_path: Path) -> None:
-    """What Apache Kafka was told to keep a second is deleted here; what it was told to compact is compacted, and not
+    """What Apache Kafka was told to keep an hour is deleted here; what it was told to compact is compacted, and not
     deleted for its age. Apache Kafka then serves the same."""
     overrides = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "0"}
     cleaner = {"log.cleaner.backoff.ms": "100"}
     kafka, odradek = ApacheKafkaProcess(tmp_path, {"log.cleaner.enable": "false"}), OdradekProcess(tmp_path)
-    retention = {"retention_ms": "1000", "file_delete_delay_ms": "0"}
+    retention = {"retention_ms": "3600000", "file_delete_delay_ms": "0"}
     try:
         kafka.start()
         create(kafka, "aged", 1, **retention)
