@@ -26,6 +26,7 @@ POLL_S = 0.1
 BATCH = 1_000
 
 SETTINGS: Mapping[str, str | int | bool] = {
+    "fetch.queue.backoff.ms": 10,  # a full queue must not make it wait for the second that is the default
     "enable.partition.eof": True,
     "enable.auto.offset.store": False,  # a group's offset moves when the record has been written out
 }
