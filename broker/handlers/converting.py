@@ -2,11 +2,14 @@
 
 A record of the old formats costs a Python object, so a request of an old client can cost seconds. One thread does all
 of it, so that others share the processor with one of them at most, and so that what waits for the disk on the broker's
-other threads does not wait for this. Knows nothing of requests.
+other threads does not wait for this. While it works, Python changes between threads more often: the event loop gives
+its turn away with every system call, and would wait five milliseconds each time to get it back. Knows nothing of
+requests.
 """
 
 from __future__ import annotations
 
+import sys
 from asyncio import AbstractEventLoop, CancelledError, Future, Task
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +21,9 @@ from broker.runtime.logging import get_logger
 log = get_logger("conversion")
 
 T = TypeVar("T")
+
+TURN_S = 0.0002
+"""How long the thread may go on while the event loop has something to do."""
 
 
 class Converter:
@@ -31,7 +37,16 @@ class Converter:
         """Do the work on the thread, and give its result to the event loop."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "odradek-conversion")
-        return self._loop.run_in_executor(self._thread, work)
+        return self._loop.run_in_executor(self._thread, _in_short_turns, work)
+
+
+def _in_short_turns(work: Callable[[], T]) -> T:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(TURN_S)
+    try:
+        return work()
+    finally:
+        sys.setswitchinterval(usual)
 
 
 class TaskAnswer:

@@ -20,6 +20,10 @@ def encode_varint(value: int) -> bytes:
     if -64 <= value < 64:
         return _SMALL[value]
     rest = (value << 1) ^ (value >> 63)
+    if rest < 1 << 14:
+        return bytes((rest & 0x7F | 0x80, rest >> 7))
+    if rest < 1 << 21:
+        return bytes((rest & 0x7F | 0x80, rest >> 7 & 0x7F | 0x80, rest >> 14))
     out = bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

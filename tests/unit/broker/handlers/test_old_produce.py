@@ -1,9 +1,11 @@
 """Produce versions 0 to 2: message sets of old clients, appended as batches."""
 
 import asyncio
+import sys
 
 import pytest
 
+from broker.handlers.converting import Converter
 from broker.handlers.produce import ProduceHandler
 from broker.runtime.answers import CloseConnectionError
 from protocol.errors import ErrorCode
@@ -219,6 +221,13 @@ async def test_a_thread_and_the_disk_are_waited_for(node: Node) -> None:
     node.flusher.finish()
     await answered(reply)
     assert result(reply, 2).base_offset == 0
+
+
+async def test_threads_change_turns_more_often_during_a_conversion() -> None:
+    """While the thread works the event loop gets its turn back quickly, and afterwards all is as before."""
+    usual = sys.getswitchinterval()
+    assert await Converter(asyncio.get_running_loop()).run(sys.getswitchinterval) < usual
+    assert sys.getswitchinterval() == usual
 
 
 async def test_a_partition_that_is_deleted_meanwhile_is_unknown(node: Node) -> None:
