@@ -36,6 +36,14 @@ INTENDED: Sequence[Intended] = (
         "the topic that was created",
         "the oldest clients take it for a mistake of their user",
     ),
+    Intended(
+        "times",
+        "the rest, *",
+        "*",
+        "not found, until retention has removed the segment that the deleted records are in",
+        "the first record from the new start on",
+        "a consumer that begins at a time would be sent to the end",
+    ),
 )
 
 

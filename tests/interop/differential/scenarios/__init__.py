@@ -12,6 +12,7 @@ from tests.interop.differential.scenarios.metadata import metadata
 from tests.interop.differential.scenarios.offsets import offsets
 from tests.interop.differential.scenarios.partitions import partitions
 from tests.interop.differential.scenarios.produce import produce
+from tests.interop.differential.scenarios.times import times
 from tests.interop.differential.scenarios.topics import topics
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -19,6 +20,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "topics": topics,
     "produce": produce,
     "offsets": offsets,
+    "times": times,
     "fetch": fetch,
     "configs": configs,
     "partitions": partitions,
