@@ -14,6 +14,7 @@ from protocol.records.building import BatchFields
 from storage.errors import OffsetOutOfRange
 from storage.log import Log
 from storage.names import LOG_SUFFIX
+from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, a_batch, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -42,8 +43,12 @@ class LogModel:
         self.number = 0
         self.flushed = 0
         """Records below this offset are on the disk."""
+        self.compacted = 0
+        """Below this offset records may be gone of which a later one has the key."""
         self._all: dict[bytes, Written] = {}
         """Everything that was ever written, to know what a power failure has brought back."""
+        self._keys: dict[bytes, int] = {}
+        """The key of each value: its number in its batch."""
 
     @property
     def end(self) -> int:
@@ -78,6 +83,7 @@ class LogModel:
         assert info.max_timestamp == max(times)
         self.records += written
         self._all |= {record.value: record for record in written}
+        self._keys |= {record.value: number for number, record in enumerate(written)}
 
     def roll(self) -> None:
         """Start a new segment."""
@@ -93,7 +99,8 @@ class LogModel:
 
     def truncate(self, back: int) -> None:
         """Cut some records off the end."""
-        target = max(self.end - back, self.log.log_start_offset)
+        # Only what every replica has is ever compacted, so no end is cut off that deep.
+        target = max(self.end - back, self.log.log_start_offset, self.compacted)
         self.log.truncate_to(target, NOW_MS)
         # A batch goes as a whole, so that the log may end before the offset that was asked for.
         assert self.log.log_end_offset <= max(target, self.log.log_start_offset)
@@ -124,6 +131,24 @@ class LogModel:
             gone.append(removed.segment.base_offset)
         self.log.update_config(self.config)
         assert gone == expected
+        self._remove_files()
+
+    def compact(self) -> None:
+        """Compact all that is closed: of each key in it the last record stays."""
+        self.flush()
+        self.log.update_config(replace(self.config, cleanup_policy=frozenset({"compact"})))
+        outcome = compact_log(self.log)
+        self.log.update_config(self.config)
+        if outcome is None:
+            return
+        closed = [(offset, record) for offset, record in self.visible() if offset < outcome.end_offset]
+        last = {self._keys[record.value]: offset for offset, record in closed}
+        self.compacted = outcome.end_offset
+        # Records that the start of the log has passed may still be in its first segment; they go where a later one has
+        # their key, and count no more.
+        for offset, record in enumerate(self.records[: outcome.end_offset]):
+            if record is not None and last.get(self._keys[record.value], offset) != offset:
+                self.records[offset] = None
         self._remove_files()
 
     def _expected_to_go(self, max_bytes: int, max_ms: int, high_watermark: int, now_ms: int) -> list[int]:

@@ -58,6 +58,10 @@ class LogMachine(RuleBasedStateMachine):
         self.model.retain(size_share, age_share, committed_share)
 
     @rule()
+    def compact(self) -> None:
+        self.model.compact()
+
+    @rule()
     def restart_cleanly(self) -> None:
         self.model.restart_cleanly()
 
@@ -109,6 +113,7 @@ OPERATIONS: list[tuple[int, Callable[[LogModel, random.Random], None]]] = [
     (3, lambda model, chance: model.truncate(chance.randrange(30))),
     (1, lambda model, chance: model.delete_records(chance.random() / 2)),
     (4, lambda model, chance: model.retain(_limit(chance), _limit(chance), chance.choice((1.0, chance.random())))),
+    (2, lambda model, _: model.compact()),
     (1, lambda model, _: model.restart_cleanly()),
     (2, lambda model, _: model.restart_after_kill()),
     (1, lambda model, _: model.restart_after_power_loss()),
