@@ -14,6 +14,7 @@ from broker.group_services import SERVED
 from broker.routes import Handlers, direct_routes, message_routes
 from protocol.registry import API, Api
 from tests.interop.differential import intended
+from tests.support import tour
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -45,6 +46,12 @@ def _versions(api: Api) -> str:
 PARTS: Mapping[tuple[str, str], Callable[[], str]] = {
     ("docs/protocol.md", "versions"): versions_table,
     ("docs/compatibility.md", "differences"): intended.as_markdown,
+    ("docs/inside-a-log.md", "names"): tour.names,
+    ("docs/inside-a-log.md", "dump"): tour.dump,
+    ("docs/inside-a-log.md", "index"): tour.index,
+    ("docs/inside-a-log.md", "explain"): tour.explain,
+    ("docs/inside-a-log.md", "stat"): tour.stat,
+    ("docs/inside-a-log.md", "verify"): tour.verify,
 }
 
 
