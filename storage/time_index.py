@@ -10,8 +10,8 @@ from struct import Struct
 from typing import ClassVar
 
 from storage.errors import CorruptFile, InvalidOffset
-from storage.files import FileSystem
-from storage.index_file import NOT_KNOWN, IndexData, IndexFile, last_at_most
+from storage.index_file import NOT_KNOWN, IndexData, last_at_most
+from storage.segment_index import SegmentIndex
 
 NO_TIMESTAMP = -1
 
@@ -19,26 +19,20 @@ _ENTRY = Struct(">qi")
 _SIZE = _ENTRY.size
 _unpack_entry = _ENTRY.unpack_from
 _unpack_timestamp = Struct(">q").unpack_from
-_unpack_offset = Struct(">8xi").unpack_from
+_OFFSET = Struct(">8xi")
+_unpack_offset = _OFFSET.unpack_from
 
 
-class TimeIndex(IndexFile):
+class TimeIndex(SegmentIndex):
     """The `.timeindex` file of one segment."""
 
     ENTRY: ClassVar[Struct] = _ENTRY
+    OFFSET: ClassVar[Struct] = _OFFSET
 
-    __slots__ = ("_last_offset", "_last_timestamp", "max_bytes")
+    __slots__ = ("_last_offset", "_last_timestamp")
 
     _last_offset: int
     _last_timestamp: int
-
-    def __init__(self, fs: FileSystem, path: str, base_offset: int, max_bytes: int, active: bool = False) -> None:
-        """Refer to an index file, without touching it; `reset` makes a new one.
-
-        `max_bytes` is the topic's `segment.index.bytes` and only decides when the index is full.
-        """
-        super().__init__(fs, path, base_offset, active)
-        self.max_bytes = max_bytes
 
     @property
     def is_full(self) -> bool:
@@ -85,11 +79,6 @@ class TimeIndex(IndexFile):
             self._count += 1
             self._last_timestamp = timestamp
             self._last_offset = offset
-
-    def truncate_to(self, offset: int) -> None:
-        """Remove the entries with offsets from `offset` on; the entries are in memory afterwards."""
-        data = self._change()
-        self._keep_entries(last_at_most(data, self._count, _SIZE, _unpack_offset, offset - self.base_offset - 1) + 1)
 
     def sanity_check(self, thorough: bool = False) -> None:
         """Raise CorruptFile if the entries cannot be right.
