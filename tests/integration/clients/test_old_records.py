@@ -76,7 +76,7 @@ def test_large_sets_pass_both_ways(broker: BrokerProcess, topic: str, age: tuple
 def test_what_is_sent_without_acknowledgement_arrives(broker: BrokerProcess, topic: str, age: tuple[int, ...]) -> None:
     """acks=0 has no answer, and the data is there."""
     records = sample(200, 100)
-    send(broker, age, topic, records, acks=0, batch_size=10_000)
+    send(broker, age, topic, records, acks=0, batch_size=100_000)
     assert [value for *_, value in receive(broker, age, topic, 200)] == [record.value for record in records]
 
 
