@@ -33,4 +33,5 @@ def test_zeros_before_other_entries_are_entries() -> None:
     fs.mkdir("/d")
     fs.write_bytes("/d/i", bytes(24) + OFFSET_ENTRY.pack(9, 900) + bytes(8))
     found = IndexEntries(fs.open("/d/i"), OFFSET_ENTRY)
-    assert list(found) == [(0, 0), (0, 0), (0, 0), (9, 900), (0, 0)]
+    assert list(found) == [(0, 0), (0, 0), (0, 0), (9, 900)]
+    assert found.spare_bytes == 8
