@@ -16,12 +16,11 @@ from mmap import mmap
 from struct import Struct
 from typing import ClassVar
 
-from storage.errors import CorruptFile, InvalidOffset
+from storage.errors import CorruptFile
 from storage.files import FileSystem, MappedFile, OpenFile
 
 MAX_INDEX_BYTES = 0x7FFF_FFFF
 """`segment.index.bytes` is an int32 in Kafka, so a larger file cannot be an index."""
-MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 
 NOT_KNOWN = 1 << 63
 """Larger than any offset or timestamp: stands for the last entry's while the file has not been looked at."""
@@ -221,12 +220,6 @@ class IndexFile:
                 return min(-(-(start + used) // size), len(content) // size)
             end = start
         return 0
-
-    def _relative(self, offset: int) -> int:
-        relative = offset - self.base_offset
-        if not 0 <= relative <= MAX_RELATIVE_OFFSET:
-            raise InvalidOffset(f"{self.path}: offset {offset} is not within 2^31 of the base offset")
-        return relative
 
     def _check(self, check_entries: Callable[[IndexData, Sequence[int]], None], thorough: bool) -> None:
         """Check the size of the file, and the entries in all slots or in a few of them, ascending.

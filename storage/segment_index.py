@@ -7,8 +7,12 @@ Follows Kafka's storage format, "Offset index and time index" (`AbstractIndex`).
 from struct import Struct
 from typing import ClassVar
 
+from storage.errors import InvalidOffset
 from storage.files import FileSystem
 from storage.index_file import IndexFile, last_at_most
+
+MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
+"""Offsets are kept as an int32 that counts from the base offset of the segment."""
 
 
 class SegmentIndex(IndexFile):
@@ -32,3 +36,9 @@ class SegmentIndex(IndexFile):
         data = self._change()
         relative = offset - self.base_offset - 1
         self._keep_entries(last_at_most(data, self._count, self.ENTRY.size, self.OFFSET.unpack_from, relative) + 1)
+
+    def _relative(self, offset: int) -> int:
+        relative = offset - self.base_offset
+        if not 0 <= relative <= MAX_RELATIVE_OFFSET:
+            raise InvalidOffset(f"{self.path}: offset {offset} is not within 2^31 of the base offset")
+        return relative
