@@ -46,7 +46,7 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
 class ShardLog:
     """See the module."""
 
-    __slots__ = ("_codec", "_scheduler", "_timeout_s", "partition")
+    __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "partition")
 
     def __init__(self, partition: Partition, scheduler: Scheduler, codec: int, timeout_ms: int) -> None:
         """`codec` compresses what is written; `timeout_ms` is how long a write may take to become safe."""
@@ -54,6 +54,8 @@ class ShardLog:
         self._scheduler = scheduler
         self._codec = Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE
         self._timeout_s = timeout_ms / 1000
+        self._failing: ErrorCode | None = None
+        """Why the last write failed; None: it did not."""
 
     def append(self, pairs: Sequence[KeyAndValue], now_ms: int) -> int:
         """Append records in one batch, and return the offset behind them.
@@ -69,15 +71,19 @@ class ShardLog:
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{len(pairs)} records of {len(batch)} bytes are more than max.message.bytes of the topic",
                 )
-            return partition.append(batch, now_ms, Origin.COORDINATOR).last_offset + 1
+            end = partition.append(batch, now_ms, Origin.COORDINATOR).last_offset + 1
         except KafkaError as failed:
-            log.error(
-                "a write of the group coordinator failed",
-                topic=partition.topic,
-                partition=partition.index,
-                reason=str(failed),
-            )
+            if failed.code is not self._failing:  # a full disk is said once, not with every heartbeat
+                self._failing = failed.code
+                log.error(
+                    "a write of the group coordinator failed, and others may",
+                    topic=partition.topic,
+                    partition=partition.index,
+                    reason=str(failed),
+                )
             raise KafkaError(coordinator_error(failed.code), failed.message) from failed
+        self._failing = None
+        return end
 
     @property
     def end(self) -> int:

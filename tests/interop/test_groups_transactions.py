@@ -39,7 +39,7 @@ def brokers(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
 def _begin(broker: BrokerProcess, group: str, topic: str, offset: int) -> confluent_kafka.Producer:
     """Open a transaction of an offset of the group."""
     producer = confluent_kafka.Producer(
-        {"bootstrap.servers": broker.bootstrap, "transactional.id": group, "transaction.timeout.ms": 20_000}
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": group, "transaction.timeout.ms": 15_000}
     )
     producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.groups import shard_log
 from broker.groups.administration import delete_group, expire, remove_offsets
 from broker.groups.classic.group import ClassicGroup
 from broker.groups.classic.values import (
@@ -21,6 +22,7 @@ from broker.groups.records import Committed, OffsetKey, encode_committed, record
 from broker.groups.shard import Failed, ShardState
 from broker.runtime.answers import Deferred
 from protocol.errors import ErrorCode, KafkaError
+from tests.support.log_lines import LogLines
 from tests.unit.broker.groups.shard_world import World
 
 DAY_MS = 24 * 3600 * 1000
@@ -144,6 +146,20 @@ def test_a_failed_append_changes_nothing_and_is_told() -> None:
     (answer,) = now_or_later(world.shard.ask(group, lambda token: group.join(join_request(), token, now)))
     assert answer.error is ErrorCode.NOT_COORDINATOR
     assert "new" not in world.shard.groups
+
+
+def test_a_disk_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with every heartbeat; and again when it fails again."""
+    logged = LogLines()
+    monkeypatch.setattr(shard_log, "log", logged)
+    world = World()
+    for times in (1, 2):
+        world.files.fail("write", times=3)
+        for _ in range(3):
+            assert world.commit("g", 0, 1) is ErrorCode.NOT_COORDINATOR
+        assert len(logged.lines) == times
+        assert world.commit("g", 0, 1) is ErrorCode.NONE
+    assert "Input/output error" in str(logged.lines[0].fields["reason"])
 
 
 def test_a_batch_larger_than_the_topic_allows_is_refused() -> None:
