@@ -21,5 +21,7 @@ def in_one_sentence(path: str) -> Iterator[None]:
     """Turn errors of reading what is at `path` into a CommandError."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # nobody reads what is printed any more, which is for `odradek.cli.errors`
     except (OSError, StorageError) as error:
         raise CommandError(sentence(path, error)) from error

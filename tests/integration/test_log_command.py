@@ -299,6 +299,19 @@ def test_ctrl_c_ends_a_dump_quietly(tmp_path: Path) -> None:
     assert (process.returncode, err) == (130, "")
 
 
+@pytest.mark.parametrize("command", ["dump", "explain", "stat", "verify"])
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, command: str) -> None:
+    """As with `| head`: when nobody reads any more, the command ends quietly."""
+    path = _big_segment(tmp_path, 2)
+    process = _start(command, path if command == "dump" else path.parent, *(["--offset=0"] * (command == "explain")))
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(30) in (0, 1)  # 1 is what verify finds: there are no indexes
+
+
 def _peak_memory(*arguments: object) -> int:
     process = _start(*arguments)
     assert process.stdout is not None

@@ -5,6 +5,7 @@ Follows Kafka's storage format, files in a log directory and in a partition dire
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -16,7 +17,6 @@ from storage.names import (
     DELETED_SUFFIX,
     LOCK_FILE,
     LOG_SUFFIX,
-    METADATA_TOPIC,
     PRODUCER_SNAPSHOT_SUFFIX,
     REMOTE_INDEX_CACHE_DIRECTORY,
     SWAP_SUFFIX,
@@ -26,11 +26,11 @@ from storage.names import (
 )
 
 _UNFINISHED = {
-    DELETED_SUFFIX: "waits for its removal",
-    CLEANED_SUFFIX: "was left by a compaction that was not finished; the next start of a broker removes it",
-    SWAP_SUFFIX: "was about to take its place after a compaction; the next start of a broker sees to that",
-    TEMPORARY_SUFFIX: "was left by a write that was not finished",
-    ".part": "was left by a snapshot that was not finished",
+    DELETED_SUFFIX: "waiting for their removal",
+    CLEANED_SUFFIX: "of a compaction that was not finished; the next start of a broker removes them",
+    SWAP_SUFFIX: "of a compaction, about to take the place of others; the next start of a broker sees to that",
+    TEMPORARY_SUFFIX: "of writes that were not finished",
+    ".part": "of a snapshot that was not finished",
 }
 _OF_LOG_DIRECTORY = frozenset({Kind.OFFSET_CHECKPOINT, Kind.META_PROPERTIES, Kind.CLEAN_SHUTDOWN})
 _OF_PARTITION = frozenset(Kind) - _OF_LOG_DIRECTORY
@@ -49,12 +49,13 @@ def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], fin
     """Return the files of a partition directory, and add what is strange about the names in it."""
     names = PartitionNames()
     derived: list[tuple[str, int]] = []
+    unfinished: Counter[str] = Counter()
     for entry in sorted(entries):
         path = f"{directory}/{entry.name}"
         parsed = parse_file_name(entry.name)
         kind = kind_of(entry.name)
-        if (left := _unfinished(entry.name)) is not None:
-            findings.note(path, f"the file {left}")
+        if (suffix := _unfinished(entry.name)) is not None:
+            unfinished[suffix] += 1
         elif entry.is_directory or kind not in _OF_PARTITION:
             findings.error(path, f"Kafka keeps no such {_what(entry)} in the directory of a partition")
         elif parsed is None:
@@ -66,6 +67,7 @@ def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], fin
             names.snapshots.append(parsed.offset)
         else:
             derived.append((path, parsed.offset))
+    _note_unfinished(directory, unfinished, findings)
     bases = set(names.segments)
     for path, offset in derived:
         if offset not in bases:
@@ -78,6 +80,7 @@ def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], fin
 def check_log_directory_names(directory: str, entries: Iterable[DirectoryEntry], findings: Findings) -> list[str]:
     """Return the names of the partitions' directories, ascending, and add what is strange about the others."""
     partitions: list[str] = []
+    unfinished: Counter[str] = Counter()
     for entry in sorted(entries):
         path = f"{directory}/{entry.name}"
         parsed = parse_directory_name(entry.name) if entry.is_directory else None
@@ -89,21 +92,22 @@ def check_log_directory_names(directory: str, entries: Iterable[DirectoryEntry],
                 findings.note(path, "the partition is not known to the cluster, and was put aside")
         elif entry.is_directory and entry.name != REMOTE_INDEX_CACHE_DIRECTORY:
             findings.error(path, "this is no directory of a partition (<topic>-<number>); a broker does not start so")
-        elif not entry.is_directory and (left := _unfinished(entry.name)) is not None:
-            findings.note(path, f"the file {left}")
+        elif not entry.is_directory and (suffix := _unfinished(entry.name)) is not None:
+            unfinished[suffix] += 1
         elif not entry.is_directory and entry.name != LOCK_FILE and not _belongs_to_log_directory(entry.name):
             findings.note(path, "Kafka keeps no such file in a log directory")
+    _note_unfinished(directory, unfinished, findings)
     return partitions
 
 
-def is_metadata(directory: str) -> bool:
-    """Return whether the directory's name is that of the cluster's metadata."""
-    parsed = parse_directory_name(directory.rstrip("/").rpartition("/")[2])
-    return parsed is not None and parsed.partition.topic == METADATA_TOPIC
-
-
 def _unfinished(name: str) -> str | None:
-    return next((left for suffix, left in _UNFINISHED.items() if name.endswith(suffix)), None)
+    return next((suffix for suffix in _UNFINISHED if name.endswith(suffix)), None)
+
+
+def _note_unfinished(directory: str, counts: Counter[str], findings: Findings) -> None:
+    """Tell of files that are none any more, or not yet: a broker that has just deleted much leaves very many."""
+    for suffix, count in sorted(counts.items()):
+        findings.note(directory, f"files ending in {suffix}: {count}, {_UNFINISHED[suffix]}")
 
 
 def _belongs_to_log_directory(name: str) -> bool:
