@@ -1,0 +1,54 @@
+"""Arrow record batches, made from the batches of one partition.
+
+With the compiled loops of `kernels` where there is much to do, record by record where there is little (compiled code
+must first be loaded) or where entries are of Kafka's older formats. Both ways give the same columns; a test holds them
+equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from protocol.records.batch import CURRENT_MAGIC, BatchHeader
+from protocol.records.checksum import Buffer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LITTLE_BYTES = 64 * 1024
+"""Up to this much is read record by record."""
+
+CREATE_TIME = 0
+LOG_APPEND_TIME = 1
+
+
+class Body(NamedTuple):
+    """The records of a batch, and the header that says how to read them."""
+
+    header: BatchHeader
+    records: Buffer
+    """Uncompressed, without the header; of an entry of V0 or V1 the whole entry as it is."""
+
+
+class Wanted(NamedTuple):
+    """The partition that records come from, and the offsets of it that are wanted: [first, until)."""
+
+    topic: str
+    partition: int
+    first: int
+    until: int
+
+
+def build(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
+    """Return the wanted records of these batches as one Arrow record batch, which may have no rows.
+
+    Raises:
+        InvalidRecord: a batch does not consist of the records that its header declares.
+    """
+    from pyspark_odradek.columns import compiled, plain
+
+    size = sum(len(body.records) for body in bodies)
+    if size <= LITTLE_BYTES or any(body.header.magic != CURRENT_MAGIC for body in bodies):
+        return plain.columns(wanted, bodies, include_headers)
+    return compiled.columns(wanted, bodies, include_headers)
