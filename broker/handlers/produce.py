@@ -16,42 +16,35 @@ from collections.abc import Callable
 
 from broker.handlers.converting import Converter, TaskAnswer
 from broker.handlers.old_produce import MessageSets, Outcomes
+from broker.handlers.produce_refusals import (
+    WITHOUT_LOG_START,
+    Topics,
+    close_on_error,
+    refusal_of,
+    refuse_all,
+    refused,
+    unknown_topic,
+)
 from broker.partitions.partition import Partition
 from broker.partitions.table import PartitionTable, TopicPartitions
 from broker.partitions.waiting import WaitingProduce
 from broker.runtime.answers import Answer, CloseConnectionError, Pending
 from broker.runtime.clock import Clock
 from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
 from protocol.errors import ErrorCode, KafkaError
 from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from protocol.hot.wire import TopicRef
 from protocol.messages.produce import PartitionProduceData, ProduceRequest
-from protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
 from storage.validation import check_produce_records
-
-log = get_logger("produce")
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 FIRST_OF_BATCHES = 3
-FIRST_OF_STORAGE_ERROR = 4
-"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
-_WITHOUT_LOG_START = frozenset(
-    {
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-    }
-)
-"""Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
 _NOTHING = memoryview(b"")
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id that may write to internal topics, as in Kafka."""
 
 Admit = Callable[[RequestContext, TopicPartitions, PartitionProduceData, int], tuple[Partition, memoryview]]
 """Gives the partition and the batch to append to it, or raises KafkaError."""
-Topics = list[tuple[TopicRef, list[PartitionResult]]]
 
 
 class ProduceHandler:
@@ -74,11 +67,11 @@ class ProduceHandler:
                 return self._convert_first(context, request, head)
             admit = _admit
         acks = request.acks
-        refusal = _refusal(request)
+        refusal = refusal_of(request)
         if refusal is not None:
             if acks == ACKS_NONE:
                 raise CloseConnectionError(f"a produce with acks=0 is refused: {refusal.name}")
-            return _refuse_all(head, version, request, refusal)
+            return refuse_all(head, version, request, refusal)
         now_ms = self._clock.now_ms()
         topics: Topics = []
         waits: list[_Wait] = []
@@ -88,18 +81,18 @@ class ProduceHandler:
             results: list[PartitionResult] = []
             for data in wanted.partition_data:
                 if topic is None:
-                    results.append(PartitionResult(data.index, _unknown_topic(version)))
+                    results.append(PartitionResult(data.index, unknown_topic(version)))
                     continue
                 try:
                     partition, records = admit(context, topic, data, acks)
-                except KafkaError as refused:
-                    results.append(_refused(data.index, refused, context, topic))
+                except KafkaError as error:
+                    results.append(refused(data.index, error, context, topic))
                     continue
                 try:
                     info = partition.append(records, now_ms)
-                except KafkaError as refused:
-                    start = -1 if refused.code in _WITHOUT_LOG_START else partition.log.log_start_offset
-                    results.append(_refused(data.index, refused, context, topic, start))
+                except KafkaError as error:
+                    start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
+                    results.append(refused(data.index, error, context, topic, start))
                     continue
                 results.append(
                     PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
@@ -108,7 +101,7 @@ class ProduceHandler:
                     waits.append(_Wait(partition, info.last_offset + 1, results, len(results) - 1))
             topics.append((ref, results))
         if acks == ACKS_NONE:
-            _close_on_error(topics)
+            close_on_error(topics)
             return None
         if waits:
             return self._park(version, head, topics, waits, request.timeout_ms)
@@ -213,67 +206,3 @@ def _admit_converted(outcomes: Outcomes) -> Admit:
         return admitted
 
     return admit
-
-
-def _refusal(request: ProduceRequest) -> ErrorCode | None:
-    """Why the request as a whole is refused, None if it is not."""
-    if request.transactional_id is None:
-        for wanted in request.topic_data:
-            for data in wanted.partition_data:
-                records = data.records
-                if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
-                    if records[MAGIC_AT] != CURRENT_MAGIC:
-                        continue  # an old message has no such bit
-                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    return None
-
-
-def _unknown_topic(version: int) -> ErrorCode:
-    return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def _refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCode) -> bytes:
-    topics: Topics = [
-        (
-            wanted.topic_id if version >= FIRST_BY_ID else wanted.name,
-            [PartitionResult(data.index, code) for data in wanted.partition_data],
-        )
-        for wanted in request.topic_data
-    ]
-    return encode_produce_response(head, version, topics)
-
-
-def _refused(
-    index: int, refused: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
-) -> PartitionResult:
-    if refused.code is ErrorCode.KAFKA_STORAGE_ERROR:
-        log.error("append failed", topic=topic.name, partition=index, reason=refused.message)
-    elif refused.code is not ErrorCode.NONE:
-        log.debug(
-            "append refused",
-            topic=topic.name,
-            partition=index,
-            code=refused.code.name,
-            reason=refused.message,
-            peer=context.peer,
-        )
-    code = refused.code
-    if code is ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < FIRST_OF_STORAGE_ERROR:
-        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return PartitionResult(
-        index,
-        code,
-        log_start_offset=log_start_offset,
-        record_errors=tuple(getattr(refused, "record_errors", ())),
-        error_message=refused.message or None,
-    )
-
-
-def _close_on_error(topics: Topics) -> None:
-    """acks=0: the client learns of an error only by losing its connection."""
-    for ref, results in topics:
-        for result in results:
-            if result.error_code:
-                raise CloseConnectionError(
-                    f"a produce with acks=0 to {ref}-{result.partition} failed: {ErrorCode(result.error_code).name}"
-                )

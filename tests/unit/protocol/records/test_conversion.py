@@ -105,7 +105,7 @@ def test_old_messages_are_taken_as_they_are_where_a_client_reads_them(codec: Cod
     given = without(records(), 1)
     for magic in (0, 1):
         data = build_message_set(given, magic, codec)
-        assert down_convert(data, 1, 10, ROOM) == (data, 15)
+        assert down_convert(data, 1, 10, ROOM) == (bytearray(data), 15)
     out, _ = down_convert(build_message_set(given, 1, codec), 0, 10, ROOM)
     assert read(out) == without(records(), 0)
     assert read_message(bytes(out)).codec == codec

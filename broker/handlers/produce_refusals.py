@@ -1,0 +1,99 @@
+"""How produce requests are refused: as a whole, for one partition, and where the client wants no answer at all.
+
+Which errors there are is Kafka's log behaviour, produce path; here is how each of them is told. Never hot.
+"""
+
+from __future__ import annotations
+
+from broker.partitions.table import TopicPartitions
+from broker.runtime.answers import CloseConnectionError
+from broker.runtime.context import RequestContext
+from broker.runtime.logging import get_logger
+from protocol.errors import ErrorCode, KafkaError
+from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from protocol.hot.wire import TopicRef
+from protocol.messages.produce import ProduceRequest
+from protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
+
+log = get_logger("produce")
+
+FIRST_OF_STORAGE_ERROR = 4
+"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
+WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
+
+Topics = list[tuple[TopicRef, list[PartitionResult]]]
+
+
+def refusal_of(request: ProduceRequest) -> ErrorCode | None:
+    """Why the request as a whole is refused, None if it is not."""
+    if request.transactional_id is None:
+        for wanted in request.topic_data:
+            for data in wanted.partition_data:
+                records = data.records
+                if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+                    if records[MAGIC_AT] != CURRENT_MAGIC:
+                        continue  # an old message has no such bit
+                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return None
+
+
+def unknown_topic(version: int) -> ErrorCode:
+    """The error for a topic that is not here, named or by its id."""
+    return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCode) -> bytes:
+    """The answer that has the same error for every partition."""
+    topics: Topics = [
+        (
+            wanted.topic_id if version >= FIRST_BY_ID else wanted.name,
+            [PartitionResult(data.index, code) for data in wanted.partition_data],
+        )
+        for wanted in request.topic_data
+    ]
+    return encode_produce_response(head, version, topics)
+
+
+def refused(
+    index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
+) -> PartitionResult:
+    """The result for a partition that refused its records with `error`, which is logged."""
+    if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+        log.error("append failed", topic=topic.name, partition=index, reason=error.message)
+    elif error.code is not ErrorCode.NONE:
+        log.debug(
+            "append refused",
+            topic=topic.name,
+            partition=index,
+            code=error.code.name,
+            reason=error.message,
+            peer=context.peer,
+        )
+    code = error.code
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < FIRST_OF_STORAGE_ERROR:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return PartitionResult(
+        index,
+        code,
+        log_start_offset=log_start_offset,
+        record_errors=tuple(getattr(error, "record_errors", ())),
+        error_message=error.message or None,
+    )
+
+
+def close_on_error(topics: Topics) -> None:
+    """acks=0: the client learns of an error only by losing its connection."""
+    for ref, results in topics:
+        for result in results:
+            if result.error_code:
+                raise CloseConnectionError(
+                    f"a produce with acks=0 to {ref}-{result.partition} failed: {ErrorCode(result.error_code).name}"
+                )
