@@ -59,18 +59,19 @@ class TickingLoop(ManualLoop):
         return self._now
 
 
+def count_to(end: int, taken: list[int]) -> Iterator[None]:
+    """Take so many steps, and note each."""
+    for number in range(end):
+        taken.append(number)
+        yield
+
+
 def test_job_in_steps_leaves_others_their_turns() -> None:
     """It stops when the time of its turn is used up, goes on in the next, and begins anew after its interval."""
     loop = TickingLoop()
     jobs = PeriodicJobs(loop, HandExecutor())
     taken: list[int] = []
-
-    def steps() -> Iterator[None]:
-        for number in range(6):
-            taken.append(number)
-            yield
-
-    jobs.every_in_steps(60, "steps", steps, first_s=1)
+    jobs.every_in_steps(60, "steps", lambda: count_to(6, taken), first_s=1)
     loop.advance(2)  # ends with all that was to be done soon
     assert taken == [0, 1, 2, 3, 4, 5]
     taken.clear()
@@ -83,8 +84,7 @@ def test_no_step_is_taken_beyond_the_turn() -> None:
     loop = TickingLoop()
     jobs = PeriodicJobs(loop, HandExecutor())
     taken: list[int] = []
-    jobs.every_in_steps(0, "steps", lambda: (taken.append(number) for number in range(5)))
-    loop.call_later(0, lambda: None)
+    jobs.every_in_steps(0, "steps", lambda: count_to(5, taken))
     timers, loop._later = loop._later, []
     for _, call in timers:
         call()
@@ -100,7 +100,7 @@ async def test_job_in_steps_ends_with_the_stop() -> None:
     loop = TickingLoop()
     jobs = PeriodicJobs(loop, HandExecutor())
     taken: list[int] = []
-    jobs.every_in_steps(1, "steps", lambda: (taken.append(number) for number in range(50)))
+    jobs.every_in_steps(1, "steps", lambda: count_to(50, taken))
     (_, first), *_ = loop._later
     first()
     before = len(taken)
