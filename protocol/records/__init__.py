@@ -5,6 +5,7 @@
     building     new batches
     legacy       messages of versions 0 and 1, and wrappers of them; `legacy_building` makes them
     reading      the records of an entry of any version
+    conversion   up to batches, down to messages
     control      transaction markers and KRaft's notes
     compression  the four codecs, with `lz4` and `snappy` for the forms that are Kafka's own
     checksum     CRC-32C

@@ -1,4 +1,4 @@
-"""What a client's batch must be before it may enter a log: Kafka's LogValidator, for batches of version 2.
+"""What a client's batch must be before it may enter a log: Kafka's LogValidator. Old messages become a batch first.
 
 A produce request's records go through `check_produce_records` (is there exactly one batch, of a version that this
 request may carry), then `validate_client_batch` (everything else, and the changes the topic asks for: timestamps,
