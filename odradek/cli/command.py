@@ -116,8 +116,11 @@ def _register(
 def help_text(description: str, examples: str) -> str:
     """Return what --help shows: the paragraphs of the description, then the examples, one a line."""
     paragraphs = [" ".join(each.split()) for each in description.split("\n\n")]
+    paragraphs = list(filter(None, paragraphs))
+    if len(paragraphs) == 1:
+        paragraphs.append("")  # typer would take the indentation off, as it does after the first line of a docstring
     lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
-    return escape("\n\n".join([*filter(None, paragraphs), f"{EXAMPLES_TITLE}\n{lines}"]))
+    return escape("\n\n".join([*paragraphs, f"{EXAMPLES_TITLE}\n{lines}"]))
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -76,6 +76,7 @@ class Output:
             Remaining(),
             console=console,
             transient=True,
+            redirect_stdout=False,  # what is printed may go to a file while the display is on a terminal
             disable=not console.is_terminal,
         )
 

@@ -14,7 +14,7 @@ from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cli.human import count_text, plural
 from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
-from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
+from odradek.cluster.errors import ANSWER_TIMEOUT_S
 from odradek.cluster.groups import (
     Group,
     Position,
@@ -27,6 +27,7 @@ from odradek.cluster.groups import (
 from odradek.cluster.moments import SYNTAX, parse_moment
 from odradek.cluster.offsets import Offsets, Partition, find, within
 from odradek.cluster.topics import partitions_of
+from odradek.commands.deletion import show_deleted
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
@@ -123,21 +124,8 @@ def reset(
 @online(app, "delete", examples="odradek groups delete billing")
 def delete(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete groups with their committed offsets; they must have no members."""
-    deleted: list[str] = []
-    failures: list[CommandError] = []
-    for name, future in cluster.admin.delete_consumer_groups(names, request_timeout=ANSWER_TIMEOUT_S).items():
-        try:
-            answer(future, f"group {name}")
-            deleted.append(name)
-        except CommandError as refused:
-            failures.append(refused)
-    if output.json:
-        output.document({"deleted": deleted})
-    else:
-        for name in deleted:
-            output.line(f"group {name} deleted")
-    if failures:
-        raise CommandError("; ".join(str(each) for each in failures))
+    futures = cluster.admin.delete_consumer_groups(names, request_timeout=ANSWER_TIMEOUT_S)
+    show_deleted(output, "group", futures)
 
 
 def _wanted(cluster: Cluster, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:

@@ -80,7 +80,7 @@ def produce(
     tally, code, problem = Tally(), EXIT_OK, ""
     began = time.monotonic()
     with ExitStack() as stack:
-        source = _source(file, stack)
+        source = _source(file, output, stack)
         records = _with_progress(read_records(source, reader, fixed), output, stack, topic)
         try:
             send(producer, topic, records, tally, partition, Pace(rate))
@@ -110,8 +110,12 @@ def _check(cluster: Cluster, topic: str, partition: int | None) -> None:
         raise CommandError(f"topic {topic} has no partition {partition}; it has 0 to {max(numbers)}")
 
 
-def _source(file: Path | None, stack: ExitStack) -> BinaryIO:
-    return stack.enter_context(file.open("rb")) if file is not None else sys.stdin.buffer
+def _source(file: Path | None, output: Output, stack: ExitStack) -> BinaryIO:
+    if file is not None:
+        return stack.enter_context(file.open("rb"))
+    if sys.stdin.isatty():
+        output.note("each line becomes a record; Ctrl-D ends")
+    return sys.stdin.buffer
 
 
 def _with_progress(records: Iterator[NewRecord], output: Output, stack: ExitStack, topic: str) -> Iterator[NewRecord]:

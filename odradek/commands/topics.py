@@ -11,13 +11,14 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import assignment, pairs
 from odradek.cli.command import group, online
-from odradek.cli.errors import CommandError, WrongUsageError
+from odradek.cli.errors import WrongUsageError
 from odradek.cli.human import plural, size_text
 from odradek.cli.output import Output
 from odradek.cluster import configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
+from odradek.commands.deletion import show_deleted
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 
@@ -58,7 +59,7 @@ def list_topics(
     "create",
     examples="""\
     odradek topics create orders --partitions 6
-    odradek topics create audit --config cleanup.policy=compact --config segment.bytes=1048576
+    odradek topics create audit --config cleanup.policy=compact
     odradek topics create placed --replica-assignment 1:2,2:3""",
 )
 def create_topics(
@@ -173,21 +174,8 @@ def alter_topic(
 @online(app, "delete", examples="odradek topics delete orders\nodradek topics delete orders audit")
 def delete_topics(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete topics with everything in them."""
-    deleted: list[str] = []
-    failures: list[CommandError] = []
-    for name, future in cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S).items():
-        try:
-            answer(future, f"topic {name}")
-            deleted.append(name)
-        except CommandError as refused:
-            failures.append(refused)
-    if output.json:
-        output.document({"deleted": deleted})
-    else:
-        for name in deleted:
-            output.line(f"topic {name} deleted")
-    if failures:
-        raise CommandError("; ".join(str(each) for each in failures))
+    futures = cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S)
+    show_deleted(output, "topic", futures)
 
 
 def _show_topic(output: Output, topic: TopicFacts) -> None:
