@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from odradek.cli.errors import complain
 from odradek.cli.output import Output
 from odradek.commands.log_errors import sentence
-from odradek.logs.dump import Dump, DumpOptions, open_dump
+from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
 from odradek.logs.entries import Progress
@@ -21,7 +22,9 @@ _WRITTEN_AT_ONCE = 1 << 16
 def run(output: Output, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:
     """Print what the files hold; return whether all could be read to their end."""
     files = fs or PosixFiles()
-    with output.progress(in_bytes=True) as progress:
+    progress = output.progress(in_bytes=True)
+    progress.disable |= sys.stdout.isatty()  # there the lines themselves show how far it is
+    with progress:
         sizes = {path: files.size(path) for path in paths if files.exists(path)}
         task = progress.add_task("Dumping", total=sum(sizes.values()))
         failed: list[str] = []
@@ -41,7 +44,7 @@ def _lines(
 ) -> Iterator[str]:
     for path in paths:
         try:
-            yield from dump_lines(_opened(fs, path, options, on_bytes))
+            yield from dump_lines(open_dump(fs, path, options, on_bytes))
         except (OSError, StorageError) as error:
             failed.append(sentence(path, error))
 
@@ -53,7 +56,7 @@ def _document(
     for number, path in enumerate(paths):
         yield ",\n" if number else "\n"
         try:
-            dump = _opened(fs, path, options, on_bytes)
+            dump = open_dump(fs, path, options, on_bytes)
         except (OSError, StorageError) as error:
             failed.append(sentence(path, error))
             yield failed_object(path, failed[-1])
@@ -64,10 +67,6 @@ def _document(
             failed.append(sentence(path, error))
             yield close_failed(failed[-1])
     yield DOCUMENT_END
-
-
-def _opened(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progress) -> Dump:
-    return open_dump(fs, path, options, on_bytes)
 
 
 def _write(output: Output, pieces: Iterable[str]) -> None:

@@ -6,13 +6,13 @@ Each file has its rows in a list, and behind it what was found at its end, or th
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator
 
 from odradek.logs.batch_values import BatchForm
 from odradek.logs.dump import BatchRow, Dump, EndRow, EntryRow, RecordRow
 from odradek.logs.kinds import Kind
 from odradek.logs.message_json import Json
+from odradek.records.json_lines import bytes_to_json
 
 DOCUMENT_BEGIN, DOCUMENT_END = '{"files": [', "\n]}\n"
 
@@ -92,21 +92,9 @@ def _record(row: RecordRow) -> dict[str, Json]:
     if row.control is not None:
         found["control"] = {"type": row.control.kind, "data": row.control.data}
     elif not row.with_data:
-        found["header_keys"] = [text_or_base64(name) for name, _ in record.headers]
+        found["header_keys"] = [name.decode("utf-8", "replace") for name, _ in record.headers]
     else:
-        found["key"] = text_or_base64(record.key) if row.decoded is None else row.decoded.key
-        found["value"] = text_or_base64(record.value) if row.decoded is None else row.decoded.value
-        found["headers"] = [
-            {"key": text_or_base64(name), "value": text_or_base64(value)} for name, value in record.headers
-        ]
+        found["key"] = bytes_to_json(record.key) if row.decoded is None else row.decoded.key
+        found["value"] = bytes_to_json(record.value) if row.decoded is None else row.decoded.value
+        found["headers"] = [[name.decode("utf-8", "replace"), bytes_to_json(value)] for name, value in record.headers]
     return found
-
-
-def text_or_base64(content: bytes | None) -> Json:
-    """Return bytes as the text that they are, in base64 where they are none."""
-    if content is None:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return {"base64": b64encode(content).decode()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from odradek.logs.batch_values import CODEC_NAMES
-from odradek.logs.dump_json import text_or_base64
 from odradek.logs.explain import Explanation, FoundBatch
 from odradek.logs.lookup import Scan, Scanned, Search
 from odradek.logs.message_json import Json
+from odradek.records.json_lines import bytes_to_json
 
 
 def explain_json(told: Explanation) -> dict[str, Json]:
@@ -43,8 +43,8 @@ def explain_json(told: Explanation) -> dict[str, Json]:
             "offset": told.record.record.offset,
             "number": told.record.number,
             "timestamp": told.record.record.timestamp,
-            "key": text_or_base64(told.record.record.key),
-            "value": text_or_base64(told.record.record.value),
+            "key": bytes_to_json(told.record.record.key),
+            "value": bytes_to_json(told.record.record.value),
         },
         "steps": [
             {"step": step, "bytes_read": cost.bytes_read, "nanoseconds": cost.nanoseconds} for step, cost in told.costs

@@ -5,6 +5,7 @@ uuids Kafka's text.
 """
 
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from protocol.codec import Message, Struct
 from protocol.codec.fields import Field, parse_versions
 from protocol.uuids import to_text
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 
 _OWN_WRITING = {"kraft": "kRaft", "kraft_version": "kRaftVersion", "kraft_version_feature": "kRaftVersionFeature"}
 

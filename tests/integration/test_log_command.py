@@ -1,5 +1,6 @@
 """`odradek log` on directories that a broker wrote: as they are, while it runs, and after something damaged them."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -310,6 +311,24 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, command: str) -> No
     with process.stderr:
         assert process.stderr.read() == ""
     assert process.wait(30) in (0, 1)  # 1 is what verify finds: there are no indexes
+
+
+def test_progress_is_for_the_terminal_and_lines_are_for_the_file(tmp_path: Path) -> None:
+    """With the errors on a terminal and the output in a file, each gets its own."""
+    master, slave = os.openpty()
+    command = [sys.executable, "-m", "odradek", "log", "dump", str(_big_segment(tmp_path, 2))]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm"}
+    with (tmp_path / "out").open("wb") as out, os.fdopen(master, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(command, stdout=out, stderr=slave, env=environment)
+        os.close(slave)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal is an error
+            while piece := terminal.read(1 << 16):
+                shown += piece
+        assert process.wait(30) == 0
+    assert b"MiB" in shown
+    assert b"baseOffset" not in shown
+    assert (tmp_path / "out").read_bytes().count(b"baseOffset: ") == 2048
 
 
 def _peak_memory(*arguments: object) -> int:

@@ -78,7 +78,7 @@ def test_a_batch_with_everything() -> None:
     assert shown["start_offset"] == 0
     [as_json] = shown["batches"]
     assert (as_json["delete_horizon_ms"], as_json["codec"], as_json["is_valid"]) == (77, "zstd", True)
-    assert as_json["records"][0]["headers"] == [{"key": "h", "value": "x"}, {"key": "i", "value": None}]
+    assert as_json["records"][0]["headers"] == [["h", "x"], ["i", None]]
     assert as_json["records"][1]["value"] is None
 
 
