@@ -128,11 +128,9 @@ def test_committed_offsets_survive_the_compaction_of_their_topic(new_broker: Bro
     consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "committer"})
     metadata = "m" * 3000
     for number in range(800):
-        offset = number % 10
-        consumer.commit(
-            offsets=[confluent_kafka.TopicPartition(topic, 0, offset, metadata=f"{number}{metadata}")],
-            asynchronous=number != 799,
-        )
+        place = confluent_kafka.TopicPartition(topic, 0, number % 10, metadata=f"{number}{metadata}")
+        consumer.commit(offsets=[place], asynchronous=True)
+    consumer.commit(offsets=[place], asynchronous=False)
     consumer.close()
     log_files = broker.data / "__consumer_offsets-0"
 

@@ -96,8 +96,9 @@ def read_kept(bootstrap: str, topic: str, isolation: str = "read_uncommitted") -
 
 def await_compacted(bootstrap: str, topic: str, most: int, timeout: float = 30) -> list[Kept]:
     """Read again and again until at most `most` records are left, and return them."""
-    return eventually(
-        lambda: found if len(found := read_kept(bootstrap, topic)) <= most else None,
-        f"at most {most} records are left in {topic}",
-        timeout,
-    )
+
+    def found() -> list[Kept]:
+        kept = read_kept(bootstrap, topic)
+        return kept if len(kept) <= most else []
+
+    return eventually(found, f"at most {most} records are left in {topic}", timeout)
