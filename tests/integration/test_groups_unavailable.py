@@ -244,6 +244,39 @@ def test_commits_that_are_too_large_for_the_log(
         assert commit(1) == {"NONE"}
 
 
+@needs_odradek
+def test_commits_that_take_too_long_to_be_safe(new_broker: BrokerFactory) -> None:
+    """COORDINATOR_NOT_AVAILABLE after offsets.commit.timeout.ms; NOT_COORDINATOR to who asks for stable offsets."""
+    broker = new_broker({**SETTINGS, "offsets.commit.timeout.ms": "1"})  # seldom enough for an fsync
+    broker.start()
+    Confluent(broker.bootstrap).create_topic(TOPIC)
+    await_coordinator(broker, "g")
+    configs = [{"name": "flush.messages", "config_operation": 0, "value": "1"}]
+    resource_ = {"resource_type": 2, "resource_name": "__consumer_offsets", "configs": configs}
+    with WireClient(broker.port) as wire, WireClient(broker.port) as other:
+        [changed] = wire.ask("IncrementalAlterConfigs", 1, resources=[resource_])["responses"]
+        assert changed["error_code"] == 0
+        for api in ("OffsetCommit", "DeleteGroups", "OffsetDelete"):
+
+            def is_late(api: str = api) -> bool:
+                if api != "OffsetCommit":
+                    _answer(wire, "OffsetCommit")
+                return _answer(wire, api) == "COORDINATOR_NOT_AVAILABLE"
+
+            eventually(is_late, f"{api} is late", 30)
+
+        def fetch_is_late() -> bool:
+            commit = ASKS["OffsetCommit"]
+            other.send("OffsetCommit", commit.version, **commit.fields)
+            asked = [{"group_id": "g", "topics": None}]
+            [found] = wire.ask("OffsetFetch", 8, groups=asked, require_stable=True)["groups"]
+            other.answer("OffsetCommit", commit.version)
+            return ERROR_NAMES[found["error_code"]] == "NOT_COORDINATOR"
+
+        eventually(fetch_is_late, "OffsetFetch is late", 30)
+        eventually(lambda: committed(wire, "g", TOPIC) == 1, "what came too late for an answer is there")
+
+
 def _seen(wire: WireClient, partition: int, require_stable: bool) -> tuple[int, str]:
     """Return the committed offset and the error of a partition."""
     asked = [{"name": TOPIC, "partition_indexes": [partition]}]
