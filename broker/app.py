@@ -126,7 +126,8 @@ class Broker:
         self._jobs.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
-        self._jobs.every(METADATA_UPKEEP_S, "metadata upkeep", self._metadata.upkeep)
+        snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
+        self._jobs.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", self._metadata.upkeep)
         self._compactor = Compactor(
             CompactorParts(
                 loop=self._loop,

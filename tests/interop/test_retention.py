@@ -2,15 +2,16 @@
 
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import BrokerFactory
-from tests.fault.talk import MEGABYTE, create_topic, delete_records
+from tests.fault.talk import MEGABYTE, create_topic, delete_records, topics
 from tests.integration.clients import Confluent, ProduceSettings, Sent
 from tests.interop.hand_over import inspect
-from tests.support.broker import ApacheKafkaProcess, OdradekProcess
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.waiting import eventually
 from tests.support.wire import WireClient
 
@@ -35,6 +36,11 @@ LOOKING = {"log.retention.check.interval.ms": "300", "log.initial.task.delay.ms"
 def _segments(data: Path) -> dict[str, list[str]]:
     """Return the segments that each topic has."""
     return {topic: sorted(path.name for path in (data / f"{topic}-0").glob("*.log")) for topic in TOPICS}
+
+
+def _has_topics(broker: BrokerProcess, wanted: set[str]) -> bool:
+    with WireClient(broker.port) as wire:
+        return topics(wire) >= wanted
 
 
 def test_what_is_left_is_what_apache_kafka_leaves(new_broker: BrokerFactory, tmp_path: Path) -> None:
@@ -77,4 +83,38 @@ def test_what_is_left_is_what_apache_kafka_leaves(new_broker: BrokerFactory, tmp
             inspect(sorted(path for topic in TOPICS for path in (ours.data / f"{topic}-0").glob(f"*.{suffix}")))
     finally:
         for broker in (writer, ours, kafka):
+            broker.discard()
+
+
+def test_metadata_log_that_was_kept_short_is_apache_kafkas_too(tmp_path: Path) -> None:
+    """Old snapshots and the log before the newest ones are gone; Apache Kafka goes on from there, and back."""
+    short = {
+        "metadata.log.max.snapshot.interval.ms": "200",
+        "metadata.log.segment.ms": "100",
+        "metadata.max.retention.ms": "400",
+    }
+    odradek, kafka = OdradekProcess(tmp_path, short), ApacheKafkaProcess(tmp_path)
+    metadata = odradek.data / "__cluster_metadata-0"
+    names = iter(range(1000))
+
+    def first_segment_is_gone(wire: WireClient) -> bool:
+        assert create_topic(wire, f"short-{next(names)}", configs={"retention.ms": "-1"}) == 0
+        return not (metadata / f"{0:020d}.log").exists()
+
+    try:
+        odradek.start()
+        with WireClient(odradek.port) as wire:
+            eventually(lambda: first_segment_is_gone(wire), "the metadata log begins later")
+        assert odradek.stop() == 0
+        created = {f"short-{number}" for number in range(next(names))}
+        assert len(list(metadata.glob("*.checkpoint"))) < len(created)
+        inspect(sorted(metadata.glob("*.log")), "--cluster-metadata-decoder")
+        for broker in (kafka, odradek):
+            broker.start()
+            eventually(partial(_has_topics, broker, created), "all topics are there")
+            with WireClient(broker.port) as wire:
+                assert create_topic(wire, f"by-{type(broker).__name__}") == 0
+            broker.stop()
+    finally:
+        for broker in (odradek, kafka):
             broker.discard()
