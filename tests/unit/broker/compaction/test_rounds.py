@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
-from uuid import UUID
 
 import pytest
 
@@ -16,89 +14,40 @@ from broker.compaction.frames import Message
 from broker.compaction.process import ProcessGoneError
 from broker.compaction.rounds import BrokerRound, Chosen, Surroundings, UncleanableError
 from storage.compaction.planning import CleanerLimits, facts_of, limits_of
-from storage.compaction.round import compact
 from storage.compaction.selection import examine
-from storage.compaction.values import Cancel, Cancelled, Finished, Task
-from storage.log import Log
-from storage.manager import LogManager
-from storage.names import CLEANED_SUFFIX
+from storage.compaction.values import Finished
 from tests.support.clock import ManualClock
-from tests.support.compaction import read_pairs, unpaced
-from tests.support.log_directories import open_log_directories
-from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, check_log, contents, small_config
-from tests.support.memory_files import MemoryFiles
+from tests.support.compaction import read_pairs
+from tests.support.logs import NOW_MS, PARTITION, check_log
+from tests.unit.broker.compaction.doubles import CONFIG, ProcessInProcess, Scene, make_scene
 
-CONFIG = replace(small_config(segment_bytes=600), cleanup_policy=frozenset({"compact"}), file_delete_delay_ms=0)
 LIMITS = CleanerLimits(dedupe_buffer_bytes=1 << 20)
-
-
-class ProcessInProcess:
-    """Does the work of the compaction process when it is asked for the next message."""
-
-    def __init__(self, fs: MemoryFiles, before: Callable[[int], None]) -> None:
-        self._fs = fs
-        self._before = before
-        self._events: Iterator[Message] = iter(())
-        self._asked = 0
-        self.cancelled = False
-
-    async def send(self, message: Message) -> None:
-        if isinstance(message, Task):
-            self._events = compact(self._fs, message, unpaced, lambda: 0.0)
-        elif isinstance(message, Cancel):
-            self._events = iter([Cancelled(message.number)])
-            self.cancelled = True
-
-    async def receive(self) -> Message:
-        message = next(self._events)
-        self._before(self._asked)  # what happens while the message is on its way
-        self._asked += 1
-        return message
-
-
-class Scene(NamedTuple):
-    """A node with one compacted log."""
-
-    fs: MemoryFiles
-    manager: LogManager
-    log: Log
-
-    def run(self, before: Callable[[int], None] = lambda _: None) -> tuple[Finished | None, ProcessInProcess]:
-        """Do a round; `before` is called with the number of each message before it arrives."""
-        process = ProcessInProcess(self.fs, before)
-
-        async def main() -> Finished | None:
-            loop = asyncio.get_running_loop()
-            with ThreadPoolExecutor(1) as threads:
-                around = Surroundings(loop, threads, ManualClock(NOW_MS), self.manager)
-                candidate = examine(facts_of(self.log, self.log.log_end_offset, None), limits_of(self.log), NOW_MS)
-                chosen = Chosen(PARTITION, self.log, candidate)
-                return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double
-
-        return asyncio.run(main()), process
-
-    def leftovers(self) -> list[str]:
-        """Files that are half-written."""
-        return [name for name in contents(self.fs, self.log.directory) if name.endswith(CLEANED_SUFFIX)]
 
 
 @pytest.fixture
 def scene() -> Scene:
     """A log of some ten segments in which nearly everything is overwritten."""
-    fs = MemoryFiles()
-    manager = LogManager(fs, open_log_directories(fs, ["/data"], 1, lambda: UUID(int=1 << 100)), lambda: NOW_MS)
-    manager.load_all(lambda _: (TOPIC_ID, CONFIG))
-    log = manager.get_or_create(PARTITION, TOPIC_ID, CONFIG)
-    for number in range(60):
-        append_values(log, [b"%d" % number * 10, b"other"])
-    log.roll(NOW_MS)
-    log.flush()
-    return Scene(fs, manager, log)
+    return make_scene()
+
+
+def run(scene: Scene, before: Callable[[int], None] = lambda _: None) -> tuple[Finished | None, ProcessInProcess]:
+    """Do a round; `before` is called with the number of each message before it arrives."""
+    process = ProcessInProcess(scene.fs, before)
+
+    async def main() -> Finished | None:
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1) as threads:
+            around = Surroundings(loop, threads, ManualClock(NOW_MS), scene.manager)
+            candidate = examine(facts_of(scene.log, scene.log.log_end_offset, None), limits_of(scene.log), NOW_MS)
+            chosen = Chosen(PARTITION, scene.log, candidate)
+            return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double
+
+    return asyncio.run(main()), process
 
 
 def test_what_is_written_is_swapped_in_as_it_comes(scene: Scene) -> None:
     """At the end the last records are left, and the old files wait for their removal."""
-    finished, _ = scene.run()
+    finished, _ = run(scene)
     assert finished is not None
     assert finished.end_offset == 120
     assert [offset for offset, _, _ in read_pairs(scene.log)] == [118, 119]
@@ -132,7 +81,7 @@ def retained(scene: Scene) -> None:
 def test_a_round_whose_log_changes_is_given_up(scene: Scene, change: Callable[[Scene], None], at: int) -> None:
     """Without an error: what was swapped in before is right, and nothing more is."""
     before = {offset: value for offset, _, value in read_pairs(scene.log)}
-    finished, process = scene.run(lambda number: change(scene) if number == at else None)
+    finished, process = run(scene, lambda number: change(scene) if number == at else None)
     assert finished is None
     assert process.cancelled
     if change is not deleted:
@@ -145,7 +94,7 @@ def test_a_swap_that_fails_names_the_log(scene: Scene) -> None:
     """The disk refuses a rename: the round ends, and nothing half-written is left."""
     scene.fs.fail("rename", errno.EROFS, ".log.cleaned")
     with pytest.raises(UncleanableError, match="Read-only"):
-        scene.run()
+        run(scene)
     check_log(scene.log)
     assert scene.leftovers() == []
 
@@ -155,7 +104,7 @@ def test_a_round_that_fails_names_the_place(scene: Scene) -> None:
     path = f"{scene.log.directory}/{0:020d}.log"
     scene.fs.unlink(path)
     with pytest.raises(UncleanableError) as raised:
-        scene.run()
+        run(scene)
     assert raised.value.path == path
 
 
@@ -176,7 +125,7 @@ def test_a_round_that_fails_because_its_log_went_is_given_up(scene: Scene) -> No
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ProcessInProcess, "send", send)
-        finished, _ = scene.run(delete_before_the_work)
+        finished, _ = run(scene, delete_before_the_work)
     assert finished is None
     assert process_done
 
@@ -188,5 +137,5 @@ def test_the_death_of_the_process_is_told(scene: Scene) -> None:
         raise ProcessGoneError("it has ended")
 
     with pytest.raises(ProcessGoneError):
-        scene.run(die)
+        run(scene, die)
     check_log(scene.log)

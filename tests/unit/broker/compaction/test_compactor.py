@@ -1,0 +1,186 @@
+"""Which log is compacted when, and what becomes of logs and of the process that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from broker.compaction import compactor
+from broker.compaction.compactor import Compactor, CompactorParts
+from broker.compaction.process import ProcessGoneError
+from broker.runtime.logging import configure_logging
+from tests.support.clock import ManualClock
+from tests.support.compaction import read_pairs
+from tests.support.logs import NOW_MS, PARTITION, append_values
+from tests.unit.broker.compaction.doubles import ProcessInProcess, Scene, make_scene
+
+LAST = [118, 119]
+
+
+class Rig:
+    """A compactor with a log, and a process that is a double."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, lines: io.StringIO) -> None:
+        self.scene: Scene = make_scene()
+        self.settings = SimpleNamespace(
+            log_cleaner_enable=True,
+            log_cleaner_backoff_ms=1,
+            log_cleaner_dedupe_buffer_size=1 << 20,
+            log_cleaner_io_buffer_load_factor=0.9,
+            log_cleaner_io_buffer_size=1 << 16,
+            log_cleaner_io_max_bytes_per_second=1e308,
+        )
+        self.flushes = 0
+        self.started = 0
+        self.dies_at: set[int] = set()
+        """Which processes, counted from 1, die with the first message."""
+        self.tasks: list[object] = []
+        self._lines = lines
+        monkeypatch.setattr("broker.compaction.process.start_process", self._start)
+        monkeypatch.setattr(compactor, "RETRY_S", 0.001)
+
+    async def _start(self, *_: object) -> ProcessInProcess:
+        self.started += 1
+        number = self.started
+
+        def before(_: int) -> None:
+            if number in self.dies_at:
+                raise ProcessGoneError("it has ended")
+
+        process = ProcessInProcess(self.scene.fs, before)
+        send = process.send
+
+        async def noted(message: object) -> None:
+            self.tasks.append(message)
+            await send(message)  # type: ignore[arg-type]  # passed on as it is
+
+        process.send = noted  # type: ignore[method-assign]  # a double of a double
+        process.end = lambda: -9  # type: ignore[attr-defined]  # the exit code of one that was killed
+        return process
+
+    def request(self, _partition: object) -> None:
+        """Be the flusher."""
+        self.flushes += 1
+        self.scene.log.flush()
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Let the compactor work until the condition holds."""
+        log = self.scene.log
+        partition = SimpleNamespace(
+            topic=PARTITION.topic, index=PARTITION.partition, log=log, last_stable_offset=log.log_end_offset
+        )
+
+        async def main() -> None:
+            with ThreadPoolExecutor(1) as threads:
+                parts = CompactorParts(
+                    asyncio.get_running_loop(),
+                    threads,
+                    ManualClock(NOW_MS),
+                    self.scene.manager,
+                    [partition],  # type: ignore[arg-type]  # the table is iterated over, no more
+                    self,
+                    lambda: self.settings,  # type: ignore[arg-type, return-value]  # the fields that are read
+                )
+                working = Compactor(parts)
+                working.start()
+                async with asyncio.timeout(10):
+                    while not condition():
+                        await asyncio.sleep(0.001)
+                await working.stop()
+
+        asyncio.run(main())
+
+    def lines(self, event: str) -> list[dict[str, object]]:
+        """The log lines that begin so."""
+        found = [json.loads(line) for line in self._lines.getvalue().splitlines()]
+        return [line for line in found if line["event"].startswith(event)]
+
+    def left(self) -> list[int]:
+        """The offsets that are left."""
+        return [offset for offset, _, _ in read_pairs(self.scene.log)]
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """A compactor, and what it writes into the log of the broker."""
+    lines = io.StringIO()
+    configure_logging("info", lines, as_json=True)
+    yield Rig(monkeypatch, lines)
+    configure_logging()
+
+
+def test_a_dirty_log_is_compacted_once(rig: Rig) -> None:
+    """It is said, written down, and then there is nothing to do until something else is dirty."""
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    assert rig.left() == LAST
+    assert rig.scene.manager.cleaned_offsets == {PARTITION: 120}
+    [line] = rig.lines("compacted")
+    assert (line["upto_offset"], line["records_kept"], line["records_removed"]) == (120, 2, 118)
+    assert line["bytes_after"] < line["bytes_before"]  # type: ignore[operator]  # numbers, as they come out of JSON
+    for _ in range(10):
+        append_values(rig.scene.log, [b"again", b"again"])
+    rig.scene.log.roll(NOW_MS)
+    rig.run_until(lambda: len(rig.lines("compacted")) == 2)
+    assert rig.left() == [138, 139]
+    assert rig.flushes >= 1
+
+
+def test_nothing_is_started_where_there_is_nothing_to_do(rig: Rig) -> None:
+    """Neither a process, if no log is dirty, nor anything at all with log.cleaner.enable=false."""
+    rig.scene.manager.cleaned_offsets[PARTITION] = 120
+    looks = iter(range(1000))
+    rig.run_until(lambda: next(looks) > 20)
+    assert rig.started == 0
+    rig.scene.manager.cleaned_offsets.clear()
+    rig.settings.log_cleaner_enable = False
+    rig.run_until(lambda: next(looks) > 40)
+    assert rig.started == 0
+
+
+def test_settings_are_those_of_the_moment(rig: Rig) -> None:
+    """What was changed at run time counts with the next round."""
+    rig.settings.log_cleaner_dedupe_buffer_size = 5000
+    rig.settings.log_cleaner_io_max_bytes_per_second = 1e9
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    task = rig.tasks[0]
+    assert (task.map_bytes, task.max_bytes_per_second) == (5000, 1e9)  # type: ignore[attr-defined]  # it is a Task
+
+
+def test_a_damaged_log_is_tried_once(rig: Rig) -> None:
+    """One line names the file and the byte; the log stays as it is until the next start."""
+    path = f"{rig.scene.log.directory}/{0:020d}.log"
+    data = bytearray(rig.scene.fs.read_bytes(path))
+    data[66] ^= 1
+    rig.scene.fs.open(path).pwrite(bytes(data), 0)
+    before = rig.left()
+    rig.run_until(lambda: bool(rig.lines("a log cannot be compacted")))
+    looks = iter(range(100))
+    rig.run_until(lambda: next(looks) > 5)
+    [line, *_] = rig.lines("a log cannot be compacted")
+    assert line["file"] == path
+    assert "byte 0 " in str(line["reason"])
+    assert rig.left() == before
+
+
+def test_a_process_that_dies_is_started_again(rig: Rig) -> None:
+    """And what it was writing is removed."""
+    rig.dies_at = {1, 2}
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    assert rig.started == 3
+    assert [line["exit_code"] for line in rig.lines("the compaction process has died")] == [-9, -9]
+    assert rig.left() == LAST
+    assert rig.scene.leftovers() == []
+
+
+def test_a_log_that_kills_every_process_is_left_alone(rig: Rig) -> None:
+    """After three deaths in a row, with a line that says so."""
+    rig.dies_at = {1, 2, 3, 4}
+    rig.run_until(lambda: bool(rig.lines("a log cannot be compacted")))
+    assert rig.started == 3
+    assert "died over it 3 times" in str(rig.lines("a log cannot be compacted")[0]["reason"])
