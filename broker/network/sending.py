@@ -86,13 +86,17 @@ class Outgoing:
         return sent == total
 
     def _drop_sent(self, sent: int) -> None:
+        """Drop the pieces that went out whole, empty ones among them, and what was sent of the next."""
         pieces = self.pieces
-        while sent:
-            head = pieces.popleft()
-            assert not isinstance(head, FileRegion)
-            if sent < len(head):
-                pieces.appendleft(memoryview(head)[sent:])
+        while pieces:
+            head = pieces[0]
+            if isinstance(head, FileRegion):
                 return
+            if sent < len(head):
+                if sent:
+                    pieces[0] = memoryview(head)[sent:]
+                return
+            pieces.popleft()
             sent -= len(head)
 
     def _send_region(self, region: FileRegion) -> bool:
