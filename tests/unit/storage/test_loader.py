@@ -339,7 +339,7 @@ def test_parent_directory_is_what_a_path_is_in() -> None:
 
 @pytest.mark.parametrize("recovery_point", [0, 5, 9])
 def test_log_that_no_longer_begins_at_0_is_recovered(recovery_point: int) -> None:
-    """Old segments are gone, no checkpoint says where the log starts: it starts with the first segment there is."""
+    """Old segments are gone, no checkpoint or snapshot says where the log starts: it does with the first segment."""
     fs = MemoryFiles()
     log = open_at(fs)
     for number in range(4):
@@ -347,6 +347,9 @@ def test_log_that_no_longer_begins_at_0_is_recovered(recovery_point: int) -> Non
         if number < 2:
             log.roll(NOW_MS)
     log.delete_records_before(2)
+    for name in contents(fs):
+        if name.endswith(".snapshot"):
+            fs.unlink(f"{DIRECTORY}/{name}")
     again = open_at(fs.crash(kept=1.0), recovery_point=min(recovery_point, 4))
     assert (again.log_start_offset, again.log_end_offset) == (2, 4)
     assert read_all(again) == [(2, b"2"), (3, b"3")]
