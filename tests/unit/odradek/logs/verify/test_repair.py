@@ -6,6 +6,9 @@ import pytest
 
 from odradek.logs.verify.directory import VerifyReport, verify_directory
 from odradek.logs.verify.repair import Repair, repair_indexes, write_whole
+from protocol.records.batch import Codec
+from protocol.records.legacy_building import build_message_set
+from protocol.records.record import Record
 from storage.files import Buffer
 from storage.log import Log
 from storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
@@ -159,3 +162,20 @@ def test_a_full_disk_leaves_the_old_file(fs: MemoryFiles) -> None:
         write_whole(fs, f"{DATA}/x.index", b"new and longer")
     assert refused.value.errno == errno.ENOSPC
     assert contents(fs, DATA) == {"x.index": b"old"}
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_segments_of_old_formats_are_checked_and_indexed(fs: MemoryFiles, magic: int, codec: Codec) -> None:
+    """Messages and wrappers of versions 0 and 1 are gone over like batches, down to their records."""
+    fs.mkdir(SPOOL)
+    sets = ([Record(offset + n, 1_000 + offset + n, b"k", bytes(20)) for n in range(5)] for offset in range(0, 200, 5))
+    path = f"{SPOOL}/00000000000000000000.log"
+    fs.write_bytes(path, b"".join(build_message_set(records, magic, codec) for records in sets))
+    done = repair_indexes(fs, verify_directory(fs, SPOOL), INTERVAL)
+    assert [name.rpartition(".")[2] for name in done.rebuilt] == ["index", "timeindex"]
+    report = verify_directory(fs, SPOOL, deep=True)
+    assert (report.findings, report.partitions[0].end_offset) == ([], 200)
+    assert fs.size(f"{SPOOL}/00000000000000000000.index") > 80
+    flip(fs, path, fs.size(path) - 3)
+    assert verify_directory(fs, SPOOL).errors == 1
