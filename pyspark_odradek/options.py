@@ -99,33 +99,33 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
     Raises:
         OptionError: one is missing, unknown, contradicts another, or has no valid value.
     """
-    given = _names(options, _KNOWN)
+    given = given_options(options, _KNOWN)
     subscription, what = _one_of(given, _SUBSCRIPTIONS, required=True)
     assert subscription is not None
     if streaming and (ends := [name for name in _END if name in given]):
         raise OptionError(f"{ends[0]} is only for batch queries: a streaming query has no end")
-    most = _integer(given, "maxOffsetsPerTrigger", least=1)
-    fewest = _integer(given, "minOffsetsPerTrigger", least=1)
+    most = whole_number(given, "maxOffsetsPerTrigger", least=1)
+    fewest = whole_number(given, "minOffsetsPerTrigger", least=1)
     if most is not None and fewest is not None and fewest > most:
         raise OptionError(f"minOffsetsPerTrigger ({fewest}) is more than maxOffsetsPerTrigger ({most})")
     return ReadOptions(
         kafka=kafka_settings(options),
         subscription=Subscription(subscription),
-        topics=_topics(what) if subscription == Subscription.TOPICS else (),
-        pattern=_pattern(what) if subscription == Subscription.PATTERN else None,
+        topics=topic_names(what, subscription) if subscription == Subscription.TOPICS else (),
+        pattern=pattern_of(what, subscription) if subscription == Subscription.PATTERN else None,
         assigned=_assigned(what) if subscription == Subscription.ASSIGN else {},
-        start=_position(given, _START, Position(LATEST if streaming else EARLIEST), "startingOffsets"),
-        end=_position(given, _END, Position(LATEST), "endingOffsets"),
+        start=position_of(given, _START, Position(LATEST if streaming else EARLIEST), "startingOffsets"),
+        end=position_of(given, _END, Position(LATEST), "endingOffsets"),
         unknown_timestamp_is_latest=_strategy(given),
-        fail_on_data_loss=_boolean(given, "failOnDataLoss", default=True),
-        include_headers=_boolean(given, "includeHeaders", default=False),
-        min_partitions=_integer(given, "minPartitions", least=1),
-        max_records_per_partition=_integer(given, "maxRecordsPerPartition", least=1),
+        fail_on_data_loss=boolean(given, "failOnDataLoss", default=True),
+        include_headers=boolean(given, "includeHeaders", default=False),
+        min_partitions=whole_number(given, "minPartitions", least=1),
+        max_records_per_partition=whole_number(given, "maxRecordsPerPartition", least=1),
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=fewest,
         max_trigger_delay_ms=duration_ms(given.get("maxTriggerDelay", "15m"), "maxTriggerDelay"),
         group_id_prefix=given.get("groupIdPrefix", "spark-kafka-source"),
-        patience_s=(_integer(given, "kafkaConsumer.pollTimeoutMs", least=1) or 60_000) / 1000,
+        patience_s=(whole_number(given, "kafkaConsumer.pollTimeoutMs", least=1) or 60_000) / 1000,
     )
 
 
@@ -140,8 +140,12 @@ def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def _names(options: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return the options by their proper names. Raises OptionError for one that there is not."""
+def given_options(options: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return the options by their proper names, those of the client left out; `known` has them by lower case.
+
+    Raises:
+        OptionError: there is no such option.
+    """
     given = {}
     for name, value in options.items():
         lower = name.lower()
@@ -165,18 +169,20 @@ def _one_of(given: Mapping[str, str], names: Sequence[str], required: bool) -> t
     return None, ""
 
 
-def _topics(text: str) -> tuple[str, ...]:
-    topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+def topic_names(text: str, name: str) -> tuple[str, ...]:
+    """Return the names of topics, each once. Raises OptionError where there is none."""
+    topics = tuple(dict.fromkeys(topic.strip() for topic in text.split(",") if topic.strip()))
     if not topics:
-        raise OptionError("subscribe must name one topic or several, separated by commas")
+        raise OptionError(f"{name} must name one topic or several, separated by commas")
     return topics
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def pattern_of(text: str, name: str) -> re.Pattern[str]:
+    """Return a pattern for names of topics. Raises OptionError."""
     try:
         return re.compile(text)
     except re.error as wrong:
-        raise OptionError(f"subscribePattern {text!r} is no regular expression: {wrong}") from wrong
+        raise OptionError(f"{name} {text!r} is no regular expression: {wrong}") from wrong
 
 
 def _assigned(text: str) -> dict[str, tuple[int, ...]]:
@@ -191,7 +197,8 @@ def _assigned(text: str) -> dict[str, tuple[int, ...]]:
     return assigned
 
 
-def _position(given: Mapping[str, str], names: Sequence[str], default: Position, of_offsets: str) -> Position:
+def position_of(given: Mapping[str, str], names: Sequence[str], default: Position, of_offsets: str) -> Position:
+    """Return where reading begins or ends; at most one of `names` can be given. Raises OptionError."""
     name, text = _one_of(given, names, required=False)
     if name is None:
         return default
@@ -242,14 +249,16 @@ def _strategy(given: Mapping[str, str]) -> bool:
     return value == "latest"
 
 
-def _boolean(given: Mapping[str, str], name: str, default: bool) -> bool:
+def boolean(given: Mapping[str, str], name: str, default: bool) -> bool:
+    """Return an option that is true or false. Raises OptionError."""
     value = given.get(name, str(default)).strip().lower()
     if value not in ("true", "false"):
         raise OptionError(f"{name} must be true or false, not {given[name]!r}")
     return value == "true"
 
 
-def _integer(given: Mapping[str, str], name: str, least: int) -> int | None:
+def whole_number(given: Mapping[str, str], name: str, least: int) -> int | None:
+    """Return an option that is a number, None where it is not given. Raises OptionError."""
     text = given.get(name)
     if text is None:
         return None
