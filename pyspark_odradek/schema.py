@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
+NO_TIME, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
+"""What the column timestampType has, as Kafka's Java client numbers them."""
+MAX_TIME_MS = (2**63 - 1) // 1000
+"""The latest and, negative, the earliest time that the column timestamp can have; any other is null."""
 HEADERS_COLUMN = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 

@@ -22,6 +22,7 @@ from pyspark_odradek.client.connection import Connection
 from pyspark_odradek.errors import ClusterError, ConnectionLostError, UnknownTopicError
 from pyspark_odradek.offsets import Offsets, TopicPartition
 
+FETCH_BYTES: Final = 4 * 1024 * 1024
 _CONSUMER: Final = -1
 _RETRY_WAIT_S: Final = 0.1
 _FINAL: Final = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
@@ -40,8 +41,10 @@ class ClusterOptions:
     """How long one answer may take."""
     patience_s: float = 60.0
     """For how long what fails is tried again: a broker that restarts must not end a job."""
+    first_patience_s: float = 10.0
+    """The same for a cluster that never answered before."""
     read_committed: bool = False
-    fetch_bytes: int = 4 * 1024 * 1024
+    fetch_bytes: int = FETCH_BYTES
     """How much is asked for at a time."""
     check_crcs: bool = True
     tls: ssl.SSLContext | None = None
@@ -55,6 +58,7 @@ class Cluster:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._leaders: dict[TopicPartition, int] = {}
         self._connections: dict[int, Connection] = {}
+        self._answered = False
 
     def close(self) -> None:
         """Close all connections."""
@@ -68,14 +72,15 @@ class Cluster:
         Raises:
             ClusterError: it failed otherwise, or for as long as there is patience.
         """
-        deadline = time.monotonic() + self.options.patience_s
+        began = time.monotonic()
         while True:
             try:
                 return action()
             except ConnectionLostError:
                 self.close()
                 self._leaders.clear()
-                if time.monotonic() > deadline:
+                patience = self.options.patience_s if self._answered else self.options.first_patience_s
+                if time.monotonic() - began > patience:
                     raise
                 time.sleep(_RETRY_WAIT_S)
 
@@ -136,6 +141,7 @@ class Cluster:
         names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
         answer = self._any_broker(lambda connection: connection.call(ApiKey.METADATA, request, MetadataResponse))
+        self._answered = True
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         for topic in answer.topics:
             for partition in topic.partitions:

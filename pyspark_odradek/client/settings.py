@@ -1,76 +1,155 @@
 """From the options `kafka.*` to a client: which one can do what is asked, and its settings.
 
-The names are those of Kafka's Java consumer, as users of Spark's own source have them.
+The names are those of Kafka's Java consumer, as users of Spark's own source have them. The small client knows some of
+them; where there are others, librdkafka reads, which has the same names for most and refuses what it does not know.
 """
 
 from __future__ import annotations
 
+import re
+import ssl
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
-from pyspark_odradek.client.cluster import ClusterOptions
+from pyspark_odradek.client.cluster import FETCH_BYTES, ClusterOptions
 from pyspark_odradek.errors import OptionError
 
+Settings: TypeAlias = Mapping[str, str]
+
+PATIENCE_OF_PLANNING_S: Final = 10.0
+"""For how long a cluster is tried that never answered before: whoever starts a query waits for it."""
+
 _DEFAULT_PORT: Final = 9092
-_MIN_FETCH_BYTES: Final = 1024 * 1024
-_WITHOUT_EFFECT: Final = frozenset(
-    {
-        "group.id",
-        "max.poll.records",
-        "max.poll.interval.ms",
-        "session.timeout.ms",
-        "heartbeat.interval.ms",
-        "auto.commit.interval.ms",
-        "partition.assignment.strategy",
-        "fetch.min.bytes",
-        "fetch.max.wait.ms",
-        "metadata.max.age.ms",
-        "connections.max.idle.ms",
-        "receive.buffer.bytes",
-        "send.buffer.bytes",
-        "reconnect.backoff.ms",
-        "reconnect.backoff.max.ms",
-        "retry.backoff.ms",
-        "default.api.timeout.ms",
-        "client.dns.lookup",
-        "allow.auto.create.topics",
-    }
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WITHOUT_EFFECT: Final = _names(
+    """allow.auto.create.topics auto.commit.interval.ms client.dns.lookup client.rack connections.max.idle.ms
+    default.api.timeout.ms exclude.internal.topics fetch.max.wait.ms fetch.min.bytes group.id group.instance.id
+    group.protocol heartbeat.interval.ms max.poll.interval.ms max.poll.records metadata.max.age.ms metric.reporters
+    partition.assignment.strategy receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+    retry.backoff.max.ms retry.backoff.ms send.buffer.bytes session.timeout.ms
+    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms"""
 )
-"""Settings of Java's consumer that say nothing here: there is no group, and nothing is polled."""
+"""Settings of Java's consumer that say nothing here: no group is joined, and nothing is polled."""
+_KNOWN: Final = _names(
+    """bootstrap.servers check.crcs client.id fetch.max.bytes isolation.level max.partition.fetch.bytes
+    request.timeout.ms security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location
+    ssl.endpoint.identification.algorithm ssl.key.location ssl.key.password ssl.keystore.location ssl.keystore.type
+    ssl.truststore.certificates ssl.truststore.location ssl.truststore.type"""
+)
+"""Settings of the small client."""
+_ACCOUNT: Final = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 
 
-def cluster_options(settings: Mapping[str, str], patience_s: float) -> ClusterOptions:
+def needs_librdkafka(settings: Settings) -> bool:
+    """Return whether these settings ask for more than the small client does."""
+    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
+    return protocol not in ("PLAINTEXT", "SSL") or bool(settings.keys() - _KNOWN - _WITHOUT_EFFECT)
+
+
+def cluster_options(settings: Settings, patience_s: float) -> ClusterOptions:
     """Return the options of the small client. Raises OptionError where a setting has no valid value."""
-    isolation = settings.get("isolation.level", "read_uncommitted").lower()
-    if isolation not in ("read_uncommitted", "read_committed"):
-        raise OptionError(f"kafka.isolation.level must be read_uncommitted or read_committed, not {isolation}")
+    isolation = _one_of(settings, "isolation.level", ("read_uncommitted", "read_committed"))
+    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
     return ClusterOptions(
         bootstrap=addresses(settings["bootstrap.servers"]),
         client_id=settings.get("client.id", "odradek-spark"),
-        timeout_s=number(settings, "request.timeout.ms", 30_000) / 1000,
+        timeout_s=_number(settings, "request.timeout.ms", 30_000) / 1000,
         patience_s=patience_s,
+        first_patience_s=min(patience_s, PATIENCE_OF_PLANNING_S),
         read_committed=isolation == "read_committed",
+        fetch_bytes=_number(settings, "max.partition.fetch.bytes", FETCH_BYTES),
+        check_crcs=_one_of(settings, "check.crcs", ("true", "false")) == "true",
+        tls=_tls(settings) if protocol == "SSL" else None,
     )
+
+
+def librdkafka_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings for librdkafka, which does not know all of Java's names.
+
+    Raises:
+        OptionError: a setting has a value that cannot be translated.
+    """
+    found = {name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT}
+    found["bootstrap.servers"] = settings["bootstrap.servers"]
+    if "request.timeout.ms" in found:
+        found["socket.timeout.ms"] = found.pop("request.timeout.ms")
+    if found.get("ssl.endpoint.identification.algorithm") == "":
+        found["ssl.endpoint.identification.algorithm"] = "none"
+    _translate_stores(found)
+    if (login := found.pop("sasl.jaas.config", None)) is not None:
+        account = dict(_ACCOUNT.findall(login))
+        if account.keys() != {"username", "password"}:
+            raise OptionError(
+                "kafka.sasl.jaas.config is understood for PLAIN and SCRAM only, with a username and a password; for"
+                " others set librdkafka's own sasl settings, for example kafka.sasl.oauthbearer.method"
+            )
+        found |= {f"sasl.{name}": value.replace('\\"', '"').replace("\\\\", "\\") for name, value in account.items()}
+    return found
 
 
 def addresses(text: str) -> tuple[tuple[str, int], ...]:
     """Return the hosts and ports of bootstrap.servers. Raises OptionError."""
     found = []
     for part in filter(None, (each.strip() for each in text.split(","))):
-        host, colon, port = part.rpartition(":") if not part.endswith("]") else (part, "", "")
+        host, colon, port = ("", "", "") if part.endswith("]") else part.rpartition(":")
         if not colon:
             host, port = part, str(_DEFAULT_PORT)
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise OptionError(f"kafka.bootstrap.servers must be like host1:9092,host2:9092, it has {part!r}")
-        found.append((host.strip("[]"), int(port)))
+        found.append((host.rpartition("//")[2].strip("[]"), int(port)))
     if not found:
         raise OptionError("kafka.bootstrap.servers names no broker; it must be like host1:9092,host2:9092")
     return tuple(found)
 
 
-def number(settings: Mapping[str, str], name: str, default: int) -> int:
-    """Return a setting that is a whole number. Raises OptionError."""
+def _number(settings: Settings, name: str, default: int) -> int:
     text = settings.get(name, str(default)).strip()
-    if not text.isdigit():
-        raise OptionError(f"kafka.{name} must be a whole number, not {text!r}")
+    if not text.isdigit() or not 0 < int(text) < 2**31:
+        raise OptionError(f"kafka.{name} must be a whole number above 0, not {text!r}")
     return int(text)
+
+
+def _one_of(settings: Settings, name: str, values: tuple[str, str]) -> str:
+    """Return a setting that has one of two values, the first where it is not set."""
+    value = settings.get(name, values[0]).strip().lower()
+    if value not in values:
+        raise OptionError(f"kafka.{name} must be {values[0]} or {values[1]}, not {value!r}")
+    return value
+
+
+def _translate_stores(settings: dict[str, str]) -> None:
+    """Give Java's names of PEM files those of librdkafka; other kinds of stores are Java's alone."""
+    for store, target in (("truststore", "ssl.ca.location"), ("keystore", "ssl.certificate.location")):
+        location = settings.pop(f"ssl.{store}.location", None)
+        kind = settings.pop(f"ssl.{store}.type", "JKS" if location else "PEM").upper()
+        if kind != "PEM":
+            raise OptionError(
+                f"kafka.ssl.{store}.location: only stores of type PEM can be read here, not {kind}; convert it and set"
+                f" kafka.ssl.{store}.type=PEM"
+            )
+        if location is not None:
+            settings.setdefault(target, location)
+            if store == "keystore":
+                settings.setdefault("ssl.key.location", location)
+    if (certificates := settings.pop("ssl.truststore.certificates", None)) is not None:
+        settings.setdefault("ssl.ca.pem", certificates)
+
+
+def _tls(settings: Settings) -> ssl.SSLContext:
+    """Return how to speak TLS. Raises OptionError where files cannot be used."""
+    found = dict(settings)
+    _translate_stores(found)
+    try:
+        context = ssl.create_default_context(cafile=found.get("ssl.ca.location"), cadata=found.get("ssl.ca.pem"))
+        if (certificate := found.get("ssl.certificate.location")) is not None:
+            context.load_cert_chain(certificate, found.get("ssl.key.location"), found.get("ssl.key.password"))
+    except (OSError, ValueError) as wrong:
+        raise OptionError(f"the TLS files that kafka.ssl.* name cannot be used: {wrong}") from wrong
+    if found.get("ssl.endpoint.identification.algorithm", "https").lower() in ("", "none"):
+        context.check_hostname = False
+    return context

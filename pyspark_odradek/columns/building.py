@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from protocol.records.batch import CURRENT_MAGIC, BatchHeader
 from protocol.records.checksum import Buffer
+from pyspark_odradek.offsets import Range
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LITTLE_BYTES = 64 * 1024
 """Up to this much is read record by record."""
-
-CREATE_TIME = 0
-LOG_APPEND_TIME = 1
 
 
 class Body(NamedTuple):
@@ -31,16 +29,7 @@ class Body(NamedTuple):
     """Uncompressed, without the header; of an entry of V0 or V1 the whole entry as it is."""
 
 
-class Wanted(NamedTuple):
-    """The partition that records come from, and the offsets of it that are wanted: [first, until)."""
-
-    topic: str
-    partition: int
-    first: int
-    until: int
-
-
-def build(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
+def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
     """Return the wanted records of these batches as one Arrow record batch, which may have no rows.
 
     Raises:

@@ -1,4 +1,8 @@
-"""Arrow columns with compiled loops: buffers are allocated once for all records, filled, and handed to Arrow."""
+"""Arrow columns with compiled loops: buffers are allocated once for all records, filled, and handed to Arrow.
+
+Arrow's own memory pool gives the memory: it keeps what is given back, where the system would have to clear fresh pages
+for every record batch.
+"""
 
 from __future__ import annotations
 
@@ -11,50 +15,73 @@ import pyarrow as pa
 
 from protocol.records.errors import InvalidRecord
 from pyspark_odradek.columns import kernels
-from pyspark_odradek.schema import arrow_schema, headers_type
+from pyspark_odradek.offsets import Range
+from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, arrow_schema, headers_type
 
 if TYPE_CHECKING:
-    from pyspark_odradek.columns.building import Body, Wanted
+    from pyspark_odradek.columns.building import Body
 
-_NO_APPEND_TIME = -1
 Array = npt.NDArray[Any]
+
+_SMALLEST_RECORD = 7
+_SMALLEST_HEADER = 2
+
+
+class _Fixed:
+    """The buffers of a column of numbers: the numbers, and which of them are not null."""
+
+    def __init__(self, values: int, kind: pa.DataType, number: type[np.generic]) -> None:
+        self._kind = kind
+        self._buffer, self.data = _allocate(values, number)
+        self.flags = _allocate(values, np.uint8)[1]
+
+    def array(self, count: int, all_set: bool = False) -> pa.Array:
+        """Return the first `count` values as an Arrow array."""
+        return pa.Array.from_buffers(
+            self._kind, count, [None if all_set else _validity(self.flags[:count]), self._buffer]
+        )
 
 
 class _Binary:
     """The buffers of a binary column: where each value ends, which values are not null, and the bytes."""
 
     def __init__(self, values: int, size: int) -> None:
-        self.ends = np.empty(values + 1, np.int32)
+        self._end_buffer, self.ends = _allocate(values + 1, np.int32)
         self.ends[0] = 0
-        self.flags = np.empty(values, np.uint8)
-        self.data = np.empty(size, np.uint8)
+        self.flags = _allocate(values, np.uint8)[1]
+        self._data_buffer, self.data = _allocate(size, np.uint8)
 
-    def array(self, count: int, kind: pa.DataType) -> pa.Array:
-        """Return the first `count` values as an Arrow array of that type."""
-        buffers = [_validity(self.flags[:count]), pa.py_buffer(self.ends[: count + 1])]
-        return pa.Array.from_buffers(kind, count, [*buffers, pa.py_buffer(self.data[: self.ends[count]])])
+    def array(self, count: int, all_set: bool = False) -> pa.Array:
+        """Return the first `count` values as an Arrow array."""
+        validity = None if all_set else _validity(self.flags[:count])
+        return pa.Array.from_buffers(pa.binary(), count, [validity, self._end_buffer, self._data_buffer])
 
 
-def columns(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
+def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
     """Return the wanted records as an Arrow record batch; see `building.build`."""
     capacity = sum(_room(body) for body in bodies)
     size = sum(len(body.records) for body in bodies)
     keys, values = _Binary(capacity, size), _Binary(capacity, size)
-    offsets, times, kinds = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int32)
+    offsets = _Fixed(capacity, pa.int64(), np.int64)
+    times = _Fixed(capacity, pa.timestamp("us", tz="UTC"), np.int64)
+    kinds = _Fixed(capacity, pa.int32(), np.int32)
     rows = 0
     for header, records in bodies:
         before = rows
+        append_time = header.is_log_append_time
         rows = kernels.decode_records(
-            np.frombuffer(records, np.uint8),
+            _bytes(records),
             header.records_count,
             header.base_offset,
-            header.base_timestamp,
-            header.max_timestamp if header.is_log_append_time else _NO_APPEND_TIME,
+            header.max_timestamp if append_time else header.base_timestamp,
+            0 if append_time else 1,
+            MAX_TIME_MS,
             wanted.first,
             wanted.until,
             rows,
-            offsets,
-            times,
+            offsets.data,
+            times.data,
+            times.flags,
             keys.ends,
             keys.flags,
             keys.data,
@@ -66,15 +93,16 @@ def columns(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa
             raise InvalidRecord(
                 f"The batch at offset {header.base_offset} does not consist of {header.records_count} records"
             )
-        kinds[before:rows] = header.is_log_append_time
+        kinds.data[before:rows] = LOG_APPEND_TIME if append_time else CREATE_TIME
+    topic, partition = wanted.partition
     arrays = [
-        keys.array(rows, pa.binary()),
-        values.array(rows, pa.binary()),
-        pa.repeat(pa.scalar(wanted.topic, pa.string()), rows),
-        pa.array(np.full(rows, wanted.partition, np.int32)),
-        pa.array(offsets[:rows]),
-        pa.array(times[:rows]).cast(pa.timestamp("us", tz="UTC")),
-        pa.array(kinds[:rows]),
+        keys.array(rows),
+        values.array(rows),
+        pa.repeat(pa.scalar(topic, pa.string()), rows),
+        pa.array(np.full(rows, partition, np.int32)),
+        offsets.array(rows, all_set=True),
+        times.array(rows),
+        kinds.array(rows, all_set=True),
     ]
     if include_headers:
         arrays.append(_headers(wanted, bodies, rows))
@@ -82,19 +110,18 @@ def columns(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa
 
 
 def _room(body: Body) -> int:
-    """Return how many rows a batch can give at most: the shortest record takes six bytes, whatever the header says."""
-    return min(max(body.header.records_count, 0), len(body.records) // 6)
+    """Return how many rows a batch can give at most, whatever its header says."""
+    return min(max(body.header.records_count, 0), len(body.records) // _SMALLEST_RECORD)
 
 
-def _headers(wanted: Wanted, bodies: Sequence[Body], rows: int) -> pa.Array:
+def _headers(wanted: Range, bodies: Sequence[Body], rows: int) -> pa.Array:
     size = sum(len(body.records) for body in bodies)
     list_ends, list_flags = np.zeros(rows + 1, np.int32), np.empty(rows, np.uint8)
-    names, values = _Binary(size // 2, size), _Binary(size // 2, size)
-    names.flags[:] = 1
+    names, values = _Binary(size // _SMALLEST_HEADER, size), _Binary(size // _SMALLEST_HEADER, size)
     done = 0
     for header, records in bodies:
         done = kernels.decode_headers(
-            np.frombuffer(records, np.uint8),
+            _bytes(records),
             header.records_count,
             header.base_offset,
             wanted.first,
@@ -108,15 +135,33 @@ def _headers(wanted: Wanted, bodies: Sequence[Body], rows: int) -> pa.Array:
             values.flags,
             values.data,
         )
-        if done < 0:
-            raise InvalidRecord(f"The batch at offset {header.base_offset} has headers that do not fit their records")
     entries = int(list_ends[rows])
     kind = headers_type()
     pairs = pa.StructArray.from_arrays(
-        [names.array(entries, pa.binary()).cast(pa.string()), values.array(entries, pa.binary())],
-        fields=list(kind.value_type),
+        [_text(names.array(entries, all_set=True)), values.array(entries)], fields=list(kind.value_type)
     )
     return pa.Array.from_buffers(kind, rows, [_validity(list_flags), pa.py_buffer(list_ends)], children=[pairs])
+
+
+def _text(names: pa.Array) -> pa.Array:
+    """Return bytes as text; what is no UTF-8 becomes a replacement character, as in Kafka's Java client."""
+    try:
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())
+
+
+def _bytes(records: Any) -> Array:
+    """Return the bytes as an array that is not to be written to: for others the loops would be compiled once more."""
+    found = np.frombuffer(records, np.uint8)
+    found.flags.writeable = False
+    return found
+
+
+def _allocate(count: int, kind: type[np.generic]) -> tuple[pa.Buffer, Array]:
+    """Return memory for that many numbers, as Arrow and as numpy see it."""
+    buffer = pa.allocate_buffer(count * np.dtype(kind).itemsize)
+    return buffer, np.frombuffer(buffer, kind)
 
 
 def _validity(flags: Array) -> pa.Buffer | None:

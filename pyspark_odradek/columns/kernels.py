@@ -20,22 +20,51 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 MALFORMED = -1
 
-_compiled: Any = numba.njit(cache=True, nogil=True, boundscheck=False)
+_VARINT_BITS = 35
+_VARLONG_BITS = 70
+"""A variable-length integer of 32 bits has at most five bytes, one of 64 bits ten."""
+
+
+def _compiled(function: Any) -> Any:
+    """Return the compiled function; where nothing can be cached (a read-only file system) every process compiles."""
+    try:
+        return numba.njit(function, cache=True, nogil=True, boundscheck=False)
+    except RuntimeError:
+        return numba.njit(function, nogil=True, boundscheck=False)
 
 
 @_compiled
-def _varint(body: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return a zigzag varint and the position after it, MALFORMED as position where there is none."""
+def _varlong(body: Bytes, at: int, end: int, bits: int) -> tuple[int, int]:
+    """Return a zigzag integer and the position after it, MALFORMED as position where there is none."""
     raw = np.uint64(0)
     shift = np.uint64(0)
-    while at < end and shift < 70:
+    while at < end and shift < bits:
         byte = np.uint64(body[at])
         at += 1
         raw |= (byte & np.uint64(0x7F)) << shift
         if byte < 0x80:
             return int(np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))), at
         shift += np.uint64(7)
-    return 0, -1
+    return 0, MALFORMED
+
+
+@_compiled
+def _varint(body: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return a zigzag integer of 32 bits; those of its last byte that do not fit are dropped, as Kafka does."""
+    if at < end and body[at] < 0x80:
+        byte = np.int64(body[at])
+        return int((byte >> 1) ^ -(byte & 1)), at + 1
+    raw = np.uint64(0)
+    shift = np.uint64(0)
+    while at < end and shift < _VARINT_BITS:
+        part = np.uint64(body[at])
+        at += 1
+        raw |= (part & np.uint64(0x7F)) << shift
+        if part < 0x80:
+            raw &= np.uint64(0xFFFFFFFF)
+            return int(np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))), at
+        shift += np.uint64(7)
+    return 0, MALFORMED
 
 
 @_compiled
@@ -44,17 +73,37 @@ def _copy(source: Bytes, start: int, length: int, target: Bytes, at: int) -> Non
 
 
 @_compiled
+def _after_headers(body: Bytes, at: int, end: int) -> int:
+    """Return the position after the headers of a record that ends at `end`, MALFORMED where these are no headers."""
+    count, at = _varint(body, at, end)
+    if at < 0 or count < 0 or count > end - at:
+        return MALFORMED
+    for _ in range(count):
+        name_length, at = _varint(body, at, end)
+        if at < 0 or name_length < 0 or name_length > end - at:
+            return MALFORMED
+        value_length, at = _varint(body, at + name_length, end)
+        if at < 0 or value_length > end - at:
+            return MALFORMED
+        if value_length > 0:
+            at += value_length
+    return at
+
+
+@_compiled
 def decode_records(
     body: Bytes,
     count: int,
     base_offset: int,
     base_time: int,
-    append_time: int,
+    time_step: int,
+    max_time: int,
     first: int,
     until: int,
     rows: int,
     offsets: Longs,
     times: Longs,
+    time_flags: Flags,
     key_ends: Ends,
     key_flags: Flags,
     keys: Bytes,
@@ -65,9 +114,10 @@ def decode_records(
     """Append the records of one batch whose offset is in [first, until) to the columns; return the rows there are now.
 
     `rows` is how many the columns have already; `key_ends` and `value_ends` have one entry more than rows, as Arrow's
-    offsets do. `times` are in microseconds; `append_time` (ms) counts for every record unless it is negative. The
-    columns must have room for `count` rows more, and the bytes of `body`. Returns MALFORMED, with rows that are not to
-    be used, where the bytes are not exactly `count` records.
+    offsets do. A record's time is `base_time` plus `time_step` (1, or 0 where the batch has one time for all) times
+    what it says itself, in ms; `times` are in microseconds, without flag where beyond `max_time`. The columns must have
+    room for `count` rows more, and the bytes of `body`. Returns MALFORMED, with rows that are not to be used, where the
+    bytes are not exactly `count` records.
     """
     end = len(body)
     at = 0
@@ -78,7 +128,7 @@ def decode_records(
         if at < 0 or length < 1 or length > end - at:
             return MALFORMED
         record_end = at + length
-        time_delta, at = _varint(body, at + 1, record_end)
+        time_delta, at = _varlong(body, at + 1, record_end, _VARLONG_BITS)
         if at < 0:
             return MALFORMED
         offset_delta, at = _varint(body, at, record_end)
@@ -93,22 +143,32 @@ def decode_records(
         value_length, at = _varint(body, at, record_end)
         if at < 0 or value_length > record_end - at:
             return MALFORMED
+        value_at = at
+        if value_length > 0:
+            at += value_length
+        if at < record_end and body[at] == 0:
+            at += 1
+        else:
+            at = _after_headers(body, at, record_end)
+        if at != record_end:
+            return MALFORMED
         offset = base_offset + offset_delta
         if first <= offset < until:
             offsets[rows] = offset
-            times[rows] = (append_time if append_time >= 0 else base_time + time_delta) * 1000
+            time = base_time + time_delta * time_step
+            time_flags[rows] = -max_time <= time <= max_time
+            times[rows] = time * 1000
             key_flags[rows] = key_length >= 0
             if key_length > 0:
                 _copy(body, key_at, key_length, keys, key_end)
                 key_end += key_length
             value_flags[rows] = value_length >= 0
             if value_length > 0:
-                _copy(body, at, value_length, values, value_end)
+                _copy(body, value_at, value_length, values, value_end)
                 value_end += value_length
             rows += 1
             key_ends[rows] = key_end
             value_ends[rows] = value_end
-        at = record_end
     return rows if at == end else MALFORMED
 
 
@@ -131,7 +191,7 @@ def decode_headers(
     """Append the headers of the same records as `decode_records`; a record without headers has null instead of a list.
 
     `body` must have passed `decode_records`. The columns of names and values must have room for half as many entries as
-    `body` has bytes, and for its bytes. Returns the rows there are now, or MALFORMED.
+    `body` has bytes, and for its bytes. Returns the rows there are now.
     """
     end = len(body)
     at = 0
@@ -141,7 +201,7 @@ def decode_headers(
     for _ in range(count):
         length, at = _varint(body, at, end)
         record_end = at + length
-        _, at = _varint(body, at + 1, record_end)
+        _, at = _varlong(body, at + 1, record_end, _VARLONG_BITS)
         offset_delta, at = _varint(body, at, record_end)
         for _field in range(2):
             field_length, at = _varint(body, at, record_end)
@@ -150,18 +210,12 @@ def decode_headers(
         offset = base_offset + offset_delta
         if first <= offset < until:
             header_count, at = _varint(body, at, record_end)
-            if at < 0 or header_count < 0 or header_count > record_end - at:
-                return MALFORMED
             for _header in range(header_count):
                 name_length, at = _varint(body, at, record_end)
-                if at < 0 or name_length < 0 or name_length > record_end - at:
-                    return MALFORMED
                 _copy(body, at, name_length, names, name_end)
                 name_end += name_length
                 at += name_length
                 value_length, at = _varint(body, at, record_end)
-                if at < 0 or value_length > record_end - at:
-                    return MALFORMED
                 value_flags[entries] = value_length >= 0
                 if value_length > 0:
                     _copy(body, at, value_length, values, value_end)

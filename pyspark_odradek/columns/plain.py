@@ -3,47 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from protocol.records.batch import CURRENT_MAGIC
 from protocol.records.reading import iter_entry_records
 from protocol.records.record import Headers, Record, iter_body
-from pyspark_odradek.schema import arrow_schema
+from pyspark_odradek.offsets import Range
+from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, NO_TIME, arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark_odradek.columns.building import Body, Wanted
+    from pyspark_odradek.columns.building import Body
+
+_LONGS = 1 << 64
 
 
-def columns(wanted: Wanted, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
+class Row(NamedTuple):
+    """A record, and what its timestamp means: NO_TIME, CREATE_TIME or LOG_APPEND_TIME."""
+
+    record: Record
+    kind: int
+
+
+def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
     """Return the wanted records as an Arrow record batch; see `building.build`."""
-    rows: list[Record] = []
-    kinds: list[int] = []
-    for body in bodies:
-        before = len(rows)
-        rows += (record for record in _records(body) if wanted.first <= record.offset < wanted.until)
-        kinds += [int(body.header.is_log_append_time)] * (len(rows) - before)
+    rows = [
+        Row(record, _kind(body))
+        for body in bodies
+        for record in _records(body)
+        if wanted.first <= record.offset < wanted.until
+    ]
+    return from_rows(wanted, rows, include_headers)
+
+
+def from_rows(wanted: Range, rows: Sequence[Row], include_headers: bool) -> pa.RecordBatch:
+    """Return rows of one partition as an Arrow record batch."""
     count = len(rows)
     data: list[object] = [
-        [row.key for row in rows],
-        [row.value for row in rows],
-        [wanted.topic] * count,
-        [wanted.partition] * count,
-        [row.offset for row in rows],
-        [row.timestamp * 1000 for row in rows],
-        kinds,
+        [row.record.key for row in rows],
+        [row.record.value for row in rows],
+        [wanted.partition.topic] * count,
+        [wanted.partition.partition] * count,
+        [row.record.offset for row in rows],
+        [_microseconds(row.record.timestamp) for row in rows],
+        [row.kind for row in rows],
     ]
     if include_headers:
-        data.append([_headers(row.headers) for row in rows])
+        data.append([_headers(row.record.headers) for row in rows])
     schema = arrow_schema(include_headers)
     return pa.record_batch([pa.array(values, field.type) for values, field in zip(data, schema, strict=True)], schema)
+
+
+def _kind(body: Body) -> int:
+    if body.header.magic == 0:
+        return NO_TIME
+    return LOG_APPEND_TIME if body.header.is_log_append_time else CREATE_TIME
 
 
 def _records(body: Body) -> Iterator[Record]:
     if body.header.magic != CURRENT_MAGIC:
         return iter_entry_records(memoryview(body.records))
     return iter_body(bytes(body.records), body.header)
+
+
+def _microseconds(milliseconds: int) -> int | None:
+    """Return a time as Spark counts it, None for one that it cannot hold; sums go round as 64 bits do."""
+    wrapped = (milliseconds + _LONGS // 2) % _LONGS - _LONGS // 2
+    return wrapped * 1000 if abs(wrapped) <= MAX_TIME_MS else None
 
 
 def _headers(headers: Headers) -> list[dict[str, object]] | None:
