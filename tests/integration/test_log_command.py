@@ -292,7 +292,7 @@ def _big_segment(directory: Path, megabytes: int) -> Path:
 
 def test_ctrl_c_ends_a_dump_quietly(tmp_path: Path) -> None:
     """A dump that is interrupted ends with 130 and says nothing."""
-    process = _start("dump", _big_segment(tmp_path, 16))
+    process = _start("dump", _big_segment(tmp_path, 8))
     assert process.stdout is not None
     assert process.stdout.readline().startswith("Dumping ")  # and from here on it waits for who reads
     process.send_signal(signal.SIGINT)
@@ -347,7 +347,7 @@ def _peak_memory(*arguments: object) -> int:
 @pytest.mark.parametrize("command", ["dump", "verify"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, command: str) -> None:
     """A file sixteen times as large takes no more memory."""
-    paths = [_big_segment(tmp_path, megabytes) for megabytes in (2, 32)]
+    paths = [_big_segment(tmp_path, megabytes) for megabytes in (1, 16)]
     small, large = (_peak_memory(command, path if command == "dump" else path.parent) for path in paths)
     assert large < small + (6 << 20)
 

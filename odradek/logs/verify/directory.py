@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from odradek.logs.entries import Progress
@@ -100,8 +101,11 @@ def data_size(fs: FileSystem, layout: Layout) -> int:
     """Return how many bytes of data a check goes over."""
     total = 0
     for directory in layout.partitions:
-        parsed = ((name, parse_file_name(name)) for name in fs.listdir(directory))
-        total += sum(fs.size(f"{directory}/{name}") for name, each in parsed if each and each.suffix == LOG_SUFFIX)
+        with suppress(FileNotFoundError):  # a running broker may have removed it
+            for name in fs.listdir(directory):
+                parsed = parse_file_name(name)
+                if parsed is not None and parsed.suffix == LOG_SUFFIX and not parsed.state:
+                    total += fs.size(f"{directory}/{name}")
     return total
 
 

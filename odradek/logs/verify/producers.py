@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from odradek.logs.index_entries import ABORTED_ENTRY, IndexEntries
+from odradek.logs.small_files import MAX_SMALL_FILE
 from odradek.logs.verify.findings import Findings
 from protocol.records.batch import BatchHeader
 from storage.errors import CorruptFile
@@ -22,7 +23,6 @@ from storage.producer_state import ProducerStates
 from storage.replay import replay
 from storage.transaction_index import AbortedTransaction
 
-MAX_SNAPSHOT_BYTES = 64 << 20
 NONE_LEFT = 1 << 63
 _VERSION = 0
 
@@ -110,8 +110,8 @@ class ProducerCheck:
     def _read(self, offset: int) -> list[tuple[int, ProducerEntry]] | None:
         path = f"{self._directory}/{file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)}"
         try:
-            if self._fs.size(path) > MAX_SNAPSHOT_BYTES:
-                self._findings.error(path, f"more than {MAX_SNAPSHOT_BYTES} bytes are no producer snapshot")
+            if self._fs.size(path) > MAX_SMALL_FILE:
+                self._findings.error(path, f"more than {MAX_SMALL_FILE} bytes are no producer snapshot")
                 return None
             return decode_snapshot(self._fs.read_bytes(path), path)
         except CorruptFile as error:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from odradek.logs.dump import MAX_SMALL_FILE, DumpOptions, open_dump
+from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
+from odradek.logs.small_files import MAX_SMALL_FILE
 from protocol.records.batch import Codec
 from protocol.records.building import BatchFields, build_batch
 from protocol.records.legacy_building import build_message, build_wrapper

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import pytest
 
-from odradek.logs.verify.directory import VerifyReport, verify_directory
+from odradek.logs.verify.directory import VerifyReport, data_size, read_layout, verify_directory
 from odradek.logs.verify.findings import MOST_PER_FILE, Finding, Severity
 from protocol.records.batch import LENGTH_AT
 from storage.checkpoints import write_offset_checkpoint
 from storage.clean_shutdown import remove_clean_shutdown
 from storage.errors import CorruptFile
+from storage.files import DirectoryEntry
 from storage.log import Log
 from storage.names import (
     CLEANER_OFFSET_FILE,
@@ -27,7 +28,7 @@ from storage.walk import walk_headers
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths
 from tests.support.logs import PARTITION, a_batch, open_at
 from tests.support.lookup_example import make_example
-from tests.support.memory_files import MemoryFiles
+from tests.support.memory_files import MemoryFiles, OpenMemoryFile
 
 
 class Sample(NamedTuple):
@@ -308,3 +309,42 @@ def test_a_directory_of_neither_kind_is_refused(sample: Sample) -> None:
     sample.fs.mkdir("/other")
     with pytest.raises(CorruptFile, match="neither a log directory"):
         verify_directory(sample.fs, "/other")
+
+
+class Vanishing(MemoryFiles):
+    """A file system in which a broker removes things between the listing of a directory and a look at them."""
+
+    gone: tuple[str, ...] = ()
+
+    def listdir(self, path: str) -> list[str]:
+        if path in self.gone:
+            raise FileNotFoundError(path)
+        return super().listdir(path)
+
+    def scan(self, path: str) -> list[DirectoryEntry]:
+        if path in self.gone:
+            raise FileNotFoundError(path)
+        return super().scan(path)
+
+    def open(self, path: str, create: bool = False, writable: bool = True) -> OpenMemoryFile:
+        if path in self.gone:
+            raise FileNotFoundError(path)
+        return super().open(path, create, writable)
+
+
+def test_what_a_running_broker_removes_meanwhile_is_a_note() -> None:
+    """A partition that is deleted, or a segment that retention takes, while it is gone over is no error."""
+    fs = Vanishing()
+    log = make_log_directory(fs)
+    fs.mkdir(f"{DATA}/other-1")
+    lock = fs.lock(f"{DATA}/{LOCK_FILE}")
+    assert lock is not None
+    first = segment_paths(log)[0]
+    fs.gone = (f"{DATA}/other-1", first)
+    report = verify_directory(fs, DATA)
+    assert report.errors == 0
+    assert {each.path for each in report.findings if "removed meanwhile" in each.reason} == {f"{DATA}/other-1", first}
+    assert data_size(fs, read_layout(fs, DATA)) == log.size
+    lock.release()
+    with pytest.raises(FileNotFoundError):
+        verify_directory(fs, DATA)

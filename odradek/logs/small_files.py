@@ -1,0 +1,94 @@
+"""The rows of files that are read whole: producer snapshots, checkpoints, and the files that say whose a directory is.
+
+Values by their name; what cannot be such a file is a CorruptFile with its path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from odradek.logs.kinds import Kind
+from odradek.logs.message_json import Json
+from protocol.uuids import to_text
+from storage.checkpoints import read_offset_checkpoint
+from storage.errors import CorruptFile
+from storage.files import FileSystem
+from storage.leader_epochs import read_leader_epochs
+from storage.meta_properties import parse_properties
+from storage.partition_metadata import read_topic_id
+from storage.producer_snapshot import decode_snapshot
+
+MAX_SMALL_FILE = 64 << 20
+"""Largest snapshot or checkpoint that is read: one of more than a million producers or partitions."""
+_SEQUENCES = 1 << 31
+
+
+def small_file_rows(fs: FileSystem, path: str, kind: Kind) -> list[dict[str, Json]]:
+    """Return the lines of a file of that kind. Raises CorruptFile, OSError."""
+    size = fs.size(path)
+    if size > MAX_SMALL_FILE:
+        raise CorruptFile(path, f"{size} bytes are more than such a file can have")
+    directory = os.path.dirname(path)
+    values: list[dict[str, Json]]
+    match kind:
+        case Kind.PRODUCER_SNAPSHOT:
+            values = _producers(fs.read_bytes(path), path)
+        case Kind.OFFSET_CHECKPOINT:
+            found = read_offset_checkpoint(fs, path)
+            values = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in found.items()]
+        case Kind.LEADER_EPOCHS:
+            values = [
+                {"epoch": epoch, "start_offset": start} for epoch, start in read_leader_epochs(fs, directory or ".")
+            ]
+        case Kind.PARTITION_METADATA:
+            topic_id = read_topic_id(fs, directory or ".")
+            values = [{"topic_id": to_text(topic_id)}] if topic_id else []
+        case Kind.META_PROPERTIES:
+            values = [dict(_properties(fs.read_bytes(path), path))]
+        case _:
+            values = [_json_object(fs.read_bytes(path), path)]
+    return values
+
+
+def _producers(content: bytes, path: str) -> list[dict[str, Json]]:
+    found: list[dict[str, Json]] = []
+    for producer_id, entry in decode_snapshot(content, path):
+        first = entry.transaction_first_offset
+        values: dict[str, Json] = {
+            "producer_id": producer_id,
+            "producer_epoch": entry.epoch,
+            "coordinator_epoch": entry.coordinator_epoch,
+            "current_txn_first_offset": first if first >= 0 else None,
+            "last_timestamp": entry.last_timestamp,
+        }
+        for sequence, offset, delta, timestamp in entry.batches[-1:]:
+            values |= {
+                "first_sequence": (sequence - delta) % _SEQUENCES if sequence >= 0 else sequence,
+                "last_sequence": sequence,
+                "last_offset": offset,
+                "offset_delta": delta,
+                "timestamp": timestamp,
+            }
+        found.append(values)
+    return found
+
+
+def _properties(content: bytes, path: str) -> dict[str, str]:
+    try:
+        return parse_properties(content.decode())
+    except ValueError as error:
+        raise CorruptFile(path, str(error)) from None
+
+
+def _json_object(content: bytes, path: str) -> dict[str, Json]:
+    """Return the content of a file of JSON; an empty one, as older brokers left the marker of a clean stop, is {}."""
+    if not content.strip():
+        return {}
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        raise CorruptFile(path, "not JSON") from None
+    if not isinstance(value, dict):
+        raise CorruptFile(path, "not a JSON object")
+    return value
