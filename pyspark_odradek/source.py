@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
     from pyspark_odradek.options import ReadOptions
@@ -38,6 +43,18 @@ class OdradekDataSource(DataSource):
         from pyspark_odradek.streaming import make_reader
 
         return make_reader(self._checked(schema, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the batch writer. Raises OptionError, and ClusterError where the topic cannot be written."""
+        from pyspark_odradek.writing import batch_writer
+
+        return batch_writer(schema, self.options, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return the streaming writer. Raises OptionError, and ClusterError where the topic cannot be written."""
+        from pyspark_odradek.writing import stream_writer
+
+        return stream_writer(schema, self.options, overwrite)
 
     def _checked(self, schema: StructType, streaming: bool) -> ReadOptions:
         from pyspark_odradek.errors import OptionError, sentence_first

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -44,7 +44,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the rows of a task; return once all are acknowledged. Raises SourceError."""
-        return _write((from_arrow(batch, self._options) for batch in iterator), self._options)
+        return write_batches(iterator, self._options)
 
 
 class StreamRowWriter(DataSourceStreamWriter):

@@ -23,13 +23,13 @@ class Outgoing(NamedTuple):
     """A record to be written."""
 
     topic: str
-    key: bytes | None
-    value: bytes | None
+    key: bytes | str | None
+    value: bytes | str | None
     partition: int
     """ANY_PARTITION: the producer chooses."""
     timestamp: int
     """In milliseconds; NOW: the time at which it is written."""
-    headers: list[tuple[str, bytes | None]] | None
+    headers: list[tuple[str, str | bytes | None]] | None
 
 
 def from_arrow(batch: pa.RecordBatch, options: WriteOptions) -> Iterator[Outgoing]:
@@ -66,7 +66,7 @@ def _outgoing(columns: Mapping[str, Sequence[Any]], options: WriteOptions) -> It
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return the values of a column; text as its bytes where it may be either, times as numbers."""
+    """Return the values of a column; times as numbers."""
     import pyarrow as pa
 
     kind = column.type
@@ -77,6 +77,8 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, bytearray):
+        return bytes(value)
     if isinstance(value, datetime):
         return int(value.timestamp() * _MICROSECONDS)
     return value
@@ -94,8 +96,8 @@ def _partition(partition: int) -> int:
     return partition
 
 
-def _headers(headers: Iterable[Any]) -> list[tuple[str, bytes | None]]:
-    found = []
+def _headers(headers: Iterable[Any]) -> list[tuple[str, str | bytes | None]]:
+    found: list[tuple[str, str | bytes | None]] = []
     for header in headers:
         name, value = (header["key"], header["value"]) if header is not None else (None, None)
         if name is None:

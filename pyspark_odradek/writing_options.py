@@ -1,7 +1,7 @@
 """The options and columns of a writer, with the names and meanings of Spark's own `kafka` sink.
 
 Reading them checks everything that can be checked without a cluster, so that a mistake is told when the query starts.
-The settings `kafka.*` have the names of Kafka's Java producer; librdkafka knows most of them, the others are translated.
+The settings `kafka.*` have the names of Kafka's Java producer; librdkafka knows most of them, others are translated.
 """
 
 from __future__ import annotations
