@@ -1,23 +1,19 @@
 """Writing one segment from several, without what compaction removes.
 
-Batches that stay as they are are copied byte for byte. Of one that loses records the others are copied as they are,
-too, into a batch with the same offsets, sequence, producer, leader epoch and codec; only where a delete horizon is set
-are they encoded again, since the horizon takes the place of the time that theirs count from (KIP-534). Entries of V0
-and V1 stay what they are. Follows Kafka's log behaviour, log cleaner (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+Batches that lose nothing are copied byte for byte, for others `batches` makes new ones. Entries of V0 and V1 stay what
+they are. Follows Kafka's log behaviour, log cleaner (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
-from protocol.records.building import BatchFields, assemble_batch
 from protocol.records.legacy_building import build_wrapper
 from protocol.records.reading import iter_entry_records
-from protocol.records.varint import encode_varint, read_varint, read_varlong
-from storage.compaction.entries import Entry, Pace, RecordPlace, body_of, find_records
+from storage.compaction.batches import empty_batch, partial_batch
+from storage.compaction.entries import Entry, Pace, body_of, find_records
 from storage.compaction.retain import (
     BatchFate,
     RoundRules,
@@ -40,7 +36,6 @@ MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""
 SYNC_BYTES = 8 << 20
 """Bytes written before they are brought to the disk: a little at a time holds up nobody else who needs the disk."""
-_NO_TIMESTAMP = -1
 
 
 class CleanedSegment(Segment):
@@ -226,56 +221,3 @@ class Rewriter:
             return batch, len(records), len(kept)
         fate = fate_of(header, False, self._rules)
         return (empty_batch(header) if fate is BatchFate.KEEP else None), len(records), 0
-
-
-def empty_batch(header: BatchHeader) -> bytearray:
-    """Return the batch without records that stands for this one: its offsets, producer and sequence are still known."""
-    fields = fields_of(header, None)
-    return assemble_batch(
-        b"", fields, (header.base_offset, header.last_offset), (_NO_TIMESTAMP, header.max_timestamp), 0
-    )
-
-
-def partial_batch(
-    header: BatchHeader, data: bytes, records: Sequence[RecordPlace], horizon_ms: int | None
-) -> bytearray:
-    """Return the batch with only these records of its uncompressed `data`, and a delete horizon if one is given."""
-    max_timestamp = max(record[2] for record in records) + header.base_timestamp
-    if horizon_ms is None:
-        body = b"".join([data[record[0] : record[1]] for record in records])
-        base_timestamp = header.base_timestamp
-    else:
-        shift = header.base_timestamp - horizon_ms
-        body = b"".join([_shifted(data, record, shift) for record in records])
-        base_timestamp = horizon_ms
-    return assemble_batch(
-        body,
-        fields_of(header, horizon_ms if horizon_ms is not None else header.delete_horizon_ms),
-        (header.base_offset, header.last_offset),
-        (base_timestamp, max_timestamp),
-        len(records),
-    )
-
-
-def fields_of(header: BatchHeader, horizon_ms: int | None) -> BatchFields:
-    """Return what a batch in place of this one says beside its records."""
-    return BatchFields(
-        leader_epoch=header.partition_leader_epoch,
-        codec=Codec(header.codec),
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        log_append_time_ms=header.max_timestamp if header.is_log_append_time else None,
-        delete_horizon_ms=horizon_ms,
-    )
-
-
-def _shifted(data: bytes, record: RecordPlace, shift_ms: int) -> bytes:
-    """Return the record with its time counted from another base."""
-    start, end = record[0], record[1]
-    _, at = read_varint(data, start)
-    delta, after = read_varlong(data, at + 1)
-    rest = b"".join((data[at : at + 1], encode_varint(delta + shift_ms), data[after:end]))
-    return encode_varint(len(rest)) + rest
