@@ -12,11 +12,13 @@ def main(arguments: list[str] | None = None) -> int:
         return serve(given[1:])
     import signal
 
-    from odradek.cli.app import run
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be asked to end is the same as Ctrl-C
+    try:
+        from odradek.cli.app import run
 
-    return run(given)
+        return run(given)
+    except KeyboardInterrupt:
+        return 130  # also while it is still importing
 
 
 if __name__ == "__main__":
