@@ -1,0 +1,79 @@
+"""The batch reader of `odradek-log`: from options, and filters where Spark hands them over, to tasks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from pyspark_odradek.errors import SourceError, sentence_first
+from pyspark_odradek.log_files.conditions import EVERYTHING, conditions_of
+from pyspark_odradek.log_files.options import LogOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pyspark_odradek.log_files.planning import Piece
+
+_PUSHDOWN: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+@dataclass
+class PiecesPartition(InputPartition):
+    """A task of Spark: the pieces of segments that it reads."""
+
+    pieces: Sequence[Piece]
+
+
+class LogReader(DataSourceReader):
+    """Reads what is on disk when the query is planned."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._options = options
+        self._conditions = EVERYTHING
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the tasks. Raises SourceError."""
+        from pyspark_odradek.log_files.files import LogFiles
+        from pyspark_odradek.log_files.planning import plan
+        from storage.errors import StorageError
+
+        with sentence_first():
+            try:
+                return [PiecesPartition(pieces) for pieces in plan(LogFiles(), self._options, self._conditions)]
+            except StorageError as damaged:
+                raise SourceError(str(damaged)) from damaged
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a task. Raises SourceError."""
+        from pyspark_odradek.log_files.files import LogFiles
+        from pyspark_odradek.log_files.segments import read_pieces
+
+        if not isinstance(partition, PiecesPartition):
+            return  # Spark plans one task where there is nothing to read
+        options = self._options
+        with sentence_first():
+            yield from read_pieces(LogFiles(), partition.pieces, options.include_headers, options.skip_damaged)
+
+
+class FilteringLogReader(LogReader):
+    """Reads only the bytes that the filters of the query need."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Take note of what the filters say, and leave all of them to Spark, too: batches have more records."""
+        self._conditions = conditions_of(filters)
+        return filters
+
+
+def make_reader(options: LogOptions) -> LogReader:
+    """Return a reader, one that takes filters where Spark hands them over.
+
+    Spark does so from 4.1 on, if `spark.sql.python.filterPushdown.enabled` is set, in a worker of its own; where it is
+    not set, it refuses readers that could take filters.
+    """
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    takes_filters = _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
+    return FilteringLogReader(options) if takes_filters else LogReader(options)

@@ -1,0 +1,104 @@
+"""Which records of a partition are committed: where the last stable offset lies, and what was aborted before it.
+
+Closed segments have a transaction index. That of the last segment may be behind the log (a broker need not have written
+it), so there the markers themselves are read, from the newest producer snapshot on. Follows Kafka's storage format,
+"Transaction index" and "Producer snapshot" (KIP-98).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from protocol.records.batch import CURRENT_MAGIC, BatchHeader
+from protocol.records.control import end_transaction_marker
+from protocol.records.reading import iter_entry_records
+from pyspark_odradek.log_files.conditions import MAX_OFFSET
+from pyspark_odradek.log_files.files import PartitionFiles, segment_path
+from pyspark_odradek.log_files.locating import Locator
+from storage.errors import CorruptFile
+from storage.files import FileSystem, OpenFile
+from storage.names import PRODUCER_SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, parse_file_name
+from storage.producer_snapshot import decode_snapshot
+from storage.transaction_index import TransactionIndex
+from storage.walk import walk_headers
+
+
+class Aborted(NamedTuple):
+    """Records of a producer that do not count: those of its transactional batches from `first` to `last`."""
+
+    producer_id: int
+    first: int
+    last: int
+
+
+class Committed(NamedTuple):
+    """What is known to be decided."""
+
+    until: int
+    """The last stable offset: where the oldest open transaction begins, MAX_OFFSET where none is open."""
+    aborted: list[Aborted]
+
+    def between(self, first: int, until: int) -> tuple[Aborted, ...]:
+        """Return what matters for some offsets."""
+        return tuple(each for each in self.aborted if each.first < until and each.last >= first)
+
+
+ALL_COMMITTED = Committed(MAX_OFFSET, [])
+
+
+def find_committed(fs: FileSystem, files: PartitionFiles) -> Committed:
+    """Find out what is committed in a partition.
+
+    Raises:
+        CorruptFile: an index cannot be read.
+        KafkaError: the last segment is damaged.
+        OSError: a file cannot be read.
+    """
+    if not files.segments:
+        return ALL_COMMITTED
+    since, open_since = _newest_snapshot(fs, files)
+    aborted: set[Aborted] = set()
+    for segment in files.segments:
+        if segment.base_offset < since:
+            path = segment_path(files.directory, segment.base_offset, TRANSACTION_INDEX_SUFFIX)
+            index = TransactionIndex(fs, path, segment.base_offset)
+            aborted |= {Aborted(each.producer_id, each.first_offset, each.last_offset) for each in index}
+        if segment.end_offset > since:
+            start = Locator(fs, files, segment).start_of(max(since, segment.base_offset))
+            file = fs.open(segment_path(files.directory, segment.base_offset), writable=False)
+            for position, header in walk_headers(file, start, segment.size):
+                if header.base_offset >= since and header.magic == CURRENT_MAGIC:
+                    _follow(file, position, header, open_since, aborted)
+    return Committed(min(open_since.values(), default=MAX_OFFSET), sorted(aborted, key=lambda each: each.last))
+
+
+def _newest_snapshot(fs: FileSystem, files: PartitionFiles) -> tuple[int, dict[int, int]]:
+    """Return the offset of the newest snapshot before the last segment, and where transactions open then began."""
+    names = filter(None, map(parse_file_name, fs.listdir(files.directory)))
+    offsets = (name.offset for name in names if name.suffix == PRODUCER_SNAPSHOT_SUFFIX and not name.state)
+    last = files.segments[-1].base_offset
+    for offset in sorted((offset for offset in offsets if offset <= last), reverse=True):
+        path = segment_path(files.directory, offset, PRODUCER_SNAPSHOT_SUFFIX)
+        try:
+            entries = decode_snapshot(fs.read_bytes(path), path)
+        except CorruptFile:
+            continue
+        begun = {producer: entry.transaction_first_offset for producer, entry in entries}
+        return offset, {producer: first for producer, first in begun.items() if first >= 0}
+    return 0, {}
+
+
+def _follow(
+    file: OpenFile, position: int, header: BatchHeader, open_since: dict[int, int], aborted: set[Aborted]
+) -> None:
+    """Take note of a batch: it can begin a transaction, or end one."""
+    if header.is_transactional and not header.is_control:
+        open_since.setdefault(header.producer_id, header.base_offset)
+    elif header.is_control:
+        record = next(iter_entry_records(file.pread(header.size, position)), None)
+        marker = None if record is None else end_transaction_marker(record)
+        if marker is None:
+            return
+        first = open_since.pop(header.producer_id, None)
+        if first is not None and not marker.committed:
+            aborted.add(Aborted(header.producer_id, first, header.last_offset))
