@@ -19,6 +19,8 @@ _NO_ANSWER = (
     "and does --command-config fit its listener?"
 )
 
+_NO_COORDINATOR = "{what}: no coordinator yet; the cluster is still starting, or __consumer_offsets cannot be made"
+
 _ADVICE = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "{what} does not exist; `odradek topics list` shows what does",
     KafkaError._UNKNOWN_TOPIC: "{what} does not exist; `odradek topics list` shows what does",
@@ -27,6 +29,9 @@ _ADVICE = {
     KafkaError.NON_EMPTY_GROUP: "{what} has members; stop its consumers first",
     KafkaError.UNKNOWN_MEMBER_ID: "{what} has members; stop its consumers first",
     KafkaError.GROUP_ID_NOT_FOUND: "{what} does not exist; `odradek groups list` shows those that do",
+    KafkaError.COORDINATOR_NOT_AVAILABLE: _NO_COORDINATOR,
+    KafkaError.NOT_COORDINATOR: _NO_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _NO_COORDINATOR,
     KafkaError._MSG_TIMED_OUT: "{what}: no acknowledgement in time; is the broker still there?",
     KafkaError._TIMED_OUT: "{what}: " + _NO_ANSWER,
     KafkaError._TRANSPORT: "{what}: " + _NO_ANSWER,

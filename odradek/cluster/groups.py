@@ -16,7 +16,8 @@ from confluent_kafka.admin import (
 
 from odradek.cli.errors import CommandError
 from odradek.cluster.connection import Cluster
-from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure, sentence
+from odradek.cluster.coordinators import ask_coordinator
+from odradek.cluster.errors import ANSWER_TIMEOUT_S, failure, sentence
 from odradek.cluster.offsets import Offsets, Partition, latest
 
 
@@ -64,8 +65,10 @@ class Group:
 
 def list_groups(cluster: Cluster) -> list[ConsumerGroupListing]:
     """Return all groups that any broker knows, by name."""
-    found: ListConsumerGroupsResult = answer(
-        cluster.admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S), "listing groups"
+    found: ListConsumerGroupsResult = ask_coordinator(
+        lambda: cluster.admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S),
+        "listing groups",
+        refused=lambda some: next((each.args[0] for each in some.errors or ()), None),
     )
     for each in found.errors or ():
         if isinstance(each, KafkaException):
@@ -94,8 +97,10 @@ def describe_group(cluster: Cluster, name: str) -> Group:
 def committed_offsets(cluster: Cluster, name: str) -> dict[Partition, int]:
     """Return what a group has committed; empty for a group that has not, or does not exist."""
     asked = [ConsumerGroupTopicPartitions(name)]
-    futures = cluster.admin.list_consumer_group_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)
-    found: ConsumerGroupTopicPartitions = answer(futures[name], f"group {name}")
+    found: ConsumerGroupTopicPartitions = ask_coordinator(
+        lambda: cluster.admin.list_consumer_group_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)[name],
+        f"group {name}",
+    )
     return {
         (each.topic, each.partition): each.offset
         for each in found.topic_partitions or ()
@@ -114,18 +119,29 @@ def check_empty(cluster: Cluster, name: str) -> None:
 def move_offsets(cluster: Cluster, name: str, offsets: Offsets) -> None:
     """Commit offsets for a group; CommandError where it has members, or the broker refuses one."""
     wanted = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
-    futures = cluster.admin.alter_consumer_group_offsets(
-        [ConsumerGroupTopicPartitions(name, wanted)], request_timeout=ANSWER_TIMEOUT_S
+    asked = [ConsumerGroupTopicPartitions(name, wanted)]
+    done: ConsumerGroupTopicPartitions = ask_coordinator(
+        lambda: cluster.admin.alter_consumer_group_offsets(asked, request_timeout=ANSWER_TIMEOUT_S)[name],
+        f"group {name}",
+        refused=lambda some: next((each.error for each in some.topic_partitions or () if each.error), None),
     )
-    done: ConsumerGroupTopicPartitions = answer(futures[name], f"group {name}")
     for each in done.topic_partitions or ():
         if each.error is not None:
             raise CommandError(sentence(each.error, f"group {name}, partition {each.partition} of {each.topic}"))
 
 
+def delete_group(cluster: Cluster, name: str) -> None:
+    """Delete a group with its offsets; CommandError where it has members or does not exist."""
+    ask_coordinator(
+        lambda: cluster.admin.delete_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)[name], f"group {name}"
+    )
+
+
 def _description(cluster: Cluster, name: str) -> ConsumerGroupDescription:
-    futures = cluster.admin.describe_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)
-    found: ConsumerGroupDescription = answer(futures[name], f"group {name}")
+    found: ConsumerGroupDescription = ask_coordinator(
+        lambda: cluster.admin.describe_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)[name],
+        f"group {name}",
+    )
     return found
 
 

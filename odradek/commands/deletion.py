@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
 
 from odradek.cli.errors import CommandError
 from odradek.cli.output import Output
-from odradek.cluster.errors import answer
 
 
-def show_deleted(output: Output, kind: str, futures: Mapping[str, Future[None]]) -> None:
-    """Wait for deletions, show those that were done, and raise CommandError with what kept the others."""
+def delete_each(output: Output, kind: str, names: Iterable[str], delete: Callable[[str], None]) -> None:
+    """Delete by name, show what was deleted, and raise CommandError with what kept the others."""
     deleted: list[str] = []
     failures: list[str] = []
-    for name, future in futures.items():
+    for name in names:
         try:
-            answer(future, f"{kind} {name}")
+            delete(name)
             deleted.append(name)
         except CommandError as refused:
             failures.append(str(refused))

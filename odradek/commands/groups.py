@@ -14,12 +14,12 @@ from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cli.human import count_text, plural
 from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
-from odradek.cluster.errors import ANSWER_TIMEOUT_S
 from odradek.cluster.groups import (
     Group,
     Position,
     check_empty,
     committed_offsets,
+    delete_group,
     describe_group,
     list_groups,
     move_offsets,
@@ -27,7 +27,7 @@ from odradek.cluster.groups import (
 from odradek.cluster.moments import SYNTAX, parse_moment
 from odradek.cluster.offsets import Offsets, Partition, find, within
 from odradek.cluster.topics import partitions_of
-from odradek.commands.deletion import show_deleted
+from odradek.commands.deletion import delete_each
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
@@ -124,8 +124,7 @@ def reset(
 @online(app, "delete", examples="odradek groups delete billing")
 def delete(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete groups with their committed offsets; they must have no members."""
-    futures = cluster.admin.delete_consumer_groups(names, request_timeout=ANSWER_TIMEOUT_S)
-    show_deleted(output, "group", futures)
+    delete_each(output, "group", names, lambda name: delete_group(cluster, name))
 
 
 def _wanted(cluster: Cluster, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:

@@ -18,7 +18,7 @@ from odradek.cluster import configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
-from odradek.commands.deletion import show_deleted
+from odradek.commands.deletion import delete_each
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 
@@ -175,7 +175,7 @@ def alter_topic(
 def delete_topics(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete topics with everything in them."""
     futures = cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S)
-    show_deleted(output, "topic", futures)
+    delete_each(output, "topic", futures, lambda name: answer(futures[name], f"topic {name}"))
 
 
 def _show_topic(output: Output, topic: TopicFacts) -> None:

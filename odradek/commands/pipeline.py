@@ -1,0 +1,210 @@
+"""`odradek pipeline`: jobs on Spark. The jobs themselves are in the package `pipeline`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from odradek.cli.command import group, offline
+from odradek.cli.errors import WrongUsageError
+from odradek.cli.output import Output
+from odradek.commands.pipeline_jobs import MakeJob, register, show_progress
+from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
+
+if TYPE_CHECKING:
+    from pipeline.running import Job
+    from pipeline.store import Store
+
+app = group("pipeline", "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.")
+
+STOPPING = (
+    "Runs until it is told to stop: the first Ctrl-C or SIGTERM lets the micro-batch in work be finished (exit code 0),"
+    " a second one ends it at once. docs/pipeline.md has the whole picture."
+)
+
+
+class Compression(StrEnum):
+    """How Parquet files are compressed."""
+
+    ZSTD = "zstd"
+    SNAPPY = "snappy"
+    GZIP = "gzip"
+    LZ4 = "lz4"
+    NONE = "none"
+
+
+@register(
+    app,
+    "archive",
+    details=STOPPING,
+    examples="""\
+    odradek pipeline archive orders --output archive
+    odradek pipeline archive --pattern 'orders-.*' --output archive --interval 1m --text
+    odradek pipeline archive orders --output archive --available-now --json
+    odradek pipeline archive orders --output archive --redis redis://127.0.0.1:6379/0
+    odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
+)
+def archive(
+    output: Output,
+    given: JobOptions,
+    archive: Annotated[
+        str, Option("--output", "-o", metavar="DIR", help="Where the Parquet files go.", show_default=False)
+    ],
+    columns: Annotated[
+        str | None,
+        Option("--columns", metavar="NAMES", help="What to keep of a record, with commas; everything if not given."),
+    ] = None,
+    text: Annotated[bool, Option("--text", help="Keep keys and values as text, not as bytes.")] = False,
+    compression: Annotated[Compression, Option("--compression", help="Of the files.")] = Compression.ZSTD,
+) -> tuple[str | None, MakeJob]:
+    """Keep topics as Parquet files in directories by topic and date, every record exactly once.
+
+    The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
+    with its checkpoint (in the archive, if --checkpoint does not say another), with --redis, or with neither.
+    """
+    del output
+    name = application_name(given, "archive")
+
+    def make(store: Store) -> Job:
+        from pipeline.archive import COLUMNS, Archive
+        from pipeline.errors import WrongOptionError
+        from pipeline.ledger import Ledger
+
+        chosen = [each.strip() for each in columns.split(",")] if columns else COLUMNS
+        for each in chosen:
+            if each not in COLUMNS:
+                raise WrongOptionError(f"--columns names {each!r}; there are {', '.join(COLUMNS)}")
+        return Archive(Ledger(store, archive, name), chosen, text, compression.value)
+
+    return f"{archive.rstrip('/')}/_odradek/{name}/checkpoint", make
+
+
+@register(
+    app,
+    "wordcount",
+    keeps_state=True,
+    details=STOPPING,
+    examples="""\
+    odradek pipeline wordcount lines
+    odradek pipeline wordcount lines --available-now --limit 100 --json
+    odradek pipeline wordcount lines --to counts --checkpoint wordcount-checkpoint""",
+)
+def wordcount(
+    output: Output,
+    given: JobOptions,
+    to: Annotated[
+        str | None, Option("--to", metavar="TOPIC", help="Produce each new count there, with the word as the key.")
+    ] = None,
+    limit: Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many words to show.")] = 20,
+) -> tuple[str | None, MakeJob]:
+    """Count the words in the values of topics, and show the most frequent ones after each micro-batch.
+
+    Counts are kept in the checkpoint; without --checkpoint they begin anew with each run.
+    """
+    options = {f"kafka.{name}": value for name, value in client_settings(given, given.bootstrap_server).items()}
+
+    def make(store: Store) -> Job:
+        del store
+        from pipeline.sink import TopicSink
+        from pipeline.wordcount import WordCount
+
+        def show(batch: int, words: Sequence[tuple[str, int]]) -> None:
+            _show_words(output, batch, words)
+
+        return WordCount(show, limit, TopicSink(options | {"topic": to}) if to else None)
+
+    return None, make
+
+
+def _show_words(output: Output, batch: int, words: Sequence[tuple[str, int]]) -> None:
+    if output.json:
+        counts = [{"word": word, "count": count} for word, count in words]
+        output.line(json.dumps({"batch": batch, "words": counts}, ensure_ascii=False))
+    else:
+        output.heading(f"batch {batch}")
+        output.table(["WORD", ">COUNT"], words)
+
+
+@register(
+    app,
+    "relay",
+    details=STOPPING,
+    examples="""\
+    odradek pipeline relay orders --to kept --checkpoint relay-checkpoint
+    odradek pipeline relay orders --bootstrap-server external:9092 --to-bootstrap-server 127.0.0.1:9092 --to orders \
+--redis redis://127.0.0.1:6379/0
+    odradek pipeline relay logs --matching 'ERROR|WARN' --to alarms --checkpoint alarms-checkpoint
+    odradek pipeline relay orders --where "length(value) < 1000" --select "upper(CAST(value AS STRING)) AS value" \
+--to shouted --checkpoint shouted-checkpoint""",
+)
+def relay(
+    output: Output,
+    given: JobOptions,
+    to: Annotated[
+        str | None, Option("--to", metavar="TOPIC", help="Where to, unless --select makes a column topic.")
+    ] = None,
+    to_bootstrap_server: Annotated[
+        str | None, Option("--to-bootstrap-server", metavar="HOST:PORT", help="The other cluster, if it is another.")
+    ] = None,
+    to_kafka: Annotated[
+        list[str] | None, Option("--to-kafka", metavar="NAME=VALUE", help="A setting of the producer; repeatable.")
+    ] = None,
+    matching: Annotated[
+        str | None, Option("--matching", metavar="REGEX", help="Only values in which this is found.")
+    ] = None,
+    where: Annotated[
+        str | None, Option("--where", metavar="SQL", help="Only records for which this condition holds.")
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        Option(
+            "--select",
+            metavar="SQL",
+            help="An expression AS key, value, timestamp, headers, topic or partition; repeatable.",
+        ),
+    ] = None,
+    source_header: Annotated[
+        bool, Option("--source-header", help="Add a header that says which record it was: topic/partition/offset.")
+    ] = False,
+) -> tuple[str | None, MakeJob]:
+    """Produce what is in topics to other topics, filtered or changed, also from one cluster to another.
+
+    At least once: after a kill the micro-batch in work is produced again. With --source-header readers can tell.
+    """
+    del output
+    if given.checkpoint is None and given.redis is None:
+        raise WrongUsageError("say with --checkpoint or --redis where to keep how far the relay has come")
+    if to_bootstrap_server is None or to_bootstrap_server == given.bootstrap_server:
+        options = client_settings(given, given.bootstrap_server)
+    else:
+        options = {"bootstrap.servers": to_bootstrap_server}
+    options |= settings(to_kafka, "--to-kafka")
+
+    def make(store: Store) -> Job:
+        del store
+        from pipeline.relay import Relay, Rules
+        from pipeline.sink import TopicSink
+
+        sink = {f"kafka.{name}": value for name, value in options.items()} | ({"topic": to} if to else {})
+        return Relay(Rules(matching, where, tuple(select or ()), source_header), TopicSink(sink))
+
+    return None, make
+
+
+@offline(
+    app,
+    "progress",
+    examples="odradek pipeline progress --redis redis://127.0.0.1:6379/0\n"
+    "odradek pipeline progress --redis redis://127.0.0.1:6379/0 --application archive --json",
+)
+def progress(
+    output: Output,
+    redis: Annotated[str, Option("--redis", metavar="URL", help="Where jobs keep their offsets.", show_default=False)],
+    application: Annotated[str | None, Option("--application", metavar="NAME", help="Only this one.")] = None,
+) -> None:
+    """Show how far jobs have come that keep their offsets in Redis."""
+    show_progress(output, redis, application)

@@ -1,0 +1,181 @@
+"""How the jobs of `odradek pipeline` are run. Only here the command touches Spark, and only once a job is to run."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import typer
+
+from odradek.cli.command import offline
+from odradek.cli.errors import EXIT_OK, CommandError, WrongUsageError
+from odradek.cli.human import count_text, duration_text, plural
+from odradek.cli.interrupts import asked_to_stop
+from odradek.cli.output import Output
+from odradek.commands.pipeline_options import (
+    JobOptions,
+    Json,
+    application_name,
+    reader_options,
+    settings,
+    trigger,
+)
+
+if TYPE_CHECKING:
+    from pipeline.progress import BatchProgress
+    from pipeline.running import Job
+    from pipeline.store import Store
+
+NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis")
+
+MakeJob: TypeAlias = "Callable[[Store], Job]"
+"""Makes a job once there is a file system for it."""
+Prepare = TypeVar("Prepare", bound=Callable[..., tuple[str | None, MakeJob]])
+
+
+def register(
+    app: typer.Typer, name: str, *, examples: str, keeps_state: bool = False, details: str = ""
+) -> Callable[[Prepare], Prepare]:
+    """Register a function `(output, given, ...) -> (default checkpoint or None, MakeJob)` as a job.
+
+    The command has the options of all jobs beside those of the function, and stays until the job ends.
+    """
+
+    def decorate(function: Prepare) -> Prepare:
+        shared = list(inspect.signature(JobOptions, eval_str=True).parameters.values())
+        first, _, *own = inspect.signature(function, eval_str=True).parameters.values()
+
+        def command(output: Output, **values: Any) -> int:
+            given = JobOptions(**{each.name: values.pop(each.name) for each in shared})
+            with _told_in_a_sentence():
+                default_checkpoint, make = function(output, given, **values)
+                return _run(output, given, name, default_checkpoint, make, keeps_state)
+
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
+        command.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
+        command.__doc__ = function.__doc__
+        offline(app, name, examples=examples, details=details, json=Json)(command)
+        return function
+
+    return decorate
+
+
+def show_progress(output: Output, url: str, application: str | None) -> None:
+    """Show what Redis has of applications."""
+    _require("redis", "pyspark")
+    from pipeline import redis_offsets
+
+    with _told_in_a_sentence():
+        found = redis_offsets.progress(redis_offsets.connect(url))
+    found = [each for each in found if application in (None, each.application)]
+    if output.json:
+        output.document({"applications": [_progress_json(each) for each in found]})
+    elif not found:
+        output.note("no job has finished a micro-batch with --redis here yet")
+    else:
+        columns = ["APPLICATION", "JOB", ">BATCH", "TOPIC", ">PARTITION", ">FROM", ">UNTIL"]
+        rows = [
+            [each.application, each.job, each.number, topic, partition, first, until]
+            for each in found
+            for (topic, partition), first, until in each.ranges
+        ]
+        output.table(columns, rows)
+
+
+def _progress_json(found: Any) -> dict[str, Any]:
+    return {
+        "application": found.application,
+        "job": found.job,
+        "batch": found.number,
+        "run": found.run,
+        "finished_at_ms": found.finished_at_ms,
+        "partitions": [
+            {"topic": topic, "partition": partition, "from": first, "until": until}
+            for (topic, partition), first, until in found.ranges
+        ],
+    }
+
+
+def _run(
+    output: Output, given: JobOptions, job: str, default_checkpoint: str | None, make: MakeJob, keeps_state: bool
+) -> int:
+    name, when = application_name(given, job), trigger(given)
+    options, conf = reader_options(given, _now_ms()), settings(given.conf, "--conf")
+    _require(*NEEDED)
+    from pipeline import source
+    from pipeline.redis_offsets import RedisOffsets, connect
+    from pipeline.running import Run, Runner
+    from pipeline.session import SessionSettings, spark_session
+    from pipeline.store import HadoopStore
+
+    source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
+    offsets = RedisOffsets(connect(given.redis), name, job, _now_ms) if given.redis else None
+    log_file = str(given.log_file) if given.log_file else None
+    session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
+    with _checkpoint(given, default_checkpoint) as checkpoint, spark_session(session) as spark:
+        store = HadoopStore(spark)
+        run = Run(name, options, checkpoint, when, offsets, resumes_from_offsets=not keeps_state)
+        with asked_to_stop() as asked:
+            Runner(spark, store, make(store), run).run(asked, lambda progress: _show(output, progress))
+    return EXIT_OK
+
+
+@contextmanager
+def _checkpoint(given: JobOptions, default: str | None) -> Iterator[str]:
+    """Give the directory of the checkpoint; one that is gone afterwards where other things say where to go on."""
+    chosen = given.checkpoint or (default if given.redis is None else None)
+    if chosen is not None:
+        yield chosen
+        return
+    with tempfile.TemporaryDirectory(prefix="odradek-checkpoint-", ignore_cleanup_errors=True) as scratch:
+        yield f"file://{scratch}/checkpoint"
+
+
+def _show(output: Output, progress: BatchProgress) -> None:
+    from pipeline.progress import as_dict
+
+    if output.json:
+        print(json.dumps(as_dict(progress)), file=sys.stderr, flush=True)  # noqa: T201
+        return
+    lag = "" if progress.lag is None else f", {count_text(progress.lag)} behind"
+    speed = f"{count_text(progress.rows_per_second)} records/s"
+    rows = plural(progress.rows, "record")
+    output.note(f"batch {progress.batch}: {rows} in {duration_text(progress.seconds)}, {speed}{lag}")
+
+
+def _require(*packages: str) -> None:
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise CommandError(
+            f"`odradek pipeline` needs {', '.join(missing)}, which the broker does not: pip install 'odradek[pipeline]'"
+        )
+
+
+@contextmanager
+def _told_in_a_sentence() -> Iterator[None]:
+    """Have errors of the jobs come out as those of the command."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except Exception as failed:
+        if find_spec("pyspark") is None:
+            raise
+        from pipeline.errors import PipelineError, WrongOptionError
+
+        if isinstance(failed, WrongOptionError):
+            raise WrongUsageError(str(failed)) from failed
+        if isinstance(failed, PipelineError):
+            raise CommandError(str(failed)) from failed
+        raise
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

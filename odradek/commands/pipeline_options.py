@@ -1,0 +1,146 @@
+"""Options that all jobs of `odradek pipeline` take, and what is checked of them before Spark starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from odradek.cli.arguments import pairs
+from odradek.cli.errors import WrongUsageError
+from odradek.cli.options import DEFAULT_BOOTSTRAP, BootstrapServer, CommandConfig
+from odradek.cluster.client_settings import read_client_settings
+from odradek.cluster.moments import Beginning, End, Time, parse_moment
+
+APPLICATION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+STARTS = "`beginning`, `end`, a time such as `2026-11-21T10:00`, or how long ago, such as `15m`"
+
+Json = Annotated[bool, Option("--json", help="Progress and results as JSON, one object a line.")]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """What is read, how far it was read before, when micro-batches run, and where Spark is."""
+
+    topics: Annotated[
+        list[str] | None, Argument(metavar="[TOPIC...]", help="What to read, unless --pattern says it.")
+    ] = None
+    pattern: Annotated[
+        str | None, Option("--pattern", metavar="REGEX", help="Read all topics of this form, new ones too.")
+    ] = None
+    bootstrap_server: BootstrapServer = DEFAULT_BOOTSTRAP
+    command_config: CommandConfig = None
+    kafka: Annotated[
+        list[str] | None, Option("--kafka", metavar="NAME=VALUE", help="A setting of the Kafka client; repeatable.")
+    ] = None
+    start: Annotated[
+        str, Option("--from", metavar="WHERE", help=f"Where a job begins that has not run before: {STARTS}.")
+    ] = "beginning"
+    max_offsets: Annotated[
+        int | None,
+        Option("--max-offsets-per-trigger", min=1, metavar="N", help="About so many records in a micro-batch at most."),
+    ] = None
+    min_partitions: Annotated[
+        int | None, Option("--min-partitions", min=1, metavar="N", help="Split large partitions into so many tasks.")
+    ] = None
+    allow_data_loss: Annotated[
+        bool, Option("--allow-data-loss", help="Go on where records are gone before they were read, instead of ending.")
+    ] = False
+    application: Annotated[
+        str | None,
+        Option("--application", metavar="NAME", help="By which it goes on next time; the job's name if not given."),
+    ] = None
+    checkpoint: Annotated[
+        str | None, Option("--checkpoint", metavar="DIR", help="Where Spark keeps how far it has come.")
+    ] = None
+    redis: Annotated[
+        str | None,
+        Option("--redis", metavar="URL", help="Keep offsets there, and begin with them if there is no checkpoint."),
+    ] = None
+    interval: Annotated[
+        str | None, Option("--interval", metavar="DURATION", help="A micro-batch each 10s, 5m; at once if not given.")
+    ] = None
+    available_now: Annotated[bool, Option("--available-now", help="Read what is there now, then end.")] = False
+    once: Annotated[bool, Option("--once", help="The same in a single micro-batch.")] = False
+    master: Annotated[str, Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]"
+    conf: Annotated[
+        list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeatable.")
+    ] = None
+    py_files: Annotated[
+        str | None, Option("--py-files", metavar="FILES", help="Wheels or zip files for the workers of a cluster.")
+    ] = None
+    log_file: Annotated[
+        Path | None, Option("--log-file", metavar="FILE", help="Where Spark's own warnings and errors go.")
+    ] = None
+
+
+def reader_options(given: JobOptions, now_ms: int) -> dict[str, str]:
+    """Return the options of the data source. Raises WrongUsageError."""
+    options = {f"kafka.{name}": value for name, value in client_settings(given, given.bootstrap_server).items()}
+    if bool(given.topics) == bool(given.pattern):
+        raise WrongUsageError("name topics, or say with --pattern which are meant")
+    options |= {"subscribePattern": given.pattern} if given.pattern else {"subscribe": ",".join(given.topics or ())}
+    options |= _start(given.start, now_ms)
+    if given.max_offsets is not None:
+        options["maxOffsetsPerTrigger"] = str(given.max_offsets)
+    if given.min_partitions is not None:
+        options["minPartitions"] = str(given.min_partitions)
+    return options | {"failOnDataLoss": str(not given.allow_data_loss).lower(), "includeHeaders": "true"}
+
+
+def client_settings(given: JobOptions, bootstrap: str) -> dict[str, str]:
+    """Return the settings of the Kafka client: those of --command-config, then those of --kafka."""
+    of_file = read_client_settings(given.command_config) if given.command_config else {}
+    return {**of_file, "bootstrap.servers": bootstrap, **dict(pairs(given.kafka or (), "--kafka"))}
+
+
+def trigger(given: JobOptions) -> Mapping[str, Any]:
+    """Return when micro-batches run, as arguments of Spark's `trigger`. Raises WrongUsageError."""
+    wanted = [name for name in ("interval", "available_now", "once") if getattr(given, name)]
+    if len(wanted) > 1:
+        raise WrongUsageError("only one of --interval, --available-now and --once can be given")
+    if given.interval:
+        return {"processingTime": f"{_duration_ms(given.interval)} milliseconds"}
+    if given.available_now:
+        return {"availableNow": True}
+    return {"once": True} if given.once else {"processingTime": "0 seconds"}
+
+
+def application_name(given: JobOptions, job: str) -> str:
+    """Return the name that offsets and files go by. Raises WrongUsageError for one that cannot be part of a path."""
+    name = given.application or job
+    if not APPLICATION_NAME.fullmatch(name):
+        raise WrongUsageError(f"--application {name!r} must be letters, digits, dots, dashes and underscores")
+    return name
+
+
+def settings(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    """Return what was given as NAME=VALUE. Raises WrongUsageError."""
+    return dict(pairs(given or (), option))
+
+
+def _start(text: str, now_ms: int) -> dict[str, str]:
+    try:
+        moment = parse_moment(text, now_ms)
+    except ValueError as wrong:
+        raise WrongUsageError(f"--from: {wrong}") from None
+    match moment:
+        case Beginning():
+            return {"startingOffsets": "earliest"}
+        case End():
+            return {"startingOffsets": "latest"}
+        case Time(milliseconds):
+            return {"startingTimestamp": str(milliseconds), "startingOffsetsByTimestampStrategy": "latest"}
+        case _:
+            raise WrongUsageError(f"--from {text} cannot be: give {STARTS}")
+
+
+def _duration_ms(text: str) -> int:
+    found = re.fullmatch(r"(\d+)(ms|s|m|h)", text.strip())
+    if found is None:
+        raise WrongUsageError(f"--interval {text!r} is no duration such as 500ms, 10s, 5m or 1h")
+    return int(found[1]) * {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}[found[2]]
