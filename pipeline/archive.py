@@ -1,0 +1,95 @@
+"""Topics to Parquet, partitioned by topic and date, every record exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+
+from pipeline.batches import Batch
+from pipeline.ledger import Ledger
+from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
+"""What is kept of a record if nothing else is said; the topic and the date are in the names of directories."""
+ALWAYS: Final = ("partition", "offset")
+DIRECTORIES: Final = ("topic", "date")
+COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
+
+_SECONDS_A_DAY: Final = 86_400
+
+
+def archived(records: DataFrame, columns: Sequence[str] = COLUMNS, as_text: bool = False) -> DataFrame:
+    """Return records as they are kept: the wanted columns, and the date of the timestamp in UTC.
+
+    With `as_text` keys and values are strings; what is no UTF-8 in them has replacement characters, for good.
+    """
+    date = F.date_from_unix_date(F.floor(F.unix_seconds("timestamp") / _SECONDS_A_DAY).cast("int"))
+    wanted = dict.fromkeys((*columns, *ALWAYS))
+    return records.select(
+        *(_as_text(name) if as_text and name in ("key", "value") else F.col(name) for name in wanted),
+        "topic",
+        date.alias("date"),
+    )
+
+
+def unseen(ranges: Sequence[Range], until: Offsets) -> list[Range]:
+    """Return what of these ranges lies at or beyond the offsets that were reached before."""
+    rest = (Range(name, max(first, until.get(name, 0)), end) for name, first, end in ranges)
+    return [each for each in rest if each.until > each.first]
+
+
+def only_unseen(records: DataFrame, ranges: Sequence[Range], until: Mapping[TopicPartition, int]) -> DataFrame:
+    """Return the records that lie beyond the offsets that were reached before; as they are where all do."""
+    seen = [
+        (F.col("topic") == name.topic) & (F.col("partition") == name.partition) & (F.col("offset") < until[name])
+        for name, first, _ in ranges
+        if first < until.get(name, 0)
+    ]
+    return records.filter(~reduce(_either, seen)) if seen else records
+
+
+class Archive:
+    """The job: `keep` puts a micro-batch into the archive, or leaves out what is there already."""
+
+    output_mode: Final = "append"
+
+    def __init__(
+        self, ledger: Ledger, columns: Sequence[str] = COLUMNS, as_text: bool = False, compression: str = "zstd"
+    ) -> None:
+        self._ledger = ledger
+        self._columns = tuple(columns)
+        self._as_text = as_text
+        self._compression = compression
+
+    def reached(self) -> Offsets:
+        """Return the next offset of each partition that is in the archive; finishes what was cut short."""
+        self._ledger.open()
+        return self._ledger.until
+
+    def transform(self, records: DataFrame) -> DataFrame:
+        """Return what is done to the stream before it falls into micro-batches: nothing."""
+        return records
+
+    def keep(self, records: DataFrame, batch: Batch) -> None:
+        """Write a micro-batch and commit it. Raises PipelineError."""
+        ranges = batch.ranges
+        if not unseen(ranges, self._ledger.until):
+            return
+        records = archived(only_unseen(records, ranges, self._ledger.until), self._columns, self._as_text)
+        writer = records.write.mode("overwrite").partitionBy(*DIRECTORIES).option("compression", self._compression)
+        writer.parquet(self._ledger.staging())
+        self._ledger.commit(batch)
+
+
+def _either(one: Column, other: Column) -> Column:
+    return one | other
+
+
+def _as_text(name: str) -> Column:
+    return F.make_valid_utf8(F.col(name).cast("string")).alias(name)

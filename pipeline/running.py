@@ -1,0 +1,182 @@
+"""Running a job: a streaming query whose micro-batches the job keeps one after the other, until it is asked to stop."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pipeline import source
+from pipeline.batches import Batch, furthest, to_json
+from pipeline.checkpoints import Checkpoint
+from pipeline.errors import PipelineError, sentence
+from pipeline.progress import BatchProgress, from_spark
+from pipeline.redis_offsets import RedisOffsets
+from pipeline.sink import FORMAT
+from pipeline.store import Store
+from pyspark_odradek.offsets import Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LOOK_EVERY_S: Final = 0.2
+COMMIT_PATIENCE_S: Final = 30.0
+
+
+class Job(Protocol):
+    """What the archive, the word count and the relay are to the runner."""
+
+    @property
+    def output_mode(self) -> str:
+        """Spark's output mode: append, update or complete."""
+        ...
+
+    def reached(self) -> Offsets:
+        """Return what the job's own output says of where to go on; called once, before the query starts."""
+        ...
+
+    def transform(self, records: DataFrame) -> DataFrame:
+        """Return what is done to the stream as a whole."""
+        ...
+
+    def keep(self, records: DataFrame, batch: Batch) -> None:
+        """Put the result of a micro-batch where it belongs; once this returns the micro-batch is done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run needs to know beside the job."""
+
+    application: str
+    options: Mapping[str, str]
+    """Options of the source."""
+    checkpoint: str
+    trigger: Mapping[str, Any]
+    """Arguments of Spark's `trigger`."""
+    offsets: RedisOffsets | None = None
+    resumes_from_offsets: bool = True
+    """Whether Redis says where to begin when the checkpoint has nothing; a job with a state cannot."""
+
+
+class _AskedToStopError(Exception):
+    """A micro-batch that is not begun, because the query is to end."""
+
+
+class Runner:
+    """One run of a job."""
+
+    def __init__(self, spark: SparkSession, store: Store, job: Job, run: Run) -> None:
+        self._spark = spark
+        self._job = job
+        self._run = run
+        self._checkpoint = Checkpoint(store, run.checkpoint)
+        self._lock = threading.Lock()
+        self._stopping = False
+        self._working = False
+        self._kept = -1
+        self._failure: BaseException | None = None
+
+    def run(self, asked: Callable[[], bool], show: Callable[[BatchProgress], None]) -> None:
+        """Run until there is nothing more to do or `asked` says stop; the micro-batch in work is finished first.
+
+        `show` is called for each finished micro-batch. Raises PipelineError for whatever ends the query.
+        """
+        try:
+            query = self._start()
+        except PipelineError:
+            raise
+        except Exception as failed:
+            raise PipelineError(sentence(failed)) from failed
+        try:
+            self._watch(query, asked, show)
+        finally:
+            if query.isActive:
+                query.stop()
+
+    def _start(self) -> StreamingQuery:
+        options = {**self._run.options, "startingOffsets": to_json(self._beginning())}
+        for given in ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy"):
+            options.pop(given, None)
+        records = self._spark.readStream.format(FORMAT).options(**options).load()
+        writer = self._job.transform(records).writeStream.outputMode(self._job.output_mode)
+        writer = writer.queryName(self._run.application).option("checkpointLocation", self._checkpoint.path)
+        return writer.trigger(**self._run.trigger).foreachBatch(self._keep).start()
+
+    def _beginning(self) -> Offsets:
+        reached = self._job.reached()
+        stored = self._run.offsets.begin() if self._run.offsets is not None else {}
+        known = self._checkpoint.beginning()
+        begun = self._checkpoint.has_batches()
+        if known is None and not begun:
+            known = furthest(reached, stored if self._run.resumes_from_offsets else {})
+        offsets = source.beginning(source.checked(self._run.options), known or {})
+        if not begun:
+            self._checkpoint.begin(offsets)
+        return offsets
+
+    def _keep(self, records: DataFrame, number: int) -> None:
+        """Keep a micro-batch; Spark calls this on a thread of its own."""
+        with self._lock:
+            if self._stopping:
+                raise _AskedToStopError
+            self._working = True
+        try:
+            batch = self._checkpoint.batch(number)
+            self._job.keep(records, batch)
+            if self._run.offsets is not None:
+                self._run.offsets.commit(batch)
+            self._kept = number
+        except BaseException as failed:
+            self._failure = failed
+            raise
+        finally:
+            self._working = False
+
+    def _watch(self, query: StreamingQuery, asked: Callable[[], bool], show: Callable[[BatchProgress], None]) -> None:
+        seen, deadline = -1, math.inf
+        while True:
+            ended = self._ended(query)
+            seen = _show_new(query, seen, show)
+            if ended:
+                return
+            if not asked():
+                continue
+            with self._lock:
+                self._stopping = True
+                between = not self._working
+            if not between:
+                continue
+            deadline = min(deadline, time.monotonic() + COMMIT_PATIENCE_S)
+            # Spark writes the end of a micro-batch to the checkpoint before it shows its progress.
+            if seen >= self._kept or time.monotonic() >= deadline:
+                query.stop()
+                return
+
+    def _ended(self, query: StreamingQuery) -> bool:
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            return bool(query.awaitTermination(LOOK_EVERY_S))  # type: ignore[arg-type]  # parts of a second are taken
+        except StreamingQueryException as failed:
+            if isinstance(self._failure, PipelineError):
+                raise self._failure from None
+            if self._stopping and self._failure is None:
+                return True
+            raise PipelineError(sentence(self._failure or failed)) from failed
+
+
+def _show_new(query: StreamingQuery, seen: int, show: Callable[[BatchProgress], None]) -> int:
+    last = query.lastProgress
+    if last is None or last["batchId"] <= seen:
+        return seen
+    for each in query.recentProgress:
+        # Spark shows a micro-batch that has not begun, too, when it waits for data.
+        if each["batchId"] > seen and "addBatch" in each["durationMs"]:
+            show(from_spark(each))
+            seen = each["batchId"]
+    return seen

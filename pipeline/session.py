@@ -1,0 +1,137 @@
+"""A session of Spark for a job: quiet, in UTC, with this Python in its workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline import java
+from pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL: Final = "local"
+DEFAULTS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+LOCAL_DEFAULTS: Final = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+}
+"""For Spark within this one process; a cluster has its own."""
+
+_LOGGING: Final = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.only.ref = only
+appender.only.name = only
+{appender}
+appender.only.layout.type = PatternLayout
+appender.only.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+_SHOWN_LINES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """How to start Spark."""
+
+    application: str
+    master: str = "local[*]"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark, which win over those of the jobs."""
+    py_files: str | None = None
+    """Wheels, zip files or modules for the workers of a cluster, with commas between them."""
+    log_file: str | None = None
+    """Where Spark's own log goes, from WARN on; without one it goes nowhere."""
+    debug: bool = False
+    """Have Spark's log on standard error."""
+
+
+def settings_of_spark(settings: SessionSettings, logging: str) -> dict[str, str]:
+    """Return the configuration of Spark; `logging` is the path of a configuration of log4j."""
+    local = settings.master.startswith(LOCAL)
+    conf = {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **settings.conf}
+    if settings.py_files:
+        conf["spark.submit.pyFiles"] = settings.py_files
+    option = "spark.driver.extraJavaOptions"
+    conf[option] = f"-Dlog4j2.configurationFile=file:{logging} {conf.get(option, '')}".strip()
+    return conf
+
+
+def logging_properties(settings: SessionSettings) -> str:
+    """Return a configuration of log4j that has Spark's log where the settings say."""
+    if settings.log_file is not None:
+        appender = f"appender.only.type = File\nappender.only.fileName = {Path(settings.log_file).absolute()}"
+    else:
+        appender = "appender.only.type = Console\nappender.only.target = SYSTEM_ERR"
+    heard = settings.debug or settings.log_file is not None
+    return _LOGGING.format(level="warn" if heard else "off", appender=appender)
+
+
+@contextmanager
+def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
+    """Give a session, stopped afterwards. Raises PipelineError where Java is missing or Spark does not start."""
+    java.check()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if settings.master.startswith(LOCAL):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns where a name is of the loopback
+    with tempfile.TemporaryDirectory(prefix="odradek-pipeline-") as scratch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Spark about pandas, which is not used
+        logging = Path(scratch) / "log4j2.properties"
+        logging.write_text(logging_properties(settings))
+        spark = _start(settings, settings_of_spark(settings, str(logging)), Path(scratch) / "errors")
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(settings.application).master(settings.master)
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    try:
+        if settings.debug:
+            return builder.getOrCreate()
+        with _standard_error_in(errors):
+            return builder.getOrCreate()
+    except Exception as failed:
+        from py4j.protocol import Py4JError
+
+        if not isinstance(failed, PySparkException | Py4JError):
+            raise
+        said = errors.read_text(errors="replace").splitlines()[-_SHOWN_LINES:] if errors.exists() else []
+        reason = " ".join(" ".join([str(failed).split("\n\tat ")[0], *said]).split())
+        raise PipelineError(f"Spark does not start with --master {settings.master}: {reason}") from failed
+
+
+@contextmanager
+def _standard_error_in(path: Path) -> Iterator[None]:
+    """Have what is started meanwhile write its standard error to a file: the JVM and its workers talk there."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,47 @@
+"""Where a job's stream begins: asked of the cluster before Spark does anything, so that mistakes are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.errors import PipelineError, WrongOptionError
+from pyspark_odradek.connecting import connect
+from pyspark_odradek.errors import OptionError, SourceError
+from pyspark_odradek.offsets import Offsets
+from pyspark_odradek.options import ReadOptions, read_options
+from pyspark_odradek.resolving import earliest, latest, resolve, subscribed
+
+
+def checked(options: Mapping[str, str]) -> ReadOptions:
+    """Return the options of the source as it reads them. Raises WrongOptionError."""
+    try:
+        return read_options(options, streaming=True)
+    except OptionError as wrong:
+        raise WrongOptionError(str(wrong)) from wrong
+
+
+def beginning(options: ReadOptions, known: Offsets) -> Offsets:
+    """Return the first offset of each partition of a new stream.
+
+    With nothing known it is where the options say. Otherwise it is where partitions are known to have been left, and
+    the earliest offset of those that have come since.
+
+    Raises:
+        PipelineError: the cluster does not answer, has no such topic, or ends before what is known.
+    """
+    try:
+        with connect(options) as cluster:
+            there = subscribed(cluster, options)
+            if not any(partition in known for partition in there):
+                return resolve(cluster, there, options.start, options, starting=True)
+            kept = {partition: offset for partition, offset in known.items() if partition in there}
+            ends = latest(cluster, kept)
+            for partition, offset in sorted(kept.items()):
+                if offset > ends[partition]:
+                    raise PipelineError(
+                        f"partition {partition} ends at offset {ends[partition]}, but {offset} was reached before: if"
+                        " the topic was made anew, use another --application (and another --checkpoint)"
+                    )
+            return kept | earliest(cluster, there - kept.keys())
+    except SourceError as failed:
+        raise PipelineError(str(failed)) from failed

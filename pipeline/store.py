@@ -1,0 +1,125 @@
+"""Small files and renames in whatever file system Spark writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pipeline.errors import PipelineError, sentence
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Store(Protocol):
+    """What the jobs need of a file system; paths are those that Spark understands."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return what a file holds, None where there is none."""
+        ...
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a file that is there whole or not at all; False, and nothing done, where there is one already."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or a directory."""
+        ...
+
+    def files(self, path: str) -> list[str]:
+        """Return the files below a directory, relative to it and sorted; none where there is no directory."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file to a name that is free, whose directory is made if it is not there."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all in it, if it is there."""
+        ...
+
+
+@contextmanager
+def _in_a_sentence(path: str) -> Iterator[None]:
+    """Have what the JVM throws come out as PipelineError."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        yield
+    except Py4JJavaError as thrown:
+        raise PipelineError(f"{path}: {sentence(RuntimeError(thrown.java_exception.toString()))}") from thrown
+
+
+class HadoopStore:
+    """A Store on the file systems that Spark itself uses: local, HDFS, and others that are configured for it.
+
+    Each method raises PipelineError where the file system refuses.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
+
+    def read(self, path: str) -> bytes | None:
+        """See Store."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            if not files.exists(place):
+                return None
+            stream = files.open(place)
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+
+    def create(self, path: str, data: bytes) -> bool:
+        """See Store."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            if files.exists(place):
+                return False
+            scratch = self._jvm.org.apache.hadoop.fs.Path(place.getParent(), f".{place.getName()}.writing")
+            stream = files.create(scratch, True)
+            try:
+                stream.write(bytearray(data))
+            finally:
+                stream.close()
+            return bool(files.rename(scratch, place))
+
+    def exists(self, path: str) -> bool:
+        """See Store."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            return bool(files.exists(place))
+
+    def files(self, path: str) -> list[str]:
+        """See Store."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            if not files.exists(place):
+                return []
+            base = files.makeQualified(place).toUri()
+            found, listed = [], files.listFiles(place, True)
+            while listed.hasNext():
+                found.append(base.relativize(listed.next().getPath().toUri()).getPath())
+            return sorted(found)
+
+    def rename(self, source: str, target: str) -> None:
+        """See Store."""
+        with _in_a_sentence(source):
+            before, files = self._open(source)
+            after = self._jvm.org.apache.hadoop.fs.Path(target)
+            files.mkdirs(after.getParent())
+            if not files.rename(before, after):
+                raise PipelineError(f"{source} cannot be renamed to {target}")
+
+    def remove(self, path: str) -> None:
+        """See Store."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            files.delete(place, True)
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        place = self._jvm.org.apache.hadoop.fs.Path(path)
+        return place, place.getFileSystem(self._conf)
