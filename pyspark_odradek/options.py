@@ -104,6 +104,12 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
     assert subscription is not None
     if streaming and (ends := [name for name in _END if name in given]):
         raise OptionError(f"{ends[0]} is only for batch queries: a streaming query has no end")
+    start = position_of(given, _START, Position(LATEST if streaming else EARLIEST), "startingOffsets")
+    end = position_of(given, _END, Position(LATEST), "endingOffsets")
+    if streaming is False and LATEST in (start.special, *start.offsets.values()):
+        raise OptionError("startingOffsets cannot be latest in a batch query: there would be nothing to read")
+    if EARLIEST in end.offsets.values():
+        raise OptionError("endingOffsets cannot be earliest (-2): there would be nothing to read")
     most = whole_number(given, "maxOffsetsPerTrigger", least=1)
     fewest = whole_number(given, "minOffsetsPerTrigger", least=1)
     if most is not None and fewest is not None and fewest > most:
@@ -114,8 +120,8 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
         topics=topic_names(what, subscription) if subscription == Subscription.TOPICS else (),
         pattern=pattern_of(what, subscription) if subscription == Subscription.PATTERN else None,
         assigned=_assigned(what) if subscription == Subscription.ASSIGN else {},
-        start=position_of(given, _START, Position(LATEST if streaming else EARLIEST), "startingOffsets"),
-        end=position_of(given, _END, Position(LATEST), "endingOffsets"),
+        start=start,
+        end=end,
         unknown_timestamp_is_latest=_strategy(given),
         fail_on_data_loss=boolean(given, "failOnDataLoss", default=True),
         include_headers=boolean(given, "includeHeaders", default=False),
@@ -131,10 +137,12 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
 
 def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the client, without their prefix `kafka.`. Raises OptionError."""
-    settings = {name[len("kafka.") :]: value for name, value in options.items() if name.lower().startswith("kafka.")}
+    settings = {
+        name[len("kafka.") :].lower(): value for name, value in options.items() if name.lower().startswith("kafka.")
+    }
     for name in settings:
-        if name.lower() in _FORBIDDEN_SETTINGS:
-            raise OptionError(f"kafka.{name} cannot be set: {_FORBIDDEN_SETTINGS[name.lower()]}")
+        if name in _FORBIDDEN_SETTINGS:
+            raise OptionError(f"kafka.{name} cannot be set: {_FORBIDDEN_SETTINGS[name]}")
     if not settings.get("bootstrap.servers", "").strip():
         raise OptionError("the option kafka.bootstrap.servers is missing, for example 127.0.0.1:9092")
     return settings

@@ -1,0 +1,96 @@
+"""Which client reads, and with which settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_odradek.client.settings import addresses, cluster_options, librdkafka_settings, needs_librdkafka
+from pyspark_odradek.errors import OptionError
+
+HERE = {"bootstrap.servers": "a:1"}
+
+
+def test_the_small_client_reads_what_it_can() -> None:
+    """Plain and TLS connections need no other client; SASL and settings of librdkafka do."""
+    assert not needs_librdkafka(HERE | {"group.id": "g", "max.poll.records": "5", "isolation.level": "read_committed"})
+    assert not needs_librdkafka(HERE | {"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"})
+    assert needs_librdkafka(HERE | {"security.protocol": "SASL_SSL"})
+    assert needs_librdkafka(HERE | {"socket.nagle.disable": "false"})
+
+
+def test_settings_of_the_small_client() -> None:
+    """Names and units are those of Java's consumer."""
+    given = {
+        "isolation.level": "READ_COMMITTED",
+        "request.timeout.ms": "1500",
+        "client.id": "me",
+        "check.crcs": "false",
+    }
+    found = cluster_options(HERE | given | {"max.partition.fetch.bytes": "1000"}, patience_s=3)
+    assert found.read_committed
+    assert (found.timeout_s, found.patience_s, found.first_patience_s) == (1.5, 3, 3)
+    assert (found.client_id, found.check_crcs, found.fetch_bytes) == ("me", False, 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a:1,b:2", (("a", 1), ("b", 2))),
+        (" a , b:2,", (("a", 9092), ("b", 2))),
+        ("[::1]:5,[::1]", (("::1", 5), ("::1", 9092))),
+        ("PLAINTEXT://a:1", (("a", 1),)),
+    ],
+)
+def test_addresses(text: str, found: tuple[tuple[str, int], ...]) -> None:
+    """Several brokers can be named, with Kafka's port where none is said."""
+    assert addresses(text) == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"bootstrap.servers": "a:b"}, "must be like host1:9092"),
+        ({"bootstrap.servers": ","}, "names no broker"),
+        ({"bootstrap.servers": "a:70000"}, "must be like host1:9092"),
+        ({"isolation.level": "all"}, "read_uncommitted or read_committed"),
+        ({"request.timeout.ms": "long"}, "a whole number"),
+        ({"security.protocol": "SSL", "ssl.ca.location": "/no/such/file"}, "cannot be used"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/x.jks"}, "only stores of type PEM"),
+    ],
+)
+def test_wrong_settings_are_told(settings: dict[str, str], said: str) -> None:
+    """A value that a setting cannot have is named."""
+    with pytest.raises(OptionError) as caught:
+        cluster_options(HERE | settings, patience_s=1)
+    assert said in str(caught.value)
+
+
+def test_java_names_are_translated_for_librdkafka() -> None:
+    """The login of PLAIN and SCRAM, PEM stores and timeouts have other names there."""
+    login = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="me" password="a\\"b";'
+    given = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": login,
+        "request.timeout.ms": "500",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "/ca.pem",
+        "ssl.endpoint.identification.algorithm": "",
+        "max.poll.records": "10",
+    }
+    assert librdkafka_settings(HERE | given) == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": "me",
+        "sasl.password": 'a"b',
+        "socket.timeout.ms": "500",
+        "ssl.ca.location": "/ca.pem",
+        "ssl.endpoint.identification.algorithm": "none",
+    }
+
+
+def test_a_login_that_is_not_understood_is_told() -> None:
+    """Kerberos and others have no user and password to translate."""
+    with pytest.raises(OptionError, match="PLAIN and SCRAM only"):
+        librdkafka_settings(HERE | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"})
