@@ -1,4 +1,4 @@
-"""Configs of topics and brokers: each value with where it comes from, and changes one by one (KIP-339)."""
+"""Configs of topics, brokers and groups: each value with where it comes from, and changes one by one (KIP-339)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Kind(Enum):
 
     TOPIC = ResourceType.TOPIC
     BROKER = ResourceType.BROKER
+    GROUP = ResourceType.GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Config:
 
 
 def describe_configs(cluster: Cluster, kind: Kind, name: str) -> list[Config]:
-    """Return the configs of a topic or a broker, by name; CommandError where it does not exist."""
+    """Return the configs of a topic, a broker or a group, by name; CommandError where it does not exist."""
     resource = ConfigResource(kind.value, name)
     future = cluster.admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)[resource]
     return _configs(answer(future, f"{kind.name.lower()} {name}"))

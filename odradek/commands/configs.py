@@ -1,7 +1,9 @@
-"""`odradek configs`: describe and alter, for topics and brokers."""
+"""`odradek configs`: describe and alter, for topics, brokers and groups."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from confluent_kafka.admin import ConfigSource
@@ -12,21 +14,53 @@ from odradek.cli.arguments import pairs
 from odradek.cli.command import group, online
 from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cli.output import Output
+from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
 from odradek.cluster.configs import Config, Kind, alter_configs, describe_configs
 from odradek.cluster.connection import Cluster
 
-app = group("configs", "Describe and alter the configs of topics and brokers.")
+app = group("configs", "Describe and alter the configs of topics, brokers and groups.")
 
 Topic = Annotated[str | None, Option("--topic", "-t", metavar="NAME", help="A topic.")]
 Broker = Annotated[int | None, Option("--broker", metavar="ID", min=0, help="A broker.")]
+BrokerDefaults = Annotated[bool, Option("--broker-defaults", help="What holds for all brokers that have no own.")]
+GroupName = Annotated[str | None, Option("--group", "-g", metavar="NAME", help="A group.")]
 
 SOURCES = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",
     ConfigSource.DYNAMIC_BROKER_CONFIG: "broker, at run time",
     ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers, at run time",
     ConfigSource.STATIC_BROKER_CONFIG: "broker's file",
+    ConfigSource.GROUP_CONFIG: "group",
     ConfigSource.DEFAULT_CONFIG: "default",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """What has configs; without a name it is all brokers."""
+
+    kind: Kind
+    name: str | None
+
+    def __str__(self) -> str:
+        return WHAT if self.name is None else f"{self.kind.name.lower()} {self.name}"
+
+    def head(self) -> dict[str, object]:
+        """Return how documents about it begin."""
+        return {"resource": self.kind.name.lower(), "name": self.name}
+
+    def describe(self, cluster: Cluster) -> Sequence[Config]:
+        """Return its configs."""
+        return (
+            describe_broker_defaults(cluster) if self.name is None else describe_configs(cluster, self.kind, self.name)
+        )
+
+    def alter(self, cluster: Cluster, changes: Sequence[tuple[str, str]], deletions: Sequence[str]) -> None:
+        """Set and take back."""
+        if self.name is None:
+            alter_broker_defaults(cluster, changes, deletions)
+        else:
+            alter_configs(cluster, self.kind, self.name, changes, deletions)
 
 
 @online(
@@ -35,24 +69,31 @@ SOURCES = {
     examples="""\
     odradek configs describe --topic orders
     odradek configs describe --topic orders --changed --json
-    odradek configs describe --broker 1 --changed""",
+    odradek configs describe --broker 1 --changed
+    odradek configs describe --broker-defaults
+    odradek configs describe --group billing""",
 )
 def describe(
     cluster: Cluster,
     output: Output,
     topic: Topic = None,
     broker: Broker = None,
+    broker_defaults: BrokerDefaults = False,
+    group_name: GroupName = None,
     changed: Annotated[bool, Option("--changed", help="Only what is not the default.")] = False,
 ) -> None:
-    """Show every config of a topic or a broker, and where its value comes from."""
-    kind, name = _resource(cluster, topic, broker)
-    configs = [each for each in describe_configs(cluster, kind, name) if not (changed and each.is_default)]
+    """Show every config of a topic, a broker or a group, and where its value comes from.
+
+    Of all brokers only those that are set for them are shown.
+    """
+    resource = _resource(cluster, topic, broker, broker_defaults, group_name)
+    configs = [each for each in resource.describe(cluster) if not (changed and each.is_default)]
     if output.json:
-        output.document({"resource": kind.name.lower(), "name": name, "configs": [_json(each) for each in configs]})
+        output.document({**resource.head(), "configs": [_json(each) for each in configs]})
     elif configs:
         output.table(["CONFIG", "VALUE", "SOURCE"], [_row(each) for each in configs])
     else:
-        output.note(f"every config of {kind.name.lower()} {name} is the default")
+        output.note(f"nothing is set for {resource}")
 
 
 @online(
@@ -61,41 +102,49 @@ def describe(
     examples="""\
     odradek configs alter --topic orders --set retention.ms=86400000 --set cleanup.policy=delete
     odradek configs alter --topic orders --delete retention.ms
-    odradek configs alter --broker 1 --set log.retention.ms=3600000""",
+    odradek configs alter --broker 1 --set log.retention.ms=3600000
+    odradek configs alter --broker-defaults --set log.retention.ms=3600000
+    odradek configs alter --group billing --set consumer.session.timeout.ms=60000""",
 )
 def alter(
     cluster: Cluster,
     output: Output,
     topic: Topic = None,
     broker: Broker = None,
+    broker_defaults: BrokerDefaults = False,
+    group_name: GroupName = None,
     changes: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set one; repeatable.")] = None,
     deletions: Annotated[
         list[str] | None, Option("--delete", metavar="NAME", help="Take one back to its default; repeatable.")
     ] = None,
 ) -> None:
-    """Set configs of a topic or a broker, or take them back; all of them or, if one is refused, none."""
+    """Set configs of a topic, a broker or a group, or take them back; all of them or, if one is refused, none."""
     wanted = pairs(changes or (), "--set")
     if not wanted and not deletions:
         raise WrongUsageError("nothing to change; give --set or --delete")
-    kind, name = _resource(cluster, topic, broker)
-    alter_configs(cluster, kind, name, wanted, deletions or ())
+    resource = _resource(cluster, topic, broker, broker_defaults, group_name)
+    resource.alter(cluster, wanted, deletions or ())
     if output.json:
-        output.document(
-            {"resource": kind.name.lower(), "name": name, "set": dict(wanted), "deleted": list(deletions or ())}
-        )
+        output.document({**resource.head(), "set": dict(wanted), "deleted": list(deletions or ())})
     else:
-        output.line(f"{kind.name.lower()} {name} changed")
+        output.line(f"{resource} changed")
 
 
-def _resource(cluster: Cluster, topic: str | None, broker: int | None) -> tuple[Kind, str]:
-    if (topic is None) == (broker is None):
-        raise WrongUsageError("give either --topic or --broker")
+def _resource(
+    cluster: Cluster, topic: str | None, broker: int | None, broker_defaults: bool, group_name: str | None
+) -> _Resource:
+    if [topic is not None, broker is not None, broker_defaults, group_name is not None].count(True) != 1:
+        raise WrongUsageError("give either --topic, --broker, --broker-defaults or --group")
     if topic is not None:
-        return Kind.TOPIC, topic
+        return _Resource(Kind.TOPIC, topic)
+    if group_name is not None:
+        return _Resource(Kind.GROUP, group_name)
+    if broker is None:
+        return _Resource(Kind.BROKER, None)
     brokers = sorted(cluster.metadata().brokers)
     if broker not in brokers:
         raise CommandError(f"there is no broker {broker}; the cluster has {', '.join(str(each) for each in brokers)}")
-    return Kind.BROKER, str(broker)
+    return _Resource(Kind.BROKER, str(broker))
 
 
 def _row(config: Config) -> list[object]:

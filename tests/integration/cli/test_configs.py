@@ -68,13 +68,39 @@ def test_describe_and_alter_a_broker(cli: Cli) -> None:
     assert _configs(cli, "--broker", "1")["message.max.bytes"] == before
 
 
+def test_the_default_of_all_brokers(cli: Cli) -> None:
+    """It is set and taken back like a broker's own, and every broker that has no own says where its value is from."""
+    before = _configs(cli, "--broker-defaults")
+    altered = cli("configs", "alter", "--broker-defaults", "--set", "message.max.bytes=1048601", "--json").json
+    assert altered == {"resource": "broker", "name": None, "set": {"message.max.bytes": "1048601"}, "deleted": []}
+    source = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    expected = {"name": "message.max.bytes", "value": "1048601", "source": source, "sensitive": False}
+    assert _configs(cli, "--broker-defaults") == {**before, "message.max.bytes": {**expected, "read_only": False}}
+    assert _configs(cli, "--broker", "1")["message.max.bytes"]["source"] == source
+    refused = cli("configs", "alter", "--broker-defaults", "--set", "message.max.bytes=x")
+    assert (refused.code, refused.error.count("\n")) == (1, 1)
+    assert refused.error.startswith("odradek: the default of all brokers: ")
+    taken_back = cli("configs", "alter", "--broker-defaults", "--delete", "message.max.bytes")
+    assert taken_back.output == b"the default of all brokers changed\n"
+    assert _configs(cli, "--broker-defaults") == before
+
+
+def test_a_group(cli: Cli, topic: str) -> None:
+    """A group has configs before it has members."""
+    assert cli("configs", "alter", "--group", topic, "--set", "consumer.session.timeout.ms=50000").code == 0
+    found = _configs(cli, "--group", topic)["consumer.session.timeout.ms"]
+    assert (found["value"], found["source"]) == ("50000", "GROUP_CONFIG")
+    assert ["consumer.session.timeout.ms", "50000", "group"] in cli("configs", "describe", "--group", topic).table
+
+
 def test_what_cannot_be(cli: Cli, topic: str) -> None:
     """One sentence each; a change that is refused changes nothing."""
     cli("topics", "create", topic)
     cases: dict[tuple[str, ...], tuple[int, str]] = {
         ("describe", "--topic", f"{topic}-no"): (1, f"topic {topic}-no does not exist"),
         ("describe", "--broker", "7"): (1, "there is no broker 7; the cluster has 1"),
-        ("describe",): (2, "give either --topic or --broker"),
+        ("describe",): (2, "give either --topic, --broker, --broker-defaults or --group"),
+        ("describe", "--topic", topic, "--broker-defaults"): (2, "give either --topic"),
         ("alter", "--topic", topic): (2, "nothing to change"),
         ("alter", "--topic", topic, "--set", "retention.ms"): (2, "--set 'retention.ms' is no NAME=VALUE"),
         ("alter", "--topic", topic, "--set", "retention.ms=9", "--set", "segment.ms=x"): (1, f"topic {topic}: "),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.cluster.log_dirs import VERSION, SizesUnknownError, can_ask, partition_sizes
+from odradek.cluster.log_dirs import VERSION, SizesUnknownError, partition_sizes
 from protocol.codec import encode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -70,10 +70,3 @@ def test_a_broker_that_answers_nonsense(ask: Ask, answer: bytes) -> None:
     """The sizes are unknown; nothing is allocated for what is only claimed."""
     with pytest.raises(SizesUnknownError, match="does not tell the size of its partitions"):
         ask(answer)
-
-
-def test_only_plaintext_listeners_can_be_asked() -> None:
-    """Others need what only librdkafka has."""
-    assert can_ask({})
-    assert can_ask({"security.protocol": "PLAINTEXT"})
-    assert not can_ask({"security.protocol": "SASL_SSL"})
