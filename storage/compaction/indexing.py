@@ -31,6 +31,8 @@ def map_keys(task: Task, log: SourceLog, pace: Pace) -> tuple[OffsetMap, int]:
         transactions.expect(log.aborted(index))
         for entry in log.entries(index, pace):
             if entry.header.last_offset < task.first_dirty:
+                if entry.header.is_control:  # a transaction that ends here says nothing of its producer's next one
+                    transactions.end(entry.header, control_kind(entry))
                 continue
             if not _map_entry(entry, task.first_dirty, offsets, transactions):
                 return offsets, read + entry.position
