@@ -32,6 +32,7 @@ _ANSWER_LIMIT: Final = 256 * 1024 * 1024
 """A batch larger than what was asked for comes whole, so an answer may be larger, too."""
 _GRACE_S: Final = 5.0
 """For so long a partition may end before the wanted offset, or be unknown: a new leader has yet to learn of both."""
+_PAUSE_S: Final = 0.1
 _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
 
@@ -112,6 +113,8 @@ class _RangeReader:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or self.position >= data.high_watermark:
             self._look_for_loss()
         self._check_patience(data)
+        if data.records:
+            time.sleep(_PAUSE_S)  # a broker that sends what was not asked for does so at once
         return []
 
     def _ask(self) -> Connection:
@@ -154,7 +157,8 @@ class _RangeReader:
                     raise ClusterError(
                         f"partition {self._wanted.partition} has a batch of no length at {header.base_offset}"
                     )
-            yield _Entry(header, view[position : position + header.size])
+            if header.next_offset > self.position:
+                yield _Entry(header, view[position : position + header.size])
 
     def _move(self, position: int) -> None:
         if position > self.position:

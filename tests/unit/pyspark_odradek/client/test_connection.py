@@ -1,0 +1,98 @@
+"""What a client makes of answers that no broker gives."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from struct import pack
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.codec import encode
+from protocol.messages.metadata import MetadataRequest, MetadataResponse
+from protocol.registry import ApiKey
+from pyspark_odradek.client.connection import Connection
+from pyspark_odradek.errors import ClusterError, ConnectionLostError
+from tests.support.ports import free_ports
+
+
+@contextmanager
+def broker(answer: Callable[[bytes], bytes]) -> Iterator[tuple[str, int]]:
+    """A server that takes one request, sends what `answer` makes of its header, and closes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(answer(connection.recv(65536)))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()
+        finally:
+            thread.join()
+
+
+def ask(answer: Callable[[bytes], bytes]) -> MetadataResponse:
+    """Ask a broker that answers so for metadata."""
+    with broker(answer) as address:
+        connection = Connection(address, "test", 5)
+        try:
+            return connection.call(ApiKey.METADATA, MetadataRequest(topics=[]), MetadataResponse, limit=10_000)
+        finally:
+            connection.close()
+
+
+def frame(correlation_id: int, body: bytes) -> bytes:
+    """Return an answer as it goes over the wire."""
+    return pack(">ii", 4 + len(body), correlation_id) + body
+
+
+def test_an_answer_is_understood() -> None:
+    """The answer to the request comes back as a message."""
+    expected = MetadataResponse(cluster_id="c", brokers=[], topics=[])
+    found = ask(lambda _: frame(1, encode(expected, 7)))
+    assert found.cluster_id == "c"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (b"", ConnectionLostError, "closed by the broker"),
+        (b"\x00\x00", ConnectionLostError, "closed by the broker"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", ClusterError, "is no Kafka broker"),
+        (pack(">i", -1), ClusterError, "is no Kafka broker"),
+        (pack(">i", 2**31 - 1), ClusterError, "is no Kafka broker"),
+        (pack(">i", 0), ClusterError, "is no Kafka broker"),
+        (pack(">i", 100) + b"short", ConnectionLostError, "closed by the broker"),
+        (frame(2, b""), ClusterError, "answers request 2 instead of 1"),
+        (frame(1, b"\x7f" * 100), ClusterError, "cannot be read"),
+        (frame(1, b""), ClusterError, "cannot be read"),
+    ],
+)
+def test_hostile_answers_are_errors(answer: bytes, error: type[ClusterError], said: str) -> None:
+    """Whatever answers, the reader gets one kind of error with a sentence in it."""
+    with pytest.raises(error, match=said):
+        ask(lambda _: answer)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.binary(max_size=200))
+def test_noise_is_an_error(noise: bytes) -> None:
+    """Bytes that are no answer never come out as anything but a ClusterError, or as an answer that they are."""
+    with suppress(ClusterError):
+        ask(lambda _: frame(1, noise))
+
+
+def test_nobody_there() -> None:
+    """The address that does not answer is named, and what to look at."""
+    (port,) = free_ports(1)
+    with pytest.raises(
+        ConnectionLostError, match=f"no connection to the broker at 127.0.0.1:{port}: .*see that it runs"
+    ):
+        Connection(("127.0.0.1", port), "test", 1)

@@ -1,0 +1,187 @@
+"""Reading a range from a broker that is played: aborted transactions, gaps, losses, and waiting in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from protocol.errors import ErrorCode
+from protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from protocol.records.building import BatchFields, build_batch, make_records
+from protocol.records.errors import CorruptRecord
+from pyspark_odradek.client import fetching
+from pyspark_odradek.client.cluster import Cluster, ClusterOptions
+from pyspark_odradek.client.connection import Connection
+from pyspark_odradek.columns.building import build
+from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError
+from pyspark_odradek.offsets import EARLIEST, Offsets, Range, TopicPartition
+
+TP = TopicPartition("t", 0)
+Answer = PartitionData | Exception
+
+
+class PlayedCluster(Cluster):
+    """A cluster whose leader answers each Fetch with what `play` makes of the offset that is asked for."""
+
+    def __init__(self, play: Callable[[int], Answer], earliest: int = 0, latest: int = 0, **options: Any) -> None:
+        super().__init__(ClusterOptions((), **({"patience_s": 0.3, "first_patience_s": 0.3} | options)))
+        self.play = play
+        self.ends = (earliest, latest)
+        self.asked: list[int] = []
+
+    def leader(self, partition: TopicPartition) -> Connection:
+        """Return what takes the place of a connection."""
+        return self  # type: ignore[return-value]
+
+    def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the beginning or the end."""
+        return {partition: self.ends[0 if when == EARLIEST else 1] for partition, when in wanted.items()}
+
+    def send(self, key: object, request: FetchRequest) -> None:
+        """Note which offset is asked for."""
+        self.asked.append(request.topics[0].partitions[0].fetch_offset)
+
+    def receive(self, *_: object) -> FetchResponse:
+        """Answer the newest request."""
+        data = self.play(self.asked[-1])
+        if isinstance(data, Exception):
+            raise data
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
+
+
+def records_of(*batches: bytes | bytearray, until: int = 100, **fields: Any) -> PartitionData:
+    """Return an answer with these batches, of a partition that ends at `until`."""
+    fields = {"high_watermark": until, "last_stable_offset": until} | fields
+    return PartitionData(partition_index=0, records=memoryview(b"".join(batches)), **fields)
+
+
+def batch(first: int, *values: bytes, **fields: Any) -> bytearray:
+    """Return a batch with offsets from `first` on."""
+    return build_batch(make_records([(None, value) for value in values], 0, first), BatchFields(**fields))
+
+
+def marker(offset: int, producer: int) -> bytearray:
+    """Return the end of a transaction."""
+    return batch(offset, b"end", producer_id=producer, transactional=True, control=True)
+
+
+def read(cluster: Cluster, first: int, until: int, fail: bool = True) -> dict[int, bytes]:
+    """Return the values of a range by their offsets."""
+    wanted = Range(TP, first, until)
+    found: dict[int, bytes] = {}
+    for bodies in fetching.read_bodies(cluster, wanted, fail):
+        rows = build(wanted, bodies, include_headers=False)
+        found |= dict(zip(rows["offset"].to_pylist(), rows["value"].to_pylist(), strict=True))
+    return found
+
+
+def once(answers: Mapping[int, Answer]) -> Callable[[int], Answer]:
+    """Answer by the offset that is asked for; with nothing for others."""
+    return lambda offset: answers.get(offset, records_of(until=0))
+
+
+def test_a_range_is_read_across_answers_and_gaps() -> None:
+    """Batches begin before the range and end after it, and compaction left offsets without records."""
+    sparse = batch(4, b"4", last_offset=7)
+    empty = build_batch([], BatchFields(base_offset=8, last_offset=9))
+    answers = once({1: records_of(batch(0, b"0", b"1", b"2"), sparse), 8: records_of(empty, batch(10, b"10", b"11"))})
+    cluster = PlayedCluster(answers)
+    assert read(cluster, 1, 11) == {1: b"1", 2: b"2", 4: b"4", 10: b"10"}
+    assert cluster.asked == [1, 8]
+
+
+def test_aborted_transactions_are_left_out() -> None:
+    """Of each producer the records between the beginning of an aborted transaction and its end are not handed out."""
+    log = [
+        batch(0, b"a0", producer_id=1, transactional=True),
+        batch(1, b"b1", producer_id=2, transactional=True),
+        batch(2, b"plain"),
+        batch(3, b"a3", producer_id=1, transactional=True),
+        marker(4, 1),
+        batch(5, b"a5", producer_id=1, transactional=True),
+        marker(6, 2),
+        marker(7, 1),
+        batch(8, b"a8", producer_id=1, transactional=True),
+        marker(9, 1),
+    ]
+    aborted = [AbortedTransaction(producer_id=1, first_offset=8), AbortedTransaction(producer_id=1, first_offset=0)]
+    cluster = PlayedCluster(lambda _: records_of(*log, until=10, aborted_transactions=aborted), read_committed=True)
+    assert read(cluster, 0, 10) == {1: b"b1", 2: b"plain", 5: b"a5"}
+
+
+def test_control_records_are_never_handed_out() -> None:
+    """Readers of all records get those of aborted transactions, but not the markers."""
+    log = [batch(0, b"a", producer_id=1, transactional=True), marker(1, 1), batch(2, b"b")]
+    assert read(PlayedCluster(lambda _: records_of(*log)), 0, 3) == {0: b"a", 2: b"b"}
+
+
+def test_lost_records_end_the_query_or_are_left_out() -> None:
+    """Offsets before the beginning are a loss: an error by default, skipped with failOnDataLoss=false."""
+    gone = PartitionData(partition_index=0, error_code=int(ErrorCode.OFFSET_OUT_OF_RANGE), high_watermark=-1)
+    answers = once({0: gone, 3: records_of(batch(3, b"3"))})
+    with pytest.raises(DataLostError, match=r"offsets 0 to 2 of partition t-0 are gone .* it begins at offset 3 now"):
+        read(PlayedCluster(answers, 3, 4), 0, 4)
+    assert read(PlayedCluster(answers, 3, 4), 0, 4, fail=False) == {3: b"3"}
+    with pytest.raises(DataLostError, match="offsets 0 to 1 "):
+        read(PlayedCluster(answers, 9, 10), 0, 2)
+    assert read(PlayedCluster(answers, 9, 10), 0, 2, fail=False) == {}
+
+
+def test_a_partition_that_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An end before the range is a loss once there was time for a new leader to learn of the true end."""
+    monkeypatch.setattr(fetching, "_GRACE_S", 0.0)
+    answers = once({0: records_of(batch(0, b"0"), until=1)})
+    with pytest.raises(DataLostError, match=r"offsets 1 to 4 .*it ends at offset 1 now"):
+        read(PlayedCluster(answers, 0, 1), 0, 5)
+    assert read(PlayedCluster(answers, 0, 1), 0, 5, fail=False) == {0: b"0"}
+
+
+def test_an_open_transaction_does_not_hold_a_query_for_ever() -> None:
+    """Records that do not become readable end the query after the patience, and the reason is told."""
+    cluster = PlayedCluster(lambda _: records_of(until=9, last_stable_offset=0), 0, 0, read_committed=True)
+    with pytest.raises(
+        ClusterError, match=r"offset 0 of partition t-0 did not arrive within 0\.3 s: an open transaction"
+    ):
+        read(cluster, 0, 5)
+
+
+def test_a_broker_that_comes_back_is_read_on_from() -> None:
+    """A lost connection and a leader that moved are tried again from where reading stood."""
+    moved = PartitionData(partition_index=0, error_code=int(ErrorCode.NOT_LEADER_OR_FOLLOWER), high_watermark=-1)
+    troubles: list[Answer] = [ConnectionLostError("gone"), moved, ConnectionLostError("gone")]
+
+    def play(offset: int) -> Answer:
+        if offset == 1 and troubles:
+            return troubles.pop()
+        return records_of(batch(offset, b"%d" % offset))
+
+    assert read(PlayedCluster(play, patience_s=5, first_patience_s=5), 0, 3) == {0: b"0", 1: b"1", 2: b"2"}
+    with pytest.raises(ConnectionLostError, match="gone"):
+        read(PlayedCluster(lambda _: ConnectionLostError("gone")), 0, 3)
+
+
+def test_damaged_batches_are_refused() -> None:
+    """A checksum that is wrong ends reading, unless the setting check.crcs says not to look."""
+    damaged = batch(0, b"value")
+    damaged[-2] ^= 1
+    with pytest.raises(CorruptRecord):
+        read(PlayedCluster(lambda _: records_of(damaged)), 0, 1)
+    assert read(PlayedCluster(lambda _: records_of(damaged), check_crcs=False), 0, 1) == {0: b"valud"}
+
+
+def test_a_batch_that_does_not_get_on_is_refused() -> None:
+    """A batch that ends before it begins would be read for ever."""
+    backward = batch(5, b"x")
+    backward[23:27] = (-3).to_bytes(4, "big", signed=True)
+    with pytest.raises(ClusterError, match="a batch of no length at 5"):
+        read(PlayedCluster(lambda _: records_of(backward)), 5, 9)
+    with pytest.raises(ClusterError, match="did not arrive"):
+        read(PlayedCluster(lambda _: records_of(batch(0, b"old"))), 5, 9)
