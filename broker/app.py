@@ -25,6 +25,7 @@ from broker.metadata.cleaning import Limits
 from broker.metadata.image import MetadataImage
 from broker.metadata.internal_topics import internal_topics
 from broker.metadata.log import MetadataLog
+from broker.metadata.new_epochs import begin_new_epochs
 from broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from broker.metadata.snapshot_writing import Schedule
 from broker.network.admission import Admission, ConnectionLimits
@@ -107,6 +108,7 @@ class Broker:
         )
         report = self._logs.load_all(self._wanted)
         _log_findings(report)
+        begin_new_epochs(self._metadata, settings.node_id, report.intact)
         self._flusher = BackgroundFlusher(self._loop, self._threads, self._clock)
         self._partitions = PartitionTable(
             settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon

@@ -37,7 +37,7 @@ class LeaderEpochCache:
     epoch stands in every batch, and recovery reads it from there.
     """
 
-    __slots__ = ("_dirty", "_epochs", "_fs", "_starts", "directory")
+    __slots__ = ("_dirty", "_epochs", "_fs", "_is_announced", "_starts", "directory")
 
     def __init__(self, fs: FileSystem, directory: str, entries: Iterable[EpochStart] = ()) -> None:
         """Start with `entries`, as `read_leader_epochs` gives them, for the partition in `directory`."""
@@ -45,6 +45,8 @@ class LeaderEpochCache:
         self.directory = directory
         self._epochs: list[int] = []
         self._starts: list[int] = []
+        self._is_announced = False
+        """Whether the last epoch has no records yet."""
         for epoch, start_offset in entries:
             self._assign(epoch, start_offset)
         self._dirty = False
@@ -75,11 +77,22 @@ class LeaderEpochCache:
         Entries that contradict the new one are dropped: those of the same or a later epoch, or that start at the same
         or a later offset. Raises ValueError for a negative epoch or offset.
         """
-        if self._epochs and epoch == self._epochs[-1] and start_offset >= self._starts[-1]:
+        if not self._epochs or epoch != self._epochs[-1] or start_offset < self._starts[-1]:
+            self._assign(epoch, start_offset)
+        elif not self._is_announced:
             return False
-        self._assign(epoch, start_offset)
+        self._is_announced = False
         self._dirty = True
         return True
+
+    def announce(self, epoch: int, start_offset: int) -> None:
+        """Let `epoch` begin at the end of the log, before its first record is there to be noted with `assign`.
+
+        Nothing is written for that, as a load forgets epochs without records; nor could it be on a full disk, whose
+        data is to be served all the same. Raises ValueError for a negative epoch or offset.
+        """
+        self._assign(epoch, start_offset)
+        self._is_announced = True
 
     def epoch_for_offset(self, offset: int) -> int:
         """Return the epoch that the record at `offset` was, or would be, written in; -1 if that is not known."""
@@ -105,6 +118,7 @@ class LeaderEpochCache:
             while self._starts and self._starts[-1] >= end_offset:
                 del self._starts[-1], self._epochs[-1]
             self._dirty = True
+            self._is_announced = False
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Drop the epochs that end before `start_offset`: the log begins there now. The one it is in starts there."""
@@ -119,6 +133,7 @@ class LeaderEpochCache:
         self._dirty = self._dirty or bool(self._epochs)
         self._epochs.clear()
         self._starts.clear()
+        self._is_announced = False
 
     def flush(self, sync: bool = True) -> None:
         """Write the file if anything has changed since it was written last; durable on return with `sync`."""

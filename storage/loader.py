@@ -85,6 +85,8 @@ class LoadedLog:
     snapshots: ProducerSnapshots
     producer_expiration_ms: int
     unsynced: Unsynced
+    is_intact: bool
+    """Whether it was found as a clean stop leaves it; otherwise records may be missing at its end."""
     findings: tuple[str, ...]
     """What was not as it should be, and what was done about it: sentences for the broker's own log."""
 
@@ -119,6 +121,7 @@ class _Load:
         self.log_start_offset = opening.log_start_offset
         self.log_end_offset = 0
         self.clean = opening.clean
+        self.begins_anew = False
         self.recover_from = opening.recovery_point
         self.segments: list[Segment] = []
 
@@ -157,6 +160,7 @@ class _Load:
             snapshots=self.snapshots,
             producer_expiration_ms=self.opening.producer_expiration_ms,
             unsynced=self.unsynced,
+            is_intact=self.opening.clean and self.clean and not self.begins_anew,
             findings=tuple(self.findings),
         )
 
@@ -210,6 +214,7 @@ class _Load:
         segment.make_files()
         self.segments = [segment]
         self.log_end_offset = base_offset
+        self.begins_anew = True
         self.unsynced.directories.add(self.directory)
 
     def _load_leader_epochs(self, names: set[str]) -> LeaderEpochCache:

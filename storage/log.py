@@ -32,7 +32,7 @@ from storage.deletion import PendingDeletions
 from storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
 from storage.files import FileSystem
 from storage.flush import FlushPlan
-from storage.leader_epochs import EpochEnd
+from storage.leader_epochs import UNDEFINED, EpochEnd
 from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
 from storage.producer_entry import Verification
 from storage.producer_state import Origin
@@ -105,7 +105,8 @@ class Log:
         self.sync_problem = ""
         """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
         self._reader = Reader(self.segments)
-        self._leader_epoch = self.leader_epochs.latest
+        self._leader_epoch = UNDEFINED
+        """The epoch of the last batch, if it was appended since the log was opened."""
         self.segments.active.activate()
         self.update_config(config)
 
@@ -209,6 +210,11 @@ class Log:
             f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
             f"which exceeds the maximum configured segment size of {self._limits.segment_bytes}."
         )
+
+    def begin_leader_epoch(self, leader_epoch: int) -> None:
+        """Let a new epoch begin at the end of the log; the first batch that is appended in it makes it last."""
+        if leader_epoch >= 0:
+            self.leader_epochs.announce(leader_epoch, self.log_end_offset)
 
     def note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Note that the batches from `start_offset` on were written in this epoch; -1 stands for an unknown one."""
@@ -348,7 +354,7 @@ class Log:
         except OSError as error:
             raise self.failure("truncate", error) from error
         finally:
-            self._leader_epoch = self.leader_epochs.latest
+            self._leader_epoch = UNDEFINED
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Remove all records and start anew at `offset`. Raises StorageError."""
@@ -357,7 +363,7 @@ class Log:
         except OSError as error:
             raise self.failure("truncate", error) from error
         finally:
-            self._leader_epoch = self.leader_epochs.latest
+            self._leader_epoch = UNDEFINED
 
     def delete_records_before(self, offset: int) -> None:
         """Let the log start at `offset`, and remove the segments that are wholly before it.

@@ -59,6 +59,8 @@ class LoadReport:
     loaded: int = 0
     recovered: int = 0
     """How many of the logs had to be checked because their directory was not cleanly shut down."""
+    intact: set[TopicPartition] = field(default_factory=set)
+    """Partitions whose logs were found as a clean stop leaves them; others may have lost records at their end."""
     findings: list[str] = field(default_factory=list)
     """What was not as it should be, and what was done about it, in sentences."""
     strays: dict[TopicPartition, str] = field(default_factory=dict)
@@ -183,6 +185,8 @@ class LogManager:
             self._serve(opening, outcome)
             report.loaded += 1
             report.recovered += not opening.clean
+            if outcome.is_intact:
+                report.intact.add(partition)
             report.findings += outcome.findings
 
     def _serve(self, opening: Opening, loaded: LoadedLog) -> Log:

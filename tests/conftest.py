@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.integration.groups import BROKER_SETTINGS, Command, Member, MemberSettings
@@ -17,6 +18,9 @@ from tests.support.kafka_jars import missing_programs
 
 AGAINST_APACHE_KAFKA = os.environ.get("ODRADEK_TEST_BROKER") == "apache-kafka"
 IN_CI = os.environ.get("CI") == "true"
+
+hypothesis.settings.register_profile("odradek", deadline=None)  # how long a busy machine takes says nothing
+hypothesis.settings.load_profile("odradek")
 
 BrokerFactory = Callable[..., BrokerProcess]
 MemberFactory = Callable[[Command, MemberSettings], Member]

@@ -228,7 +228,7 @@ class Partition:
         """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
         self.leader_epoch = leader_epoch
         if leader_epoch != self.log.leader_epochs.latest:
-            self.log.note_leader_epoch(leader_epoch, self.log.log_end_offset)
+            self.log.begin_leader_epoch(leader_epoch)
 
     def reconfigured(self) -> None:
         """The topic's configs have changed."""

@@ -113,6 +113,7 @@ def test_killed_on_a_full_disk(broker: BrokerProcess, ballast: Ballast, topic: s
     with WireClient(broker.port) as wire:
         configs = {"segment.bytes": "1048576", "flush.messages": flush, "index.interval.bytes": "100"}
         assert create_topic(wire, topic, configs=configs) == 0
+        (broker.directory / "ballast").write_bytes(bytes(100_000))  # to be dropped, whatever the records leave
         values = _fill_by_producing(wire, topic)
         ballast.fill()
     broker.kill()

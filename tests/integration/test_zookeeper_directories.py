@@ -77,7 +77,7 @@ def test_partitions_are_served_with_their_records_of_any_format(odradek: Odradek
     assert [each.record.value for each in read] == [b"old 0", b"old 1", b"old 2", b"old 3", b"newest"]
     assert [each.offset for each in read] == list(range(5))
     partitions = {each["partition_index"]: each for each in _topic(odradek, "t")["partitions"]}
-    assert partitions[0]["leader_epoch"] == 5
+    assert partitions[0]["leader_epoch"] == 6  # 5 begins with the metadata, 6 as nothing says that the stop was clean
     assert partitions[1]["error_code"] == error_code("LEADER_NOT_AVAILABLE")
     assert len(_topic(odradek, "__consumer_offsets")["partitions"]) == 4
 

@@ -129,6 +129,7 @@ def test_a_directory_goes_to_and_fro(tmp_path: Path) -> None:
         odradek.start()
         assert served(odradek) == before
         rounds.check(odradek)
+        assert leader_epoch(odradek, "sequence") > rounds.epoch  # as Kafka's controller would have it after a crash
         seen = fetch(odradek, "transactions", 0, 0, isolation=1)
         assert (seen["last_stable_offset"], seen["high_watermark"]) == (6, 8)
         assert [each["first_offset"] for each in seen["aborted_transactions"]] == [3]

@@ -146,6 +146,26 @@ def test_file_is_written_only_after_a_change() -> None:
     assert fs.read_bytes(f"{HOME}/leader-epoch-checkpoint") == b"0\n0\n"
 
 
+def test_announced_epoch_is_written_with_its_first_record() -> None:
+    """Readers are told of it at once; the file waits, and what comes after a truncation is noted like any other."""
+    fs = _fs(b"0\n1\n0 0\n")
+    cache = LeaderEpochCache(fs, HOME, read_leader_epochs(fs, HOME))
+    cache.announce(1, 20)
+    assert (cache.latest, cache.end_offset_for(0, 20), cache.end_offset_for(1, 20)) == (1, (0, 20), (1, 20))
+    cache.flush()
+    assert read_leader_epochs(fs, HOME) == [(0, 0)]
+    cache.announce(2, 20)
+    assert cache.assign(2, 20)
+    assert not cache.assign(2, 21)
+    cache.flush()
+    assert read_leader_epochs(fs, HOME) == cache.entries == [(0, 0), (2, 20)]
+    cache.announce(3, 30)
+    cache.truncate_from_end(25)
+    assert not cache.assign(2, 25)
+    assert cache.assign(3, 25)
+    assert cache.entries == [(0, 0), (2, 20), (3, 25)]
+
+
 def test_failed_flush_is_repeated() -> None:
     """After a full disk the change is still to be written."""
     fs = _fs()

@@ -162,6 +162,25 @@ def test_clean_marker_is_not_believed_against_a_torn_end(kept: int) -> None:
     check_log(log)
 
 
+def test_only_what_a_clean_stop_leaves_is_intact() -> None:
+    """Without the marker, with a torn end, without data, and where the data ends before its start, records may be
+    missing."""
+
+    def is_intact(fs: MemoryFiles, *, clean: bool = True, start: int = 0) -> bool:
+        opening = Opening(PARTITION, DIRECTORY, CONFIG, NOW_MS, clean, recovery_point=9, log_start_offset=start)
+        return load_log(fs, opening).is_intact
+
+    fs = MemoryFiles()
+    fill(fs)
+    assert is_intact(fs)
+    assert not is_intact(fs, clean=False)
+    assert not is_intact(fs, start=11)
+    fill(fs := MemoryFiles())
+    fs.write_bytes(f"{DIRECTORY}/{8:020d}.log", bytes(10))
+    assert not is_intact(fs)
+    assert not is_intact(MemoryFiles())
+
+
 def test_second_recovery_changes_nothing() -> None:
     """What one recovery has made good, another finds good."""
     fs = MemoryFiles()

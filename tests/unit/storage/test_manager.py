@@ -66,6 +66,7 @@ def test_logs_are_there_again_after_a_clean_stop() -> None:
     assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint") == {ZERO: 0, ONE: 0, TWO: 1}
     manager, report = start(fs)
     assert (report.loaded, report.recovered, report.findings, report.strays) == (3, 0, [], {})
+    assert report.intact == {ZERO, ONE, TWO}
     assert not was_clean_shutdown(fs, "/a")
     for partition, count in ((ZERO, 0), (ONE, 1), (TWO, 2)):
         log = manager.get(partition)
@@ -81,6 +82,7 @@ def test_logs_are_recovered_after_a_kill() -> None:
     survivor = fs.crash(kept=1.0)
     manager, report = start(survivor)
     assert (report.loaded, report.recovered, report.findings) == (3, 3, [])
+    assert report.intact == set(), "nobody knows what did not reach the disk"
     assert [log.log_end_offset for log in sorted(manager, key=lambda log: log.partition)] == [0, 1, 2]
 
 
@@ -303,6 +305,7 @@ def test_log_that_cannot_be_closed_leaves_its_directory_unclean() -> None:
     assert not was_clean_shutdown(fs, "/b")
     manager, report = start(fs, paths=("/a", "/b"))
     assert (report.loaded, report.recovered) == (3, 1)
+    assert report.intact == {ZERO, TWO}
 
 
 def test_damaged_checkpoint_counts_as_empty_and_is_said() -> None:
