@@ -1,8 +1,9 @@
 """Compaction as the broker's background work: one log at a time, the one that is worth it most.
 
 A round is done by the compaction process, which is started when there is something to do, and again when it has died.
-A log whose round fails is uncleanable until the next start, with one line that says where and what to do. Follows
-Kafka's log behaviour, log cleaner (`LogCleaner`, `LogCleanerManager`).
+A log whose round fails is uncleanable until the next start, with one line that says where and what to do; where the
+disk is full, which passes, it is tried again later. Follows Kafka's log behaviour, log cleaner (`LogCleaner`,
+`LogCleanerManager`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ MOST_DEATHS = 3
 """A log over which the process has died this often in a row is not tried again."""
 
 
+NOT_NOW_S = 60.0
+"""How long a log is left alone whose round failed for a reason that may pass."""
+
+
 class CompactorParts(NamedTuple):
     """What the compactor works with."""
 
@@ -60,6 +65,8 @@ class Compactor:
         self._round: BrokerRound | None = None
         self._rounds = 0
         self._uncleanable: dict[TopicPartition, Log] = {}
+        self._not_before: dict[TopicPartition, float] = {}
+        """When logs are tried again whose last round failed for a reason that may pass, by the loop's clock."""
         self._deaths: dict[TopicPartition, int] = {}
         self._retry_s = RETRY_S
 
@@ -119,7 +126,8 @@ class Compactor:
         source = partition.log
         if not source.config.compacted or len(source.segments) == 1:
             return False
-        return self._uncleanable.get(_name_of(partition)) is not source
+        name = _name_of(partition)
+        return self._uncleanable.get(name) is not source and self._not_before.get(name, 0.0) <= self._parts.loop.time()
 
     # --- one round
 
@@ -127,7 +135,7 @@ class Compactor:
         """Compact a log; return whether to look for the next one at once."""
         from broker.compaction.frames import BadFrameError
         from broker.compaction.process import ProcessGoneError, start_process
-        from broker.compaction.rounds import BrokerRound, Surroundings, UncleanableError
+        from broker.compaction.rounds import BrokerRound, NotNowError, Surroundings, UncleanableError
 
         parts = self._parts
         try:
@@ -145,6 +153,8 @@ class Compactor:
             await self._finished(chosen, finished)
         except UncleanableError as failed:
             self._give_up(chosen.partition, chosen.log, failed.path, str(failed))
+        except NotNowError as failed:
+            self._put_off(chosen.partition, failed.path, str(failed))
         except (KafkaError, BadFrameError) as failed:
             self._give_up(chosen.partition, chosen.log, chosen.log.directory, str(failed))
         except ProcessGoneError as gone:
@@ -165,6 +175,7 @@ class Compactor:
     async def _finished(self, chosen: Chosen, finished: Finished) -> None:
         name = chosen.partition
         self._deaths.pop(name, None)
+        self._not_before.pop(name, None)
         self._retry_s = RETRY_S
         write = self._parts.logs.note_cleaned(name, finished.end_offset)
         try:
@@ -204,6 +215,18 @@ class Compactor:
             reason=reason,
         )
 
+    def _put_off(self, name: TopicPartition, path: str, reason: str) -> None:
+        """Leave a log alone for some time; that it failed is said once, until it succeeds."""
+        if name not in self._not_before:
+            log.error(
+                "a log cannot be compacted now; it is tried again once a minute",
+                topic=name.topic,
+                partition=name.partition,
+                file=path,
+                reason=reason,
+            )
+        self._not_before[name] = self._parts.loop.time() + NOT_NOW_S
+
     # --- the process
 
     async def _process_died(self, chosen: Chosen, reason: str) -> None:
@@ -232,7 +255,10 @@ class Compactor:
         run = self._parts.loop.run_in_executor
         code = None if process is None else await run(self._parts.threads, process.end)
         if under_way is not None:
-            await run(self._parts.threads, under_way.discard)
+            try:
+                await run(self._parts.threads, under_way.discard)
+            except OSError as failed:
+                log.warning("what compaction was writing stays until the next start", reason=str(failed))
         return code
 
 

@@ -61,11 +61,17 @@ class CompactionProcess:
                 raise ProcessGoneError("it has ended")
         return self._arrived.popleft()
 
-    def end(self) -> int:
-        """End the process at once and return its exit code, negative for a signal; blocks until it is gone."""
+    def end(self) -> int | None:
+        """End the process at once and return its exit code, negative for a signal; blocks until it is gone.
+
+        One that waits for a disk which does not answer cannot be ended before that does: None then.
+        """
         self._socket.close()
         self._child.kill()
-        return self._child.wait(_END_SECONDS)
+        try:
+            return self._child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
 
 
 async def start_process(

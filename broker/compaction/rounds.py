@@ -41,6 +41,14 @@ class UncleanableError(Exception):
         self.path = path
 
 
+class NotNowError(Exception):
+    """A log cannot be compacted as things are; some time later it may: `path` says where, the message why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
 class Surroundings(NamedTuple):
     """What a round needs of the broker."""
 
@@ -73,18 +81,21 @@ class BrokerRound:
     async def run(self, number: int, limits: CleanerLimits) -> Finished | None:
         """Do the round; return how it ended, None where it was given up.
 
-        Raises UncleanableError, ProcessGoneError, BadFrameError.
+        Raises UncleanableError, NotNowError, ProcessGoneError, BadFrameError.
         """
-        # What a crash leaves of a gap in the offsets is told from a loss by the recovery point, so that comes first.
-        await self._around.on_thread(self._around.logs.checkpoint_recovery_points())
+        try:
+            # What a crash leaves of a gap in the offsets is told from a loss by the recovery point: that comes first.
+            await self._around.on_thread(self._around.logs.checkpoint_recovery_points())
+        except OSError as failed:
+            raise NotNowError(str(failed.filename or self._log.directory), failed.strerror or str(failed)) from failed
         if not self.is_wanted:
             return None
         running = plan_round(self._log, self._chosen.candidate, limits, number, self._around.clock.now_ms())
         await self._process.send(running.task)
-        failure: UncleanableError | None = None
+        failure: UncleanableError | NotNowError | None = None
         try:
             finished = await self._follow(running)
-        except UncleanableError as failed:
+        except (UncleanableError, NotNowError) as failed:
             failure, finished = failed, None
             if not self._is_cancelled:
                 await self._cancel(running)
@@ -113,7 +124,7 @@ class BrokerRound:
                 if self._is_cancelled or not still_fits(self._log, running, done, left):
                     return None  # what is missing or cut was removed by somebody who may
                 self._is_cancelled = True  # it has ended already
-                raise UncleanableError(message.path, message.reason)
+                raise (NotNowError if message.passes else UncleanableError)(message.path, message.reason)
             if isinstance(message, Written) and not self._is_cancelled:
                 if not self.is_wanted or not still_fits(self._log, running, done, message.sources):
                     await self._cancel(running)

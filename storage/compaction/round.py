@@ -7,6 +7,7 @@ owns the log. Follows Kafka's log behaviour, log cleaner, "One round" (`Cleaner.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
@@ -20,6 +21,8 @@ from storage.compaction.sources import SourceLog
 from storage.compaction.values import Failed, Finished, Statistics, Task, Written, unpack_producers
 from storage.errors import CorruptFile
 from storage.files import FileSystem
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def compact(
@@ -37,7 +40,8 @@ def compact(
     except KafkaError as error:
         yield Failed(task.number, task.directory, str(error))
     except OSError as error:
-        yield Failed(task.number, str(error.filename or task.directory), error.strerror or str(error))
+        reason = error.strerror or str(error)
+        yield Failed(task.number, str(error.filename or task.directory), reason, error.errno in _FULL)
 
 
 def _compact(fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float]) -> Iterator[Written | Finished]:

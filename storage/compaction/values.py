@@ -99,6 +99,8 @@ class Failed(NamedTuple):
     path: str
     reason: str
     """Says at which byte, where the data is at fault."""
+    passes: bool = False
+    """Whether it may be over some time later, as a full disk is."""
 
 
 class Cancelled(NamedTuple):

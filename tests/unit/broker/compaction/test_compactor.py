@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -44,6 +45,7 @@ class Rig:
         self._lines = lines
         monkeypatch.setattr("broker.compaction.process.start_process", self._start)
         monkeypatch.setattr(compactor, "RETRY_S", 0.001)
+        monkeypatch.setattr(compactor, "NOT_NOW_S", 0.001)
 
     async def _start(self, *_: object) -> ProcessInProcess:
         self.started += 1
@@ -184,3 +186,25 @@ def test_a_log_that_kills_every_process_is_left_alone(rig: Rig) -> None:
     rig.run_until(lambda: bool(rig.lines("a log cannot be compacted")))
     assert rig.started == 3
     assert "died over it 3 times" in str(rig.lines("a log cannot be compacted")[0]["reason"])
+
+
+@pytest.mark.parametrize("path_part", [".cleaned", "recovery-point"])
+def test_a_log_is_tried_again_when_the_disk_was_full(rig: Rig, path_part: str) -> None:
+    """Space comes back, not least by compaction: it is said once, and no log is given up, nor is the process ended."""
+    rig.scene.fs.fail("write", errno.ENOSPC, path_part, times=3)
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    assert rig.left() == LAST
+    [line] = rig.lines("a log cannot be compacted")
+    assert path_part in str(line["file"])
+    assert "No space left" in str(line["reason"])
+    assert rig.started == 1
+    assert rig.scene.leftovers() == []
+
+
+def test_compaction_goes_on_where_leftovers_cannot_be_removed(rig: Rig) -> None:
+    """The next start removes them; a process that has died is started again nevertheless."""
+    rig.dies_at = {1}
+    rig.scene.fs.fail("unlink", errno.EIO, ".cleaned")
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    assert len(rig.lines("what compaction was writing stays")) == 1
+    assert rig.left() == LAST
