@@ -119,7 +119,7 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
         subscription=Subscription(subscription),
         topics=topic_names(what, subscription) if subscription == Subscription.TOPICS else (),
         pattern=pattern_of(what, subscription) if subscription == Subscription.PATTERN else None,
-        assigned=_assigned(what) if subscription == Subscription.ASSIGN else {},
+        assigned=assigned_partitions(what) if subscription == Subscription.ASSIGN else {},
         start=start,
         end=end,
         unknown_timestamp_is_latest=_strategy(given),
@@ -193,7 +193,8 @@ def pattern_of(text: str, name: str) -> re.Pattern[str]:
         raise OptionError(f"{name} {text!r} is no regular expression: {wrong}") from wrong
 
 
-def _assigned(text: str) -> dict[str, tuple[int, ...]]:
+def assigned_partitions(text: str) -> dict[str, tuple[int, ...]]:
+    """Return the partitions of each topic that the option `assign` names. Raises OptionError."""
     example = '{"topic": [0, 1]}'
     assigned = {}
     for topic, partitions in _object(text, "assign", example).items():

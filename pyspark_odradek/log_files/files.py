@@ -118,6 +118,11 @@ def _choose(options: LogOptions, found: dict[Named, str]) -> list[Named]:
         raise SourceError(f"{options.path} is neither a log directory with partitions nor the directory of one")
     if missing := [topic for topic in options.topics if topic not in there]:
         raise UnknownTopicError(f"{options.path} has no topic {missing[0]}; there are {_some(there)}")
+    assigned = {Named(topic, number) for topic, numbers in options.assigned.items() for number in numbers}
+    if unknown := sorted(assigned - found.keys()):
+        raise UnknownTopicError(f"{options.path} has no partition {unknown[0]}")
+    if assigned:
+        return list(assigned)
     if options.topics:
         return [partition for partition in found if partition.topic in options.topics]
     pattern = options.pattern

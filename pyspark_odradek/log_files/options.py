@@ -12,6 +12,7 @@ from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import EARLIEST, LATEST
 from pyspark_odradek.options import (
     Position,
+    assigned_partitions,
     boolean,
     given_options,
     pattern_of,
@@ -23,15 +24,16 @@ from pyspark_odradek.options import (
 DEFAULT_TASK_BYTES: Final = 64 * 1024 * 1024
 _START: Final = ("startingOffsets", "startingTimestamp")
 _END: Final = ("endingOffsets", "endingTimestamp")
+_CHOICES: Final = ("topic", "topicPattern", "assign")
 _ISOLATION: Final = "kafka.isolation.level"
 _KNOWN: Final = {
     name.lower(): name
     for name in (
         *_START,
         *_END,
+        *_CHOICES,
         "path",
-        "topic",
-        "topicPattern",
+        "filterPushdown",
         "includeHeaders",
         "isolation.level",
         "mode",
@@ -50,11 +52,14 @@ class LogOptions:
     topics: tuple[str, ...]
     """Empty: all but internal ones."""
     pattern: re.Pattern[str] | None
+    assigned: Mapping[str, tuple[int, ...]]
     start: Position
     end: Position
     read_committed: bool
     skip_damaged: bool
     include_headers: bool
+    filter_pushdown: bool
+    """Whether filters of the query choose the bytes that are read; see `reader.FilteringLogReader` for the danger."""
     task_bytes: int
     min_partitions: int | None
 
@@ -71,17 +76,19 @@ def log_options(options: Mapping[str, str]) -> LogOptions:
     path = given.get("path", "").strip()
     if not path:
         raise OptionError("the option path is missing: a log directory, or the directory of one partition")
-    if "topic" in given and "topicPattern" in given:
-        raise OptionError("only one of topic and topicPattern can be given")
+    if len(chosen := [name for name in _CHOICES if name in given]) > 1:
+        raise OptionError(f"only one of {' and '.join(chosen)} can be given")
     return LogOptions(
         path=os.path.abspath(re.sub("^file:(//)?(?=/)", "", path)),
         topics=topic_names(given["topic"], "topic") if "topic" in given else (),
         pattern=pattern_of(given["topicPattern"], "topicPattern") if "topicPattern" in given else None,
+        assigned=assigned_partitions(given["assign"]) if "assign" in given else {},
         start=position_of(given, _START, Position(EARLIEST), "startingOffsets"),
         end=position_of(given, _END, Position(LATEST), "endingOffsets"),
         read_committed=_one_of(given, "isolation.level", ("read_uncommitted", "read_committed")) == "read_committed",
         skip_damaged=_one_of(given, "mode", ("failfast", "dropmalformed")) == "dropmalformed",
         include_headers=boolean(given, "includeHeaders", default=False),
+        filter_pushdown=boolean(given, "filterPushdown", default=False),
         task_bytes=whole_number(given, "maxBytesPerTask", least=1) or DEFAULT_TASK_BYTES,
         min_partitions=whole_number(given, "minPartitions", least=1),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from pyspark_odradek.errors import SourceError, sentence_first
+from pyspark_odradek.errors import OptionError, SourceError, sentence_first
 from pyspark_odradek.log_files.conditions import EVERYTHING, conditions_of
 from pyspark_odradek.log_files.options import LogOptions
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_odradek.log_files.planning import Piece
-
-_PUSHDOWN: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 @dataclass
@@ -60,7 +57,12 @@ class LogReader(DataSourceReader):
 
 
 class FilteringLogReader(LogReader):
-    """Reads only the bytes that the filters of the query need."""
+    """Reads only the bytes that the filters of the query need.
+
+    Spark (4.1 to 4.3) keeps what it planned with the filters of one query for all others on the same DataFrame, and so
+    loses rows of them. Therefore this is only done where it is asked for, and whoever does loads one DataFrame for each
+    query; the other options choose bytes without that danger.
+    """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         """Take note of what the filters say, and leave all of them to Spark, too: batches have more records."""
@@ -69,11 +71,13 @@ class FilteringLogReader(LogReader):
 
 
 def make_reader(options: LogOptions) -> LogReader:
-    """Return a reader, one that takes filters where Spark hands them over.
+    """Return a reader, one that takes filters if the options say so.
 
-    Spark does so from 4.1 on, if `spark.sql.python.filterPushdown.enabled` is set, in a worker of its own; where it is
-    not set, it refuses readers that could take filters.
+    Raises:
+        OptionError: this version of Spark has no filters to hand over.
     """
-    main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    takes_filters = _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
-    return FilteringLogReader(options) if takes_filters else LogReader(options)
+    if not options.filter_pushdown:
+        return LogReader(options)
+    if not hasattr(DataSourceReader, "pushFilters"):
+        raise OptionError("filterPushdown needs Spark 4.1 or newer; other options choose what is read with any version")
+    return FilteringLogReader(options)

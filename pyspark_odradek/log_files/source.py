@@ -38,7 +38,7 @@ class LogFilesDataSource(DataSource):
             expected = simple_string(options.include_headers)
             if schema.simpleString() != expected:
                 raise OptionError(f"the columns of the source are fixed and no other schema can be given: {expected}")
-        return make_reader(options)
+            return make_reader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002
         """Raise OptionError: files are read as they are."""

@@ -125,6 +125,9 @@ def test_filters_choose_topics_and_partitions(fs: MemoryFiles) -> None:
         assert [path for path in read if "spool" in path] == []
     assert [row["value"] for row in read_rows(fs, DATA, topic="other")] == [b"o"]
     assert [row["value"] for row in read_rows(fs, DATA, topicPattern="o.*")] == [b"o"]
+    assert [row["value"] for row in read_rows(fs, DATA, assign='{"other": [3]}')] == [b"o"]
+    with pytest.raises(UnknownTopicError, match="has no partition other-1"):
+        read_rows(fs, DATA, assign='{"other": [1]}')
     assert [row["value"] for row in read_rows(fs, DATA, topic="__consumer_offsets")] == [b"internal"]
     with pytest.raises(UnknownTopicError, match="has no topic lost; there are"):
         read_rows(fs, DATA, topic="lost")
