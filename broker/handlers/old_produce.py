@@ -18,7 +18,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.produce import PartitionProduceData, ProduceRequest
 from protocol.records.errors import InvalidRecord, TooMuchData
 from storage.validation import ValidationRules, convert_message_set
-from storage.validation.messages import UNWRAPPED_LIMIT
+from storage.validation.messages import Allowance
 
 CONVERTED_AT_ONCE = 16 * 1024
 """Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""
@@ -50,8 +50,7 @@ class MessageSets:
         found = list(self._find(request))
         if sum(len(data.records or b"") for data, _ in found) > CONVERTED_AT_ONCE:
             return None
-        limit = CONVERTED_AT_ONCE // max(len(found), 1)  # a request of many small wrappers is no smaller for that
-        outcomes = _convert_all(found, self._clock.now_ms(), limit)
+        outcomes = _convert_all(found, self._clock.now_ms(), Allowance(CONVERTED_AT_ONCE))
         if any(isinstance(outcome, TooMuchData) for outcome in outcomes.values()):
             return None
         return outcomes
@@ -61,7 +60,7 @@ class MessageSets:
         found = list(self._find(request))
         for data, _ in found:
             data.records = memoryview(bytes(data.records)) if data.records is not None else None
-        return self._converter.run(partial(_convert_all, found, self._clock.now_ms(), UNWRAPPED_LIMIT))
+        return self._converter.run(partial(_convert_all, found, self._clock.now_ms(), Allowance()))
 
     def _find(self, request: ProduceRequest) -> Iterator[tuple[PartitionProduceData, ValidationRules]]:
         """Yield the parts of the request whose partition is here, with its rules; the others are refused later."""
@@ -73,15 +72,17 @@ class MessageSets:
                     yield data, partition.log.rules
 
 
-def _convert_all(found: list[tuple[PartitionProduceData, ValidationRules]], now_ms: int, limit: int) -> Outcomes:
-    return {id(data): _convert(data, rules, now_ms, limit) for data, rules in found}
+def _convert_all(
+    found: list[tuple[PartitionProduceData, ValidationRules]], now_ms: int, allowance: Allowance
+) -> Outcomes:
+    return {id(data): _convert(data, rules, now_ms, allowance) for data, rules in found}
 
 
-def _convert(data: PartitionProduceData, rules: ValidationRules, now_ms: int, limit: int) -> Converted:
+def _convert(data: PartitionProduceData, rules: ValidationRules, now_ms: int, allowance: Allowance) -> Converted:
     if data.records is None:
         return InvalidRecord("There are no records")
     try:
-        batch = convert_message_set(data.records, rules, now_ms, limit)
+        batch = convert_message_set(data.records, rules, now_ms, allowance)
     except KafkaError as refused:
         return refused
     return NothingToAppendError() if batch is None else memoryview(batch)

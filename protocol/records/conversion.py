@@ -22,12 +22,14 @@ from protocol.records.batch import (
 from protocol.records.building import BatchFields, assemble_batch
 from protocol.records.checksum import Buffer
 from protocol.records.compression import DEFAULT_LIMIT
-from protocol.records.errors import InvalidRecord, UnsupportedCompression
+from protocol.records.errors import InvalidRecord, TooManyRecords, UnsupportedCompression
 from protocol.records.legacy import check_message_crc
 from protocol.records.legacy_building import build_message, build_wrapper, message_size
 from protocol.records.reading import iter_entry_records
 from protocol.records.record import Record, append_record
 
+MOST_RECORDS = 500_000
+"""Records of an entry that is converted down: looking at them takes a second or two. No honest batch has so many."""
 WRAPPED_BYTES = 1 << 20
 """Uncompressed messages in one wrapper. A batch that holds more becomes several, so that what is made is bounded."""
 
@@ -60,7 +62,7 @@ def down_convert(
     are made, or more by what the last message has. Entries of `magic` or below are taken as they are. At most `limit`
     bytes are decompressed at a time. Where an entry cannot be converted, those before it are the result; if there are
     none, raises UnsupportedCompression (zstd), CorruptRecord (a wrong checksum, which a new one would hide),
-    InvalidRecord, DecompressionError or TooMuchData.
+    InvalidRecord, DecompressionError, TooMuchData, or TooManyRecords for more than `MOST_RECORDS` in an entry.
     """
     out = bytearray()
     view = memoryview(data)
@@ -90,9 +92,11 @@ def _convert(
         check_crc(entry, header)
         if header.codec == Codec.ZSTD:
             raise UnsupportedCompression("Down-conversion of zstandard-compressed batches is not supported")
+        if header.records_count > MOST_RECORDS:
+            raise TooManyRecords(MOST_RECORDS)
     else:
         check_message_crc(entry)
-    records = (record for record in iter_entry_records(entry, limit) if record.offset >= first_offset)
+    records = _from_offset(iter_entry_records(entry, limit), first_offset)
     try:
         if header.is_compressed:
             append_time = header.max_timestamp if header.is_log_append_time else None
@@ -108,6 +112,15 @@ def _convert(
                     return
     except struct.error:
         raise InvalidRecord(f"The batch at offset {header.base_offset} has numbers that no message can have") from None
+
+
+def _from_offset(records: Iterator[Record], first_offset: int) -> Iterator[Record]:
+    """Yield the records from the offset on; an old wrapper does not say how many it has, so they are counted."""
+    for number, record in enumerate(records):
+        if number >= MOST_RECORDS:
+            raise TooManyRecords(MOST_RECORDS)
+        if record.offset >= first_offset:
+            yield record
 
 
 def _grouped(records: Iterator[Record], magic: int) -> Iterator[list[Record]]:

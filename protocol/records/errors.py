@@ -7,6 +7,7 @@ KafkaError
 +-- DecompressionError       UNKNOWN_SERVER_ERROR: no known codec, or it does not decompress. Kafka has no code for
 |                            this; its own code is what reaches a producer, and stops it from trying again
 +-- TooMuchData              MESSAGE_TOO_LARGE: the records decompress to more than the limit
+    +-- TooManyRecords       there are more of them than are converted at a time
 """
 
 from protocol.errors import ErrorCode, KafkaError
@@ -45,3 +46,10 @@ class TooMuchData(KafkaError):  # noqa: N818 - says what it is
 
     def __init__(self, limit: int) -> None:
         super().__init__(ErrorCode.MESSAGE_TOO_LARGE, f"The records decompress to more than {limit} bytes")
+
+
+class TooManyRecords(TooMuchData):
+    """There are more records than are converted between versions at a time, which costs an object for each."""
+
+    def __init__(self, limit: int) -> None:
+        KafkaError.__init__(self, ErrorCode.MESSAGE_TOO_LARGE, f"There are more than {limit} records to be converted")

@@ -22,7 +22,7 @@ from protocol.records.batch import (
 from protocol.records.building import BatchFields
 from protocol.records.checksum import Buffer
 from protocol.records.conversion import up_convert
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord
+from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooManyRecords
 from protocol.records.legacy import (
     Message,
     check_message_crc,
@@ -36,22 +36,48 @@ from storage.validation.errors import MessageTooLarge, RecordError, RejectedReco
 from storage.validation.rules import ValidationRules
 
 UNWRAPPED_LIMIT = 32 * 1024 * 1024
-"""Largest content of a wrapper that is accepted: what old clients put into one is a batch of a megabyte or less."""
+"""Most that the wrappers of a request may hold: what old clients put into one is a batch of a megabyte or less."""
+MOST_RECORDS = 200_000
+"""Records that a request may have: a second or two of work. Old clients send some hundreds, or some thousands."""
 _ERRORS_KEPT = 1000
 
 
+class Allowance:
+    """How much may still be converted for one request, whatever becomes of it: a few bytes can stand for very much."""
+
+    __slots__ = ("records", "unwrapped_bytes")
+
+    def __init__(self, unwrapped_bytes: int = UNWRAPPED_LIMIT, records: int = MOST_RECORDS) -> None:
+        self.unwrapped_bytes = unwrapped_bytes
+        self.records = records
+
+    def take_record(self) -> None:
+        """Count a record; raise TooManyRecords if it is one too many."""
+        if self.records <= 0:
+            raise TooManyRecords(MOST_RECORDS)
+        self.records -= 1
+
+    def unwrap(self, wrapper: Message) -> bytes:
+        """Return the content of a wrapper, and count it. Raises what `unwrap` raises."""
+        content = unwrap(wrapper, self.unwrapped_bytes)
+        self.unwrapped_bytes -= len(content)
+        return content
+
+
 def convert_message_set(
-    data: Buffer, rules: ValidationRules, now_ms: int, limit: int = UNWRAPPED_LIMIT
+    data: Buffer, rules: ValidationRules, now_ms: int, allowance: Allowance | None = None
 ) -> Buffer | None:
     """Return the V2 batch to append for the records of a produce request below version 3, None if there is no record.
 
     `data` holds messages of version 0 or 1, of which a last one that is cut off is left out, or one V2 batch, which is
-    returned unchecked. Offsets count from 0, timestamps are the client's, the codec is the topic's or the wrapper's. At
-    most `limit` bytes are decompressed. Raises CorruptRecord, InvalidRecord, MessageTooLarge, DecompressionError,
-    TooMuchData, and RejectedRecords for timestamps and missing keys.
+    returned unchecked. Offsets count from 0, timestamps are the client's, the codec is the topic's or the wrapper's.
+    `allowance` is what the request has left, by default that of a whole one. Raises CorruptRecord, InvalidRecord,
+    MessageTooLarge, DecompressionError, TooMuchData, TooManyRecords, and RejectedRecords for timestamps and missing
+    keys.
     """
     view = memoryview(data)
-    entries = list(_entries(view, rules))
+    allowance = allowance or Allowance()
+    entries = list(_entries(view, rules, allowance.records))
     if not entries:
         return None
     first_magic = entries[0][MAGIC_AT]
@@ -64,16 +90,19 @@ def convert_message_set(
         raise DecompressionError(f"Unknown compression type id: {codec}")
     target = Codec(codec) if rules.codec is None else rules.codec
     fields = BatchFields(codec=target, level=rules.level if target is rules.codec else None)
-    batch = up_convert(_checked_records(entries, rules, now_ms, limit), fields)
+    batch = up_convert(_checked_records(entries, rules, now_ms, allowance), fields)
     if len(batch) > rules.max_message_bytes:
         raise MessageTooLarge(len(batch), rules.max_message_bytes)
     return batch
 
 
-def _entries(view: memoryview, rules: ValidationRules) -> Iterator[memoryview]:
-    """Yield the whole messages after the checks that come first: size, then checksum."""
-    position = 0
+def _entries(view: memoryview, rules: ValidationRules, most: int) -> Iterator[memoryview]:
+    """Yield the whole messages after the checks that come first: their number, size, then checksum."""
+    position = count = 0
     while size := entry_size(view, position):
+        count += 1
+        if count > most:
+            raise TooManyRecords(MOST_RECORDS)
         entry = view[position : position + size]
         if size > rules.max_message_bytes:
             raise MessageTooLarge(size, rules.max_message_bytes)
@@ -87,7 +116,9 @@ def _entries(view: memoryview, rules: ValidationRules) -> Iterator[memoryview]:
         position += size
 
 
-def _checked_records(entries: list[memoryview], rules: ValidationRules, now_ms: int, limit: int) -> Iterator[Record]:
+def _checked_records(
+    entries: list[memoryview], rules: ValidationRules, now_ms: int, allowance: Allowance
+) -> Iterator[Record]:
     """Yield the records of all messages; after those of a message in which any is to be refused, raise."""
     magic = entries[0][MAGIC_AT]
     for entry in entries:
@@ -97,7 +128,8 @@ def _checked_records(entries: list[memoryview], rules: ValidationRules, now_ms: 
             )
         outer = read_message(entry)
         findings = _Findings(rules, now_ms, outer)
-        for place, message in enumerate(_unwrapped(outer, limit) if outer.is_wrapper else (outer,)):
+        for place, message in enumerate(_unwrapped(outer, allowance) if outer.is_wrapper else (outer,)):
+            allowance.take_record()
             if findings.accept(place, message):
                 timestamp = outer.timestamp if outer.is_wrapper and outer.is_log_append_time else message.timestamp
                 assert not isinstance(message.value, memoryview)
@@ -105,9 +137,9 @@ def _checked_records(entries: list[memoryview], rules: ValidationRules, now_ms: 
         findings.conclude()
 
 
-def _unwrapped(wrapper: Message, limit: int) -> Iterator[Message]:
+def _unwrapped(wrapper: Message, allowance: Allowance) -> Iterator[Message]:
     """Yield the messages in a wrapper, whose checksums are right; their offsets only have to be possible."""
-    content = memoryview(unwrap(wrapper, limit))
+    content = memoryview(allowance.unwrap(wrapper))
     first_inner_offset(wrapper, content)
     for position in iter_inner(content):
         message = read_message(content, position)

@@ -21,6 +21,7 @@ from protocol.records.reading import iter_entry_records
 from protocol.records.record import Record, iter_records
 from storage.validation import RejectedRecords, ValidationRules, convert_message_set, validate_client_batch
 from storage.validation.errors import MessageTooLarge
+from storage.validation.messages import Allowance
 from tests.property.records_strategies import NOW, damage, examples, record_lists
 from tests.property.test_records_legacy import entries, kafka_python, plain
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper
@@ -92,7 +93,7 @@ def test_damaged_sets_are_refused_or_stored_whole(
     """Any bytes in a produce request are refused with a documented error, or make a batch that is in order."""
     damaged = data.draw(damage(build_message_set(made, magic, codec)))
     try:
-        batch = convert_message_set(damaged, RULES, NOW, limit=1 << 20)
+        batch = convert_message_set(damaged, RULES, NOW, Allowance(1 << 20))
     except REFUSED:
         return
     if batch is not None:
@@ -105,7 +106,7 @@ def test_damage_inside_a_wrapper_is_refused(made: list[Record], magic: int, offs
     """What is wrapped is looked at as closely: only whole, undamaged messages are stored."""
     content = data.draw(damage(build_message_set(made, magic)))
     try:
-        batch = convert_message_set(gzip_wrapper(content, magic, offset, NOW), RULES, NOW, limit=1 << 20)
+        batch = convert_message_set(gzip_wrapper(content, magic, offset, NOW), RULES, NOW, Allowance(1 << 20))
     except REFUSED:
         return
     assert batch is not None

@@ -8,9 +8,11 @@ import pytest
 from protocol.errors import ErrorCode, KafkaError
 from protocol.records.batch import Codec, check_crc, read_header
 from protocol.records.building import build_batch
+from protocol.records.errors import TooManyRecords, TooMuchData
 from protocol.records.legacy_building import build_message_set
 from protocol.records.record import Record, iter_records
 from storage.validation import ValidationRules, convert_message_set, validate_client_batch
+from storage.validation.messages import Allowance
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper, message
 
 NOW = 1_700_000_000_000
@@ -217,3 +219,26 @@ def test_a_batch_of_today_passes_as_it_is() -> None:
     assert convert_message_set(V2 + V2[:40], RULES, NOW) == V2
     assert refusal(V2[:20]) is ErrorCode.NONE
     assert refusal(V2, replace(RULES, max_message_bytes=10)) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", OLD_CODECS)
+def test_a_request_may_have_a_bounded_number_of_records(codec: Codec) -> None:
+    """All its sets together: a few kilobytes, compressed, can be more records than anybody wants to wait for."""
+    allowance = Allowance(records=7)
+    data = build_message_set(sent(1), 1, codec)
+    for _ in range(2):
+        assert convert_message_set(data, RULES, NOW, allowance) is not None
+    for _ in range(2):
+        with pytest.raises(TooManyRecords) as refused:
+            convert_message_set(data, RULES, NOW, allowance)
+        assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_what_the_wrappers_of_a_request_hold_is_bounded() -> None:
+    """All together, as well as each: otherwise many small ones would be no less than a large one."""
+    data = gzip_wrapper(message(1, value=b"v" * 1000, timestamp=NOW), 1, 0, NOW)
+    allowance = Allowance(unwrapped_bytes=2500)
+    for _ in range(2):
+        assert convert_message_set(data, RULES, NOW, allowance) is not None
+    with pytest.raises(TooMuchData):
+        convert_message_set(data, RULES, NOW, allowance)

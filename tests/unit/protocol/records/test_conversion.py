@@ -8,7 +8,7 @@ from protocol.records.batch import Codec, compute_crc, iter_batches
 from protocol.records.building import BatchFields, build_batch
 from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from protocol.records.conversion import down_convert, up_convert, whole_messages
-from protocol.records.errors import InvalidRecord
+from protocol.records.errors import InvalidRecord, TooManyRecords
 from protocol.records.legacy import check_message_crc, read_message
 from protocol.records.legacy_building import build_message_set
 from protocol.records.reading import iter_entry_records
@@ -171,3 +171,19 @@ def test_whole_messages_are_counted() -> None:
     assert whole_messages(one * 2 + one[:20], ROOM) == len(one) * 2
     assert whole_messages(one, len(one) - 1) == 0
     assert whole_messages(b"", ROOM) == 0
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_no_more_records_of_an_entry_are_looked_at_than_is_sensible(
+    monkeypatch: pytest.MonkeyPatch, wrapped: bool
+) -> None:
+    """A batch says how many it has, and an old wrapper shows it; whoever reads near its end pays for all of them."""
+    five = records(10, 5)
+    entry = (
+        build_message_set(five, 1, Codec.GZIP) if wrapped else bytes(build_batch(five, BatchFields(codec=Codec.LZ4)))
+    )
+    monkeypatch.setattr(conversion, "MOST_RECORDS", 5)
+    assert read(down_convert(entry, 0, 14, ROOM)[0]) == without(five, 0)[4:]
+    monkeypatch.setattr(conversion, "MOST_RECORDS", 4)
+    with pytest.raises(TooManyRecords):
+        down_convert(entry, 0, 14, ROOM)
