@@ -1,0 +1,64 @@
+"""A broker that goes away while a range is read, and comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from pyspark_odradek.client.cluster import Cluster
+from pyspark_odradek.client.fetching import read_bodies
+from pyspark_odradek.client.settings import cluster_options
+from pyspark_odradek.columns.building import build
+from pyspark_odradek.errors import ConnectionLostError
+from pyspark_odradek.offsets import Range, TopicPartition
+from tests.support.broker import OdradekProcess
+from tests.support.ports import free_ports
+
+COUNT = 20_000
+
+
+def _fill(broker: OdradekProcess) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 500})
+    for number in range(COUNT):
+        producer.produce("restarted", b"%d" % number)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None:
+    """Every record is read once over a kill and a restart; without a restart the patience ends with a clear error."""
+    broker = OdradekProcess(tmp_path / "broker")
+    broker.port = free_ports(1)[0]
+    broker.start()
+    settings = cluster_options(
+        {"bootstrap.servers": broker.bootstrap, "max.partition.fetch.bytes": "10000"}, patience_s=60
+    )
+    cluster = Cluster(dataclasses.replace(settings, first_patience_s=60))
+    hasty = Cluster(dataclasses.replace(settings, patience_s=0.5, first_patience_s=0.5))
+    try:
+        _fill(broker)
+        wanted = Range(TopicPartition("restarted", 0), 0, COUNT)
+        values: list[bytes] = []
+        bodies = read_bodies(cluster, wanted, fail_on_data_loss=True)
+        values += build(wanted, next(bodies), include_headers=False)["value"].to_pylist()
+        broker.kill()
+        restart = threading.Thread(target=broker.start)
+        restart.start()
+        for some in bodies:
+            values += build(wanted, some, include_headers=False)["value"].to_pylist()
+        restart.join()
+        assert values == [b"%d" % number for number in range(COUNT)]
+
+        bodies = read_bodies(hasty, wanted, fail_on_data_loss=True)
+        next(bodies)
+        broker.kill()
+        with pytest.raises(ConnectionLostError, match="see that it runs"):
+            list(bodies)
+    finally:
+        cluster.close()
+        hasty.close()
+        broker.discard()
