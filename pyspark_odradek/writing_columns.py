@@ -60,7 +60,7 @@ def _outgoing(columns: Mapping[str, Sequence[Any]], options: WriteOptions) -> It
             key,
             value,
             ANY_PARTITION if partition is None else _partition(partition),
-            NOW if timestamp is None else max(NOW, int(timestamp * options.timestamp_scale)),
+            NOW if timestamp is None else _milliseconds(timestamp, options.timestamps_in_seconds),
             None if headers is None else _headers(headers),
         )
 
@@ -80,8 +80,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytearray):
         return bytes(value)
     if isinstance(value, datetime):
-        return int(value.timestamp() * _MICROSECONDS)
+        return round(value.timestamp() * _MICROSECONDS)
     return value
+
+
+def _milliseconds(timestamp: float, in_seconds: bool) -> int:
+    """Return a time as a producer takes it: whole milliseconds; it has no times before 1970."""
+    return max(NOW, round(timestamp * 1000) if in_seconds else int(timestamp) // 1000)
 
 
 def _topic(topic: str | None) -> str:

@@ -65,8 +65,8 @@ class WriteOptions:
     """Settings of librdkafka's producer."""
     topic: str | None
     """Wins over the column."""
-    timestamp_scale: float
-    """By what a timestamp of the column is multiplied for milliseconds: it is in microseconds or in seconds."""
+    timestamps_in_seconds: bool
+    """Whether the column timestamp has seconds as `double`; otherwise it has Spark's timestamps."""
     columns: tuple[str, ...]
     """Names of all columns, in their order."""
 
@@ -91,7 +91,7 @@ def write_options(options: Mapping[str, str], schema: StructType, overwrite: boo
     return WriteOptions(
         producer=producer_settings(kafka_settings(options)),
         topic=topic,
-        timestamp_scale=1000.0 if types.get("timestamp") == "double" else 0.001,
+        timestamps_in_seconds=types.get("timestamp") == "double",
         columns=columns,
     )
 
