@@ -17,25 +17,27 @@ class WrongOptionError(PipelineError):
 
 
 _PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$")
-_CONDITION: Final = re.compile(r"^\s*(?:\[[A-Z0-9_.]+\]\s*)+")
+_FRAMEWORKS: Final = ("Py4J", "PySpark", "Spark", "Streaming", "Python")
+_CONDITION: Final = re.compile(r"^(?:(?:\w+\.)+\w+: )?\s*(?:\[[A-Z0-9_.]+\]\s*)*")
 _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\s*")
-_STACK: Final = re.compile(r"\bTraceback \(most recent call last\)|\n\s+at [\w.$]+\(|\nJVM stacktrace|\n== SQL")
+_PLACE_IN_SQL: Final = re.compile(r"; line \d+,? pos \d+.*")
 
 
 def sentence(error: BaseException) -> str:
-    """Return the sentence for a person out of what Spark says, without stack traces and names of classes.
+    """Return the sentence for a person out of what Spark says, without stack traces, plans and names of classes.
 
-    An error in Python reaches the driver as text inside the text of Spark; its own message is the innermost one.
+    An error in Python reaches the driver as text inside the text of Spark; its own message is the first of such lines.
     """
-    text = str(error)
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString() if java is not None else error)
     for line in text.splitlines():
-        if found := _PYTHON_ERROR.match(line.strip()):
-            name, message = found.groups()
-            if not name.startswith(("Py4J", "PySpark", "Spark", "Streaming")):
-                return _short(message)
-    return _short(_STACK.split(text)[0] or type(error).__name__)
+        if (found := _PYTHON_ERROR.match(line.strip())) and not found[1].startswith(_FRAMEWORKS):
+            return _short(found[2])
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    plain = _SQL_STATE.sub(" ", _PLACE_IN_SQL.sub("", _CONDITION.sub("", first)))
+    return _short(plain.strip().rstrip("."))
 
 
 def _short(text: str) -> str:
-    plain = " ".join(_SQL_STATE.sub(" ", _CONDITION.sub("", text)).split())
+    plain = " ".join(text.split())
     return plain if len(plain) <= SHOWN_CHARACTERS else f"{plain[:SHOWN_CHARACTERS]}…"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline import java
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,6 @@ appender.only.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
-_SHOWN_LINES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +102,10 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
 
 def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> SparkSession:
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = not settings.debug  # it would say errors twice
     builder = SparkSession.builder.appName(settings.application).master(settings.master)
     for name, value in conf.items():
         builder = builder.config(name, value)
@@ -118,9 +119,11 @@ def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> 
 
         if not isinstance(failed, PySparkException | Py4JError):
             raise
-        said = errors.read_text(errors="replace").splitlines()[-_SHOWN_LINES:] if errors.exists() else []
-        reason = " ".join(" ".join([str(failed).split("\n\tat ")[0], *said]).split())
-        raise PipelineError(f"Spark does not start with --master {settings.master}: {reason}") from failed
+        said = errors.read_text(errors="replace").splitlines()[-1:] if errors.exists() else []
+        why = said[0] if said and str(failed).startswith("[JAVA_GATEWAY_EXITED]") else sentence(failed)
+        raise PipelineError(
+            f"Spark does not start with --master {settings.master}: {why}; --debug shows its own log"
+        ) from failed
 
 
 @contextmanager

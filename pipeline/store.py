@@ -48,7 +48,7 @@ def _in_a_sentence(path: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as thrown:
-        raise PipelineError(f"{path}: {sentence(RuntimeError(thrown.java_exception.toString()))}") from thrown
+        raise PipelineError(f"{path}: {sentence(thrown)}") from thrown
 
 
 class HadoopStore:

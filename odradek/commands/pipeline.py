@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
 
 from typer import Option
 
@@ -78,7 +79,7 @@ def archive(
         for each in chosen:
             if each not in COLUMNS:
                 raise WrongOptionError(f"--columns names {each!r}; there are {', '.join(COLUMNS)}")
-        return Archive(Ledger(store, archive, name), chosen, text, compression.value)
+        return Archive(Ledger(store, archive, name, run=uuid4().hex), chosen, text, compression.value)
 
     return f"{archive.rstrip('/')}/_odradek/{name}/checkpoint", make
 
