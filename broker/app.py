@@ -115,7 +115,7 @@ class Broker:
         )
         self._partitions.apply(MetadataImage(), self._metadata.image)
         self._partitions.open_all()
-        await self._flusher.stop()  # what was acknowledged before a crash, but not known to be on the disk, counts now
+        await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
         self._follow_metadata()
         self._network = self._build_network(directories)
         try:

@@ -7,7 +7,8 @@ their segment is sealed, and until then the recovery point that is written down 
 Kafka's log behaviour, flush and recovery point.
 
 A flush that the disk refused leaves the log in doubt (`Log.sync_problem`): nothing is appended to it, and the next
-flush writes again what is not on disk for sure (`storage.rewrite`) before it syncs. One that ends well ends the doubt.
+flush writes again what is not on disk for sure (`storage.rewrite`) before it syncs. One that ends well ends the doubt,
+which outlives the process: after a restart the page cache may have data that nobody brings to the disk any more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from storage.errors import StorageError
 from storage.files import FileSystem, OpenFile
-from storage.names import LEADER_EPOCH_FILE, LOG_SUFFIX
+from storage.names import LEADER_EPOCH_FILE, LOG_SUFFIX, SYNC_FAILED_FILE
 from storage.rewrite import Stretch, rewrite
 from storage.segment import Segment
 from storage.threads import for_each
@@ -152,6 +153,8 @@ def complete(log: Log, plan: FlushPlan) -> None:
     log.recovery_point = max(log.recovery_point, plan.offset)
     if plan.follows_failure:
         log.sync_problem = ""
+        with suppress(OSError):  # should it stay, the next start writes some data again, that is all
+            log.fs.unlink(f"{log.directory}/{SYNC_FAILED_FILE}")
 
 
 def checkpointed_recovery_point(log: Log) -> int:

@@ -34,6 +34,7 @@ from storage.names import (
     LOG_SUFFIX,
     PARTITION_METADATA_FILE,
     PRODUCER_SNAPSHOT_SUFFIX,
+    SYNC_FAILED_FILE,
     TRANSACTION_INDEX_SUFFIX,
     FileName,
     TopicPartition,
@@ -49,6 +50,7 @@ from storage.segments import Segments
 from storage.walk import walk_headers
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
+_SYNC_PROBLEM = "it did so before the broker was started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ class LoadedLog:
     unsynced: Unsynced
     is_intact: bool
     """Whether it was found as a clean stop leaves it; otherwise records may be missing at its end."""
+    sync_problem: str
+    """Why nothing may be appended before a flush has ended well (`Log.sync_problem`)."""
     findings: tuple[str, ...]
     """What was not as it should be, and what was done about it: sentences for the broker's own log."""
 
@@ -128,6 +132,8 @@ class _Load:
     def run(self) -> LoadedLog:
         names = self._list()
         topic_id = self._load_topic_id(names)
+        if SYNC_FAILED_FILE in names:
+            self._note("the disk had refused a sync: what may be missing there is written again, before anything else")
         files = settle_names(self.fs, self.directory, names)
         self._open_segments(files)
         self.leader_epochs = self._load_leader_epochs(names)
@@ -161,6 +167,7 @@ class _Load:
             producer_expiration_ms=self.opening.producer_expiration_ms,
             unsynced=self.unsynced,
             is_intact=self.opening.clean and self.clean and not self.begins_anew,
+            sync_problem=_SYNC_PROBLEM if SYNC_FAILED_FILE in names else "",
             findings=tuple(self.findings),
         )
 

@@ -34,6 +34,7 @@ from storage.files import FileSystem
 from storage.flush import FlushPlan
 from storage.leader_epochs import UNDEFINED, EpochEnd
 from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
+from storage.names import SYNC_FAILED_FILE
 from storage.producer_entry import Verification
 from storage.producer_state import Origin
 from storage.reading import Reader
@@ -102,7 +103,7 @@ class Log:
         """Grows whenever data is cut off the end; what a flush under way has synced then says nothing any more."""
         self.unsynced = loaded.unsynced
         """Names and small files that are not on disk for sure."""
-        self.sync_problem = ""
+        self.sync_problem = loaded.sync_problem
         """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
         self._reader = Reader(self.segments)
         self._leader_epoch = UNDEFINED
@@ -322,9 +323,12 @@ class Log:
         """Take note that a plan could not run, and return the error to raise.
 
         What it was about may be lost without a trace (`storage.rewrite`), so the log takes nothing more until a flush
-        has ended well. Reading goes on.
+        has ended well. Reading goes on. A file beside the log says so to the next process; it need not reach the disk,
+        since a machine that starts anew reads what is there.
         """
         self.sync_problem = str(error)
+        with suppress(OSError):
+            self.fs.write_bytes(f"{self.directory}/{SYNC_FAILED_FILE}", b"")
         return StorageError(f"Cannot flush {self.topic}-{self.partition} in {self.directory}: {error}")
 
     def flush(self) -> None:

@@ -22,6 +22,9 @@ SWAP_SUFFIX = ".swap"
 
 LEADER_EPOCH_FILE = "leader-epoch-checkpoint"
 PARTITION_METADATA_FILE = "partition.metadata"
+SYNC_FAILED_FILE = ".sync-failed"
+"""In the directory of a partition whose disk refused a sync, until what that was about was written again. Apache Kafka
+does not know it, and passes over it."""
 RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"

@@ -7,6 +7,7 @@ partitions that Kafka with ZooKeeper left get the metadata that their directorie
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -36,6 +37,7 @@ from config.topic import TopicConfig
 from protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from protocol.uuids import METADATA_TOPIC_ID, random_uuid
 from storage.deletion import PendingDeletions
+from storage.errors import StorageError
 from storage.files import FileSystem
 from storage.loader import Opening, open_log
 from storage.log import Log
@@ -192,6 +194,9 @@ def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: Metad
     opened, findings = open_log(fs, opening, PendingDeletions(fs))
     for finding in findings:
         log.warning("metadata log repaired", finding=finding)
+    if opened.sync_problem:
+        with suppress(StorageError):  # then the metadata can be read, and not changed
+            opened.flush()
     if opened.log_end_offset < loaded.image.offset:
         # The snapshot is newer than the log, or there is no log: it goes on where the snapshot ends.
         opened.truncate_fully(loaded.image.offset, now_ms)

@@ -58,6 +58,10 @@ class BackgroundFlusher:
         self._is_stopped = True
         for retry in self._retries.values():
             retry.cancel()
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait for the flushes that run."""
         while self._running:
             await asyncio.wait(list(self._running.values()))
 

@@ -78,6 +78,8 @@ class Partition:
         self._damages: set[str] = set()
         self.begin_epoch(leader_epoch)
         self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+        if log.sync_problem:
+            self._flusher.request(self)
 
     # appending
 

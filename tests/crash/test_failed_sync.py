@@ -7,6 +7,7 @@ import pytest
 
 from storage.errors import StorageError
 from storage.log import Log
+from storage.names import SYNC_FAILED_FILE
 from tests.support.logs import NOW_MS, append_values, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -68,6 +69,34 @@ def test_what_is_promised_after_a_failed_sync_survives_a_power_cut(error: int) -
         check_log(again)
         found = [value for _, value in read_all(again)]
         assert found == written[: max(len(promised), len(found))]
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_what_is_promised_after_a_failed_sync_and_a_kill_survives_a_power_cut(error: int) -> None:
+    """A new process finds the data in memory that the disk has not, and writes it again before it counts on it."""
+    for failing in range(SYNCS):
+        fs = CountingFiles(failing, error)
+        written: list[bytes] = []
+        log = _begin(fs)
+        for number in range(ROUNDS):
+            values = [b"%d: %d" % (number, each) for each in range(3)]
+            append_values(log, values, timestamp=NOW_MS + number, epoch=number // 5)
+            written += values
+            try:
+                log.flush()
+            except StorageError:
+                break
+        assert fs.has_failed
+        killed = open_at(fs, CONFIG, recovery_point=log.checkpointed_recovery_point)
+        with pytest.raises(StorageError, match="before the disk has taken what it refused"):
+            append_values(killed, [b"too early"])
+        killed.flush()
+        append_values(killed, [b"after"])
+        assert SYNC_FAILED_FILE not in fs.listdir(killed.directory)
+        killed.flush()
+        after = open_at(fs.crash(kept=0.0), CONFIG, recovery_point=killed.checkpointed_recovery_point)
+        check_log(after)
+        assert [value for _, value in read_all(after)] == [*written, b"after"]
 
 
 def test_without_writing_again_the_promise_would_be_broken() -> None:

@@ -208,6 +208,7 @@ def test_what_is_lost_already_is_not_promised() -> None:
         append_values(log, [b"b"])
     again = open_at(fs)
     assert read_all(again) == [(0, b"a")]
+    again.flush()
     append_values(again, [b"b"])
 
 

@@ -11,6 +11,7 @@ from broker.metadata.loading import load_metadata
 from broker.metadata.records import Message
 from protocol.errors import ErrorCode, KafkaError
 from protocol.messages.metadata_records import RemoveTopicRecord
+from storage.names import SYNC_FAILED_FILE
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.metadata.support import DIRECTORY, record_of, topic_records
 from tests.unit.broker.metadata.test_opening import new_directory, open_log, propose
@@ -43,6 +44,20 @@ def test_watchers_are_told_of_every_change_in_order() -> None:
     assert (first, same, last) == (start, middle, log.image)
     assert [topic.name for topic in created.created_topics] == ["t"]
     assert [topic.name for topic in deleted.deleted_topics] == ["t"]
+
+
+def test_metadata_log_that_was_in_doubt_takes_changes_after_a_restart() -> None:
+    """What the disk refused before is written again first, and if it refuses that, too, there is something to read."""
+    files = new_directory()
+    propose(open_log(files), *topic_records("t", A))
+    files.write_bytes(f"{DIRECTORY}/{SYNC_FAILED_FILE}", b"")
+    files.fail("sync", times=2)
+    log = open_log(files)
+    assert list(log.image.topics_by_name) == ["t"]
+    with pytest.raises(KafkaError):
+        propose(log, *topic_records("u", B))
+    propose(open_log(files), *topic_records("u", B))
+    assert topics_on_disk(files.crash(kept=0.0)) == ["t", "u"]
 
 
 def test_empty_proposal_writes_nothing() -> None:

@@ -178,6 +178,28 @@ def test_partition_that_is_deleted_while_it_is_flushed_stays_quiet() -> None:
     assert len(disk.threads) == 0
 
 
+def test_log_that_was_in_doubt_before_a_restart_is_flushed_at_once() -> None:
+    """Nobody else would ask for it, and it takes nothing before."""
+    disk = Disk()
+    log = disk.partition().log
+    log.sync_failed(OSError("refused"))
+    partition = Partition(log, 1, 0, disk.flusher)
+    with pytest.raises(StorageError):
+        partition.append(batch(), NOW_MS)
+    disk.sync()
+    partition.append(batch(), NOW_MS)
+
+
+async def test_flush_that_fails_at_the_start_is_tried_again() -> None:
+    """The broker waits for the flushes of its start, and its flusher goes on afterwards."""
+    disk = Disk()
+    await disk.flusher.settle()
+    partition, _ = in_doubt(disk)
+    disk.node.loop.advance(RETRY_S)
+    disk.sync()
+    assert partition.high_watermark == 1
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_stop_waits_for_what_runs_and_what_follows_from_it(fails: bool) -> None:
     """All that was appended is on the disk, or known not to be, when it returns."""
