@@ -118,25 +118,16 @@ class ApiKey(IntEnum):
 class Api:
     """One API: its versions and its messages."""
 
-    __slots__ = ("_messages", "advertised", "first_flexible", "key", "name", "served")
+    __slots__ = ("_messages", "first_flexible", "key", "name", "served")
 
-    def __init__(
-        self,
-        key: ApiKey,
-        name: str,
-        served: Versions,
-        first_flexible: int | None,
-        advertised: Versions | None = None,
-    ) -> None:
+    def __init__(self, key: ApiKey, name: str, served: Versions, first_flexible: int | None) -> None:
         self.key = key
         self.name = name
         """Kafka's name: "CreateTopics"."""
         self.served = served
-        """The versions a request may have; any other closes the connection (ApiVersions excepted)."""
+        """The versions that ApiVersions tells; a request of any other closes the connection (ApiVersions excepted)."""
         self.first_flexible = first_flexible
         """The first version with tagged fields, in the headers too (KIP-482); None if there is none."""
-        self.advertised = advertised or served
-        """The versions that ApiVersions answers with."""
         self._messages: tuple[type[Message], type[Message]] | None = None
 
     @property

@@ -135,7 +135,7 @@ class Dispatcher:
 
     def _add(self, key: ApiKey, direct: DirectHandler | None, handler: MessageHandler | None) -> None:
         api = API[key]
-        versions = api.advertised  # what ApiVersions promises gets an answer, be it an error
+        versions = api.served
         flexible = NEVER if api.first_flexible is None else api.first_flexible
         self._routes[key] = _Route(api, versions.first, versions.last, flexible, direct, handler)
 
@@ -150,7 +150,7 @@ class Dispatcher:
     def _unsupported_api_versions(self, correlation_id: int) -> bytes:
         """The one answer that every client understands: version 0, with the versions of ApiVersions itself."""
         api = API[ApiKey.API_VERSIONS]
-        versions = api.advertised
+        versions = api.served
         body = _ONE_API.pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, versions.first, versions.last)
         return _CORRELATION.pack(correlation_id) + body
 

@@ -53,7 +53,7 @@ class ApiVersionsHandler:
         ]
         return ApiVersionsResponse(
             api_keys=[
-                ApiVersion(api_key=api.key, min_version=api.advertised.first, max_version=api.advertised.last)
+                ApiVersion(api_key=api.key, min_version=api.served.first, max_version=api.served.last)
                 for api in self._served()
             ],
             supported_features=[

@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 
 from broker.group_services import SERVED
 from broker.routes import Handlers, direct_routes, message_routes
-from protocol.registry import API, Api
+from protocol.registry import API
 from tests.interop.differential import intended
 from tests.support import tour
 
@@ -32,15 +32,9 @@ def versions_table() -> str:
         theirs = kafka[api.key]
         first = theirs["versions"].partition("-")[0]
         flexible = "never" if api.first_flexible is None else str(api.first_flexible)
-        lines.append(f"| {api.key.value} | {api.name} | {_versions(api)} | {first}-{theirs['stable']} | {flexible} |")
+        ours, stable = f"{api.served.first}-{api.served.last}", theirs["stable"]
+        lines.append(f"| {api.key.value} | {api.name} | {ours} | {first}-{stable} | {flexible} |")
     return "\n".join(lines) + "\n"
-
-
-def _versions(api: Api) -> str:
-    served = f"{api.served.first}-{api.served.last}"
-    if api.advertised.first == api.served.first:
-        return served
-    return f"{served}, offered from {api.advertised.first}"
 
 
 PARTS: Mapping[tuple[str, str], Callable[[], str]] = {

@@ -28,12 +28,6 @@ def test_served_versions_are_the_stable_ones_of_kafka(key: ApiKey) -> None:
     assert api.first_flexible == (None if row["flexible_from"] == "-" else int(row["flexible_from"]))
 
 
-@pytest.mark.parametrize("key", sorted(API))
-def test_advertised_versions_are_the_served_ones(key: ApiKey) -> None:
-    """What is offered is answered, and what is answered is offered."""
-    assert API[key].advertised == API[key].served
-
-
 def test_versions_that_kafka_4_dropped_are_the_old_ones() -> None:
     """The table of Kafka 4.3 begins later for just these (KIP-896); their first version is 0 here."""
     dropped = {api.name: int(KAFKA_APIS[key]["versions"].split("-")[0]) for key, api in API.items()}
@@ -99,6 +93,6 @@ def test_unknown_versions_are_refused(version: int) -> None:
 def test_api_versions_response_of_version_0_is_what_every_client_can_read() -> None:
     """The answer to a version from the future: error, then one key with its range, nothing else."""
     own = API[ApiKey.API_VERSIONS]
-    offered = ApiVersion(api_key=own.key, min_version=own.advertised.first, max_version=own.advertised.last)
+    offered = ApiVersion(api_key=own.key, min_version=own.served.first, max_version=own.served.last)
     response = ApiVersionsResponse(error_code=35, api_keys=[offered])
     assert encode(response, 0) == bytes.fromhex("0023 00000001 0012 0000 0004")

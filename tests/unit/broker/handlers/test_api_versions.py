@@ -25,7 +25,7 @@ def test_every_api_that_has_a_handler_is_told_with_its_versions(version: int) ->
     found = ask(version)
     assert found.error_code == 0
     assert [(each.api_key, each.min_version, each.max_version) for each in found.api_keys] == [
-        (api.key, api.advertised.first, api.advertised.last) for api in SERVED
+        (api.key, *api.served) for api in SERVED
     ]
 
 
