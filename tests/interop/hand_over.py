@@ -89,16 +89,9 @@ def served(broker: BrokerProcess, *hidden: str) -> Served:
     """Return all topics with ids, configs and content; internal ones and `hidden` ones without their content."""
     answer = _once_served(broker, "Metadata", 10, topics=None, allow_auto_topic_creation=False)
     topics = {topic["name"]: topic for topic in answer["topics"] if topic["name"] not in hidden}
-    resources = [{"resource_type": 2, "resource_name": name, "configuration_keys": None} for name in sorted(topics)]
-    described = ask(broker, "DescribeConfigs", 4, resources=resources)["results"]
     return Served(
         {name: str(topic["topic_id"]) for name, topic in topics.items()},
-        {
-            each["resource_name"]: {
-                entry["name"]: entry["value"] for entry in each["configs"] if entry["config_source"] == 1
-            }
-            for each in described
-        },
+        _configs(broker, sorted(topics)),
         {
             (name, place["partition_index"]): partition(broker, name, place["partition_index"])
             for name, topic in sorted(topics.items())
@@ -106,6 +99,24 @@ def served(broker: BrokerProcess, *hidden: str) -> Served:
             for place in topic["partitions"]
         },
     )
+
+
+def _configs(broker: BrokerProcess, topics: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the topics' own configs."""
+    resources = [{"resource_type": 2, "resource_name": name, "configuration_keys": None} for name in topics]
+    return {
+        each["resource_name"]: {
+            entry["name"]: entry["value"] for entry in each["configs"] if entry["config_source"] == 1
+        }
+        for each in ask(broker, "DescribeConfigs", 4, resources=resources)["results"]
+    }
+
+
+def _partitions(broker: BrokerProcess, topic: str) -> list[dict[str, Any]]:
+    """Return what is told of the partitions of a topic, nothing if there is no such topic."""
+    answer = ask(broker, "Metadata", 10, topics=[{"name": topic}], allow_auto_topic_creation=False)
+    partitions: list[dict[str, Any]] = answer["topics"][0]["partitions"]
+    return partitions
 
 
 def partition(broker: BrokerProcess, topic: str, index: int) -> Partition:
@@ -182,6 +193,7 @@ def delete(broker: BrokerProcess, topic: str) -> None:
     """Delete a topic."""
     [answer] = ask(broker, "DeleteTopics", 5, topic_names=[topic], timeout_ms=8000)["responses"]
     assert answer["error_code"] == 0, answer
+    eventually(lambda: not _partitions(broker, topic), f"topic {topic} is no longer told", 30)
 
 
 def alter(broker: BrokerProcess, topic: str, name: str, value: str) -> None:
@@ -190,6 +202,7 @@ def alter(broker: BrokerProcess, topic: str, name: str, value: str) -> None:
     resource = {"resource_type": 2, "resource_name": topic, "configs": [config]}
     [answer] = ask(broker, "IncrementalAlterConfigs", 1, resources=[resource])["responses"]
     assert answer["error_code"] == 0, answer
+    eventually(lambda: _configs(broker, [topic])[topic].get(name) == value, f"{name} of {topic} is told", 30)
 
 
 def add_partitions(broker: BrokerProcess, topic: str, count: int) -> None:
@@ -198,6 +211,7 @@ def add_partitions(broker: BrokerProcess, topic: str, count: int) -> None:
         broker, "CreatePartitions", 2, topics=[{"name": topic, "count": count, "assignments": None}], timeout_ms=8000
     )["results"]
     assert answer["error_code"] == 0, answer
+    eventually(lambda: len(_partitions(broker, topic)) == count, f"{count} partitions of {topic} are told", 30)
 
 
 def produce(

@@ -7,7 +7,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from tests.integration.groups.programs import reporting
 
@@ -64,7 +64,10 @@ def main() -> None:
     consumer.subscribe([options.topic], listener=Listener(options.topic))
     while not stop.received:
         # A poll that ends just before the group has settled makes this client forget what it was given, for good.
-        polled = consumer.poll(100 if consumer.assignment() else JOINING_MS)
+        try:
+            polled = consumer.poll(100 if consumer.assignment() else JOINING_MS)
+        except KafkaConnectionError:  # this client may tell its caller that nobody listens, while it tries again itself
+            continue
         places = [(each.partition, message.offset) for each, messages in polled.items() for message in messages]
         if not places:
             continue
