@@ -25,6 +25,7 @@ from protocol.errors import ErrorCode, KafkaError
 from protocol.hot.fetch import FetchResult, encode_fetch_response
 from protocol.hot.wire import TopicRef
 from protocol.messages.fetch import FetchPartition
+from protocol.records.batch import HEADER_SIZE_UP_TO_MAGIC, LEADER_EPOCH_AT, LENGTH_AT, LOG_OVERHEAD
 from protocol.records.conversion import down_convert, whole_messages
 from protocol.records.errors import DecompressionError, TooMuchData
 from storage.files import OpenFile
@@ -144,7 +145,7 @@ def _convert_all(version: int, results: list[FetchResult], wanted: list[FetchPar
             converted.append(_Converted(b"", result.error_code, -1))
             continue
         outcome = _convert(version, region, partition, is_first, budget)
-        budget -= region.length
+        budget -= min(region.length, budget)
         is_first = is_first and not outcome.data
         converted.append(outcome)
     return converted
@@ -155,7 +156,7 @@ def _convert(version: int, region: FileRegion, partition: FetchPartition, is_fir
     magic = 0 if version <= 1 else 1
     file = cast(OpenFile, region.file)
     try:
-        data = file.pread(region.length, region.position)
+        data = _read_some(file, region, budget)
         records, next_offset = down_convert(data, magic, partition.fetch_offset, max(min(max_bytes, budget), 1))
         if records:
             next_offset = -1  # what there is must not be passed over, even if the limit leaves nothing of it
@@ -177,6 +178,14 @@ def _convert(version: int, region: FileRegion, partition: FetchPartition, is_fir
             whole = whole_messages(records, len(records))
         return _Converted(bytes(records[:whole]), 0, next_offset)
     return _Converted(bytes(records[:max_bytes]), 0, next_offset)
+
+
+def _read_some(file: OpenFile, region: FileRegion, budget: int) -> bytes:
+    """Return the beginning of a region: its first entry whole, and no more than `budget` bytes beside that."""
+    size = min(region.length, max(budget, HEADER_SIZE_UP_TO_MAGIC))
+    data = file.pread(size, region.position)
+    first = int.from_bytes(data[LENGTH_AT:LEADER_EPOCH_AT], "big", signed=True) + LOG_OVERHEAD
+    return data if first <= size else file.pread(min(first, region.length), region.position)
 
 
 def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted]) -> Answer:

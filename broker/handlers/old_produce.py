@@ -22,6 +22,8 @@ from storage.validation.messages import Allowance
 
 CONVERTED_AT_ONCE = 16 * 1024
 """Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""
+MOST_WAITING_BYTES = 64 * 1024 * 1024
+"""Bytes of requests that wait for the thread, all connections together: beyond that, clients are to try again."""
 
 
 class NothingToAppendError(KafkaError):
@@ -44,11 +46,19 @@ class MessageSets:
         self._partitions = partitions
         self._clock = clock
         self._converter = converter
+        self._waiting_bytes = 0
 
     def convert_now(self, request: ProduceRequest) -> Outcomes | None:
-        """Convert all that the request has, or return None where that would take long."""
+        """Convert all that the request has, or return None where that would take long, and `convert` is to be called.
+
+        Where too much waits for the thread already, nothing is converted, which is a result, too.
+        """
         found = list(self._find(request))
-        if sum(len(data.records or b"") for data, _ in found) > CONVERTED_AT_ONCE:
+        size = _size_of(found)
+        if size > CONVERTED_AT_ONCE:
+            if self._waiting_bytes and self._waiting_bytes + size > MOST_WAITING_BYTES:
+                busy = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "Too many records of old versions wait to be converted")
+                return {id(data): busy for data, _ in found}
             return None
         outcomes = _convert_all(found, self._clock.now_ms(), Allowance(CONVERTED_AT_ONCE))
         if any(isinstance(outcome, TooMuchData) for outcome in outcomes.values()):
@@ -60,7 +70,14 @@ class MessageSets:
         found = list(self._find(request))
         for data, _ in found:
             data.records = memoryview(bytes(data.records)) if data.records is not None else None
-        return self._converter.run(partial(_convert_all, found, self._clock.now_ms(), Allowance()))
+        size = _size_of(found)
+        self._waiting_bytes += size
+        converting = self._converter.run(partial(_convert_all, found, self._clock.now_ms(), Allowance()))
+        converting.add_done_callback(lambda _: self._forget(size))
+        return converting
+
+    def _forget(self, size: int) -> None:
+        self._waiting_bytes -= size
 
     def _find(self, request: ProduceRequest) -> Iterator[tuple[PartitionProduceData, ValidationRules]]:
         """Yield the parts of the request whose partition is here, with its rules; the others are refused later."""
@@ -70,6 +87,10 @@ class MessageSets:
                 partition: Partition | None = topic.get(data.index) if topic is not None else None
                 if partition is not None:
                     yield data, partition.log.rules
+
+
+def _size_of(found: list[tuple[PartitionProduceData, ValidationRules]]) -> int:
+    return sum(len(data.records or b"") for data, _ in found)
 
 
 def _convert_all(

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import threading
 
 import pytest
 
@@ -269,6 +270,28 @@ async def test_an_answer_converts_a_bounded_part_of_the_log(node: Node, monkeypa
     first, second = await fetch(node, at(), at(partition=1), version=2)
     assert 0 < len(values(first)) < 4
     assert (second.error_code, second.records, second.high_watermark) == (0, b"", 1)
+
+
+async def test_no_more_is_read_than_is_converted(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may ask for all of a log: what is beyond the limit is not even read, but for the rest of one entry."""
+    monkeypatch.setattr(old_fetch, "CONVERTED_BYTES", 200)
+    read: list[int] = []
+    pread = OpenMemoryFile.pread
+    node.append("t", b"e" * 300)
+    node.append("t", *[b"f"] * 100)
+
+    def noted(self: OpenMemoryFile, size: int, position: int) -> bytes:
+        if threading.current_thread().name.startswith("odradek-conversion"):  # not who looks for the place
+            read.append(size)
+        return pread(self, size, position)
+
+    monkeypatch.setattr(OpenMemoryFile, "pread", noted)
+    (found,) = await fetch(node, at(), version=2)
+    assert values(found) == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
+    assert max(read) <= 200
+    (found,) = await fetch(node, at(4), version=2)
+    assert values(found) == [(4, b"e" * 300)]
+    assert max(read) < 400
 
 
 @pytest.mark.parametrize("offset", [0, 1])

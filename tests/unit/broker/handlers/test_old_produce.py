@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from broker.handlers import old_produce
 from broker.handlers.converting import Converter
 from broker.handlers.produce import ProduceHandler
 from broker.runtime.answers import CloseConnectionError
@@ -237,3 +238,18 @@ async def test_a_partition_that_is_deleted_meanwhile_is_unknown(node: Node) -> N
     node.delete("t")
     await answered(reply)
     assert result(reply, 2).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_what_waits_for_the_thread_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests keep their bytes while they wait; beyond a limit clients are told to try again, and may then."""
+    large = messages(200, size=200)
+    monkeypatch.setattr(old_produce, "MOST_WAITING_BYTES", 2 * len(large))
+    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    replies = [Reply(handler(context(2), request(("t", 0, messages(200, size=200))), HEAD)) for _ in range(4)]
+    for reply in replies:
+        await answered(reply)
+    codes = [result(reply, 2).error_code for reply in replies]
+    assert codes == [0, 0, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT]
+    again = await answered(Reply(handler(context(2), request(("t", 0, large)), HEAD)))
+    assert result(again, 2).error_code == 0
+    assert len(stored(node)) == 600
