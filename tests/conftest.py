@@ -4,10 +4,13 @@
 broker: that is how they are known to be right.
 """
 
+from __future__ import annotations
+
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -15,6 +18,10 @@ import pytest
 from tests.integration.groups import BROKER_SETTINGS, Command, Member, MemberSettings
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.kafka_jars import missing_programs
+from tests.support.spark import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 AGAINST_APACHE_KAFKA = os.environ.get("ODRADEK_TEST_BROKER") == "apache-kafka"
 IN_CI = os.environ.get("CI") == "true"
@@ -103,6 +110,13 @@ def new_member() -> Iterator[MemberFactory]:
     yield make
     for member in members:
         member.discard()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session of Spark that all tests of the group `spark` share: they run one after another, in one process."""
+    with spark_session() as session:
+        yield session
 
 
 @pytest.fixture
