@@ -20,7 +20,7 @@ _PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$")
 _FRAMEWORKS: Final = ("Py4J", "PySpark", "Spark", "Streaming", "Python")
 _CONDITION: Final = re.compile(r"^(?:(?:\w+\.)+\w+: )?\s*(?:\[[A-Z0-9_.]+\]\s*)*")
 _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\s*")
-_PLACE_IN_SQL: Final = re.compile(r"; line \d+,? pos \d+.*")
+_PLACE_IN_SQL: Final = re.compile(r"; line \d+,? pos \d+.*|\. \(line \d+, pos \d+\)")
 
 
 def sentence(error: BaseException) -> str:
@@ -34,7 +34,7 @@ def sentence(error: BaseException) -> str:
         if (found := _PYTHON_ERROR.match(line.strip())) and not found[1].startswith(_FRAMEWORKS):
             return _short(found[2])
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    plain = _SQL_STATE.sub(" ", _PLACE_IN_SQL.sub("", _CONDITION.sub("", first)))
+    plain = _PLACE_IN_SQL.sub("", _SQL_STATE.sub(" ", _CONDITION.sub("", first)))
     return _short(plain.strip().rstrip("."))
 
 

@@ -136,7 +136,7 @@ def consume(
     except ValueError as wrong:
         raise WrongUsageError(f"--from: {wrong}") from None
     numbers = partitions_of(cluster, topic)
-    reading = read_partitions(cluster, topic, numbers, moment, End() if records is None else None)
+    reading = read_partitions(cluster, topic, numbers, moment, End() if records is None else None, output.note)
     total = records
     if reading.ends is not None:
         total = sum(reading.ends.offsets.values()) - sum(reading.starts.values())

@@ -18,6 +18,7 @@ from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
 from odradek.cluster.consuming import Reading, batches, consumed, join_group, read_partitions, store
 from odradek.cluster.errors import failure
+from odradek.cluster.losses import ignore
 from odradek.cluster.moments import SYNTAX, Beginning, End, Moment, parse_moment
 from odradek.cluster.topics import partitions_of
 from odradek.records.format import FIELDS, Formatter, parse_format
@@ -80,9 +81,11 @@ def consume(
     begin, end = _moment("--from", start), _moment("--until", until)
     if follow and until is not None:
         raise WrongUsageError("--until and --follow exclude each other")
+    tell = output.note if follow else ignore
     numbers = _chosen(topic, partitions_of(cluster, topic), partition)
     if group is None:
-        reading = read_partitions(cluster, topic, numbers, begin or Beginning(), None if follow else end or End())
+        until_moment = None if follow else end or End()
+        reading = read_partitions(cluster, topic, numbers, begin or Beginning(), until_moment, tell)
     elif partition or until is not None or not isinstance(begin, Beginning | End | None):
         raise WrongUsageError(
             "with --group the group's offsets say where to read; --from takes only beginning or end, for a group that "
@@ -90,7 +93,7 @@ def consume(
         )
     else:
         reset = "latest" if isinstance(begin, End) else "earliest"
-        reading = join_group(cluster, topic, group, reset, follow=follow)
+        reading = join_group(cluster, topic, group, reset, follow=follow, tell=tell)
     return _write_all(reading, write, max_messages, commits=group is not None)
 
 

@@ -151,7 +151,7 @@ def _show(output: Output, progress: BatchProgress) -> None:
 
 
 def _require(*packages: str) -> None:
-    missing = [name for name in packages if find_spec(name) is None]
+    missing = [name for name in packages if not _is_there(name)]
     if missing:
         raise CommandError(
             f"`odradek pipeline` needs {', '.join(missing)}, which the broker does not: pip install 'odradek[pipeline]'"
@@ -166,7 +166,7 @@ def _told_in_a_sentence() -> Iterator[None]:
     except CommandError:
         raise
     except Exception as failed:
-        if find_spec("pyspark") is None:
+        if not _is_there("pyspark"):
             raise
         from pipeline.errors import PipelineError, WrongOptionError
 
@@ -175,6 +175,13 @@ def _told_in_a_sentence() -> Iterator[None]:
         if isinstance(failed, PipelineError):
             raise CommandError(str(failed)) from failed
         raise
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ImportError:
+        return False
 
 
 def _now_ms() -> int:

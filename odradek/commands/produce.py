@@ -18,7 +18,18 @@ from odradek.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandEr
 from odradek.cli.human import count_text, duration_text, plural, size_text
 from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
-from odradek.cluster.producing import INTERRUPTED_FLUSH_S, SETTINGS, Pace, Tally, finish, send
+from odradek.cluster.losses import Losses
+from odradek.cluster.producing import (
+    FLUSH_TIMEOUT_S,
+    INTERRUPTED_FLUSH_S,
+    MAX_RECORD_BYTES,
+    Pace,
+    Tally,
+    finish,
+    give_up,
+    producer_defaults,
+    send,
+)
 from odradek.cluster.topics import partitions_of
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
 
@@ -68,7 +79,13 @@ def produce(
 ) -> int:
     """Produce each line of a file or of standard input as a record.
 
-    A record without a key goes to any partition. Every record is acknowledged by all in-sync replicas, in order.
+    A line ends with a line feed; nothing else is taken off, so a line of Windows keeps its carriage return. An empty
+    line is an empty record. A record without a key goes to any partition.
+
+    Every record is acknowledged by all in-sync replicas, once and in order, also where the broker is gone for a while.
+    After 30 seconds without an answer it ends, and says which lines were not acknowledged. It takes half a second to
+    begin like that; enable.idempotence=false in --command-config begins at once, but may double and reorder lines where
+    a connection is lost.
     """
     if output.json and key_separator is not None:
         raise WrongUsageError("--key-separator is for plain lines; with --json the key is in the line")
@@ -76,24 +93,30 @@ def produce(
     fixed = [(name, value.encode()) for name, value in pairs(headers or (), "--headers")]
     reader = json_line if output.json else plain_lines((key_separator or "").encode())
     settings = {"compression.type": compression.value} if compression is not None else {}
-    producer = cluster.producer(settings, defaults=SETTINGS)
-    tally, code, problem = Tally(), EXIT_OK, ""
+    losses = Losses(cluster.bootstrap, output.note)
+    own = {**settings, "error_cb": losses.on_error}
+    producer = cluster.producer(own, defaults=producer_defaults(cluster.settings))
+    tally, code, problems = Tally(losses=losses), EXIT_OK, []
     began = time.monotonic()
     with ExitStack() as stack:
         source = _source(file, output, stack)
-        records = _with_progress(read_records(source, reader, fixed), output, stack, topic)
+        records = _with_progress(read_records(source, reader, fixed, MAX_RECORD_BYTES), output, stack, topic)
+        patience = FLUSH_TIMEOUT_S
         try:
             send(producer, topic, records, tally, partition, Pace(rate))
-            finish(producer, tally, f"topic {topic}")
         except KeyboardInterrupt:
-            producer.flush(INTERRUPTED_FLUSH_S)
-            code = EXIT_INTERRUPTED
+            code, patience = EXIT_INTERRUPTED, INTERRUPTED_FLUSH_S
         except (CommandError, ValueError) as wrong:
-            producer.flush(INTERRUPTED_FLUSH_S)
-            code, problem = EXIT_FAILED, str(wrong)
+            problems.append(str(wrong))
+        try:
+            finish(producer, tally, patience)
+        except KeyboardInterrupt:
+            code = EXIT_INTERRUPTED
+            give_up(producer, tally)
     _summary(output, topic, tally, time.monotonic() - began)
-    if problem:
+    for problem in filter(None, [*problems, tally.problem(topic)]):
         complain(problem)
+        code = code or EXIT_FAILED
     return code
 
 
@@ -139,7 +162,8 @@ def _summary(output: Output, topic: str, tally: Tally, seconds: float) -> None:
                 "topic": topic,
                 "records": tally.records,
                 "bytes": tally.bytes,
-                "failed": tally.failed,
+                "failed": len(tally.failed),
+                "failed_lines": tally.failed_ranges(),
                 "seconds": round(seconds, 3),
                 "partitions": [
                     {

@@ -1,0 +1,87 @@
+"""The archive with real Spark, a real broker and kills: every record exactly once, as it was written."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.conftest import BrokerFactory
+from tests.integration.pipeline.conftest import StartJob
+from tests.integration.pipeline.records import archived, expected, produce
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+
+RECORDS = 2_000
+A_BATCH = "200"
+HIDDEN = Path("_odradek", "archive")
+PATIENCE_S = 90
+
+
+def _being_written(archive: Path) -> Callable[[], bool]:
+    """Return a condition: a micro-batch has written data that is not committed yet."""
+    return lambda: any((archive / HIDDEN / "staging").rglob("*.parquet"))
+
+
+def _commits(archive: Path) -> int:
+    return len(list((archive / HIDDEN / "commits").glob("*.json")))
+
+
+def _just_committed(archive: Path, before: int) -> Callable[[], bool]:
+    """Return a condition: there is a new commit; its files may be on their way, and Spark does not know of it yet."""
+    return lambda: _commits(archive) > before
+
+
+def test_kills_of_the_driver(new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path) -> None:
+    """After kill -9 of driver, JVM and workers, while a batch is written, at its commit and at any moment, the archive
+    has every record exactly once, as it was written.
+    """
+    broker, archive, chance = new_broker(), tmp_path / "archive", Random(topic)
+    broker.start()
+    produce(broker.bootstrap, topic, RECORDS)
+    arguments = ("archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH)
+    for moment in ("writing", "committed", "any"):
+        job, before = start_job(broker, *arguments), _commits(archive)
+        eventually(_just_committed(archive, before), f"the first batch is committed\n{job.errors}", PATIENCE_S)
+        if moment == "writing":
+            eventually(_being_written(archive), "the second batch is being written", PATIENCE_S)
+        elif moment == "any":
+            job.wait_for_batches(1)
+            deadline = time.monotonic() + chance.uniform(0, 0.5)
+            eventually(lambda deadline=deadline: time.monotonic() > deadline, "the moment has come")  # type: ignore[misc]
+        job.kill()
+        seen = archived(archive, topic)
+        assert len({(each.partition, each.offset) for each in seen}) == len(seen), f"doubles after {moment}"
+    last = start_job(broker, *arguments, "--available-now")
+    assert last.wait() == 0, last.errors
+    assert archived(archive, topic) == expected(RECORDS)
+
+
+def test_kills_of_the_broker_and_sigterm(
+    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
+) -> None:
+    """A job outlives kill -9 of the broker while it reads; SIGTERM then lets it finish its micro-batch, with exit code
+    0; the next run goes on after it, and the archive has every record exactly once.
+    """
+    broker, archive = new_broker(), tmp_path / "archive"
+    broker.start()
+    produce(broker.bootstrap, topic, RECORDS, compression="zstd")
+    arguments = ("archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH)
+    job = start_job(broker, *arguments)
+    for batches in (1, 3):
+        job.wait_for_batches(batches)
+        broker.kill()
+        broker.start()
+    job.wait_for_batches(5)
+    assert job.terminate() == 0, job.errors
+    checkpoint = archive / HIDDEN / "checkpoint"
+    finished = [each for each in (checkpoint / "commits").iterdir() if each.name.isdigit()]
+    assert len(job.progress) == len(finished) == _commits(archive), "its last batch was not finished"
+    assert len(finished) < RECORDS // int(A_BATCH), "it had nothing more to do"
+    last = start_job(broker, *arguments, "--available-now")
+    assert last.wait() == 0, last.errors
+    assert archived(archive, topic) == expected(RECORDS)
+    assert sum(each["rows"] for each in job.progress + last.progress) == RECORDS
+    assert last.progress[-1]["lag"] == 0

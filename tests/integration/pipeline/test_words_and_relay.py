@@ -1,0 +1,90 @@
+"""The word count and the relay with real Spark and real brokers."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from tests.conftest import BrokerFactory
+from tests.integration.pipeline.conftest import StartJob
+from tests.support.broker import BrokerProcess
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+
+FIRST_MS = 1_700_000_000_000
+LINES = [f"line {number} of odradek" for number in range(300)]
+
+
+def _produce(broker: BrokerProcess, topic: str, lines: list[str]) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for line in lines:
+        number = LINES.index(line)
+        producer.produce(topic, line, b"%d" % number, timestamp=FIRST_MS + number)
+    assert producer.flush(30) == 0
+
+
+def _consume(broker: BrokerProcess, topic: str) -> Iterator[tuple[bytes, bytes, int, list[tuple[str, bytes]]]]:
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "auto.offset.reset": "earliest"}
+    consumer = Consumer(settings | {"enable.partition.eof": True})
+    consumer.subscribe([topic])
+    while (message := consumer.poll(30)) is not None and message.error() is None:
+        key, value = message.key(), message.value()
+        assert isinstance(key, bytes)
+        assert isinstance(value, bytes)
+        yield key, value, message.timestamp()[1], list(message.headers() or [])  # type: ignore[arg-type]
+    consumer.close()
+
+
+def test_a_word_count_goes_on_where_it_was(
+    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
+) -> None:
+    """Counts go on from the checkpoint, shown as JSON, and are of the words of all records."""
+    broker = new_broker()
+    broker.start()
+    arguments = ("wordcount", topic, "--checkpoint", str(tmp_path / "checkpoint"), "--available-now", "--limit", "5")
+    shown = []
+    for lines in (LINES[:200], LINES[200:]):
+        _produce(broker, topic, lines)
+        job = start_job(broker, *arguments)
+        assert job.wait() == 0, job.errors
+        shown.append(json.loads(job.output.splitlines()[-1])["words"])
+    counts = Counter(word for line in LINES for word in line.split())
+    assert shown[0][:3] == [{"word": word, "count": 200} for word in ("line", "odradek", "of")]
+    assert (
+        shown[1]
+        == [
+            {"word": word, "count": count}
+            for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        ][:5]
+    )
+
+
+def test_a_relay_between_two_brokers(
+    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
+) -> None:
+    """What matches goes to the other broker with key and timestamp, changed, with a header of where it is from, and
+    the next run relays only what is new.
+    """
+    outside, inside = new_broker(), new_broker()
+    outside.start()
+    inside.start()
+    arguments = ["relay", topic, "--to-bootstrap-server", inside.bootstrap, "--to", "kept", "--source-header"]
+    arguments += ["--matching", "7 of", "--where", "offset < 250", "--checkpoint", str(tmp_path / "checkpoint")]
+    arguments += ["--select", "upper(CAST(value AS STRING)) AS value", "--available-now"]
+    for lines in (LINES[:150], LINES[150:]):
+        _produce(outside, topic, lines)
+        job = start_job(outside, *arguments)
+        assert job.wait() == 0, job.errors
+    wanted = [number for number in range(250) if number % 10 == 7]
+    assert sorted(_consume(inside, "kept"), key=lambda each: int(each[0])) == [
+        (
+            b"%d" % number,
+            LINES[number].upper().encode(),
+            FIRST_MS + number,
+            [("odradek.source", f"{topic}/0/{number}".encode())],
+        )
+        for number in wanted
+    ]

@@ -1,0 +1,94 @@
+"""A job of `odradek pipeline` in a process of its own, with the JVM and the workers that belong to it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.broker import REPOSITORY
+from tests.support.waiting import eventually
+
+START_TIMEOUT_S = 90
+END_TIMEOUT_S = 90
+QUICK = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+"""Short-lived processes gain more from a quick start than from the best code."""
+
+
+class PipelineProcess:
+    """One run of a job. What it says of its progress is read as JSON."""
+
+    def __init__(self, directory: Path, bootstrap: str, *arguments: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._output, self._errors = directory / "output", directory / "errors"
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment |= {"PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
+        command = [sys.executable, "-P", "-m", "odradek", "pipeline", *arguments]
+        command += ["--bootstrap-server", bootstrap, "--master", "local[2]", "--conf", QUICK, "--json"]
+        with self._output.open("wb") as output, self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                command, stdout=output, stderr=errors, cwd=directory, env=environment, start_new_session=True
+            )
+
+    @property
+    def output(self) -> str:
+        """Everything on standard output so far."""
+        return self._output.read_text()
+
+    @property
+    def errors(self) -> str:
+        """Everything on standard error so far, but progress."""
+        return "\n".join(line for line in self._errors.read_text().splitlines() if not line.startswith("{"))
+
+    @property
+    def progress(self) -> list[dict[str, Any]]:
+        """What was said of each finished micro-batch."""
+        lines = self._errors.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    def wait_for_batches(self, count: int) -> None:
+        """Wait until so many micro-batches are finished."""
+
+        def finished() -> bool:
+            assert self._process.poll() is None, f"ended with {self._process.returncode}: {self.errors}"
+            return len(self.progress) >= count
+
+        eventually(finished, f"{count} micro-batches are finished\n{self.errors}", START_TIMEOUT_S)
+
+    def terminate(self) -> int:
+        """Send SIGTERM to the driver, wait for its end, and return its exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for the driver's end, and return its exit code."""
+        try:
+            return self._process.wait(END_TIMEOUT_S)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the driver, its JVM and their workers at once, as a crash of the machine would."""
+        for process in _session(self._process.pid):
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self._process.wait()
+        eventually(lambda: not _session(self._process.pid), "all processes of the job are gone")
+
+
+def _session(leader: int) -> list[int]:
+    """Return the processes of a session that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # pid (name) state parent group session ...; the name may have spaces and parentheses.
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == leader and fields[0] != "Z":
+            found.append(int(status.parent.name))
+    return found

@@ -1,0 +1,32 @@
+"""One sentence for a person, out of what Spark says."""
+
+import pytest
+
+from pipeline.errors import SHOWN_CHARACTERS, sentence
+
+FROM_A_TASK = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted SQLSTATE: XXKST
+Traceback (most recent call last):
+  File "a.py", line 1, in read
+    raise UnknownTopicError("x")
+pyspark_odradek.errors.UnknownTopicError: there is no topic x; create it first
+SQLSTATE: 38000
+py4j.Py4JException: An exception was raised by the Python Proxy."""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (FROM_A_TASK, "there is no topic x; create it first"),
+        ("[UNRESOLVED.X] No column `y`. SQLSTATE: 42703; line 1 pos 0;\n'Filter ('y = 1)\n+- a plan", "No column `y`"),
+        ("java.io.IOException: Mkdirs failed\n\tat org.apache.X.y(X.scala:1)", "Mkdirs failed"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_sentence_is_found(text: str, told: str) -> None:
+    """The message of an error in Python wins; else it is the first line, without classes, states and plans."""
+    assert sentence(RuntimeError(text)) == told
+
+
+def test_a_long_sentence_is_cut() -> None:
+    """What is shown has a bound."""
+    assert len(sentence(RuntimeError("x" * 10_000))) == SHOWN_CHARACTERS + 1

@@ -1,0 +1,149 @@
+"""What jobs do to records, in batch: the same DataFrames as in a stream. And files through Spark's file systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.archive import archived, only_unseen
+from pipeline.errors import PipelineError, WrongOptionError, sentence
+from pipeline.relay import Rules, relayed
+from pipeline.store import HadoopStore
+from pipeline.wordcount import as_messages, counted, most_frequent
+from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.schema import ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+LAST_MS_OF_A_DAY = datetime(2026, 11, 21, 23, 59, 59, 999000, UTC)
+BEFORE_1970 = datetime(1969, 12, 31, 23, 59, 59, 999000, UTC)
+Row = tuple[Any, ...]
+
+
+def _record(value: bytes | None, key: bytes | None = None, offset: int = 0, **more: Any) -> Row:
+    at = more.get("timestamp", LAST_MS_OF_A_DAY)
+    return key, value, more.get("topic", "a"), more.get("partition", 0), offset, at, 0, more.get("headers")
+
+
+def _records(spark: SparkSession, *rows: Row) -> DataFrame:
+    return spark.createDataFrame(rows, ddl(include_headers=True))
+
+
+def _values(frame: DataFrame, column: str = "value") -> list[Any]:
+    return [None if row[column] is None else bytes(row[column]) for row in frame.collect()]
+
+
+def test_the_date_is_that_of_the_timestamp_in_utc(spark: SparkSession) -> None:
+    """A record belongs to the day of its timestamp in UTC, whatever the zone of the session."""
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    try:
+        frame = archived(_records(spark, _record(b"1"), _record(b"2", timestamp=BEFORE_1970)))
+        assert [row["date"] for row in frame.collect()] == [date(2026, 11, 21), date(1969, 12, 31)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_partition_and_offset_are_always_kept(spark: SparkSession) -> None:
+    """Columns can be chosen; those that tell one record from another stay."""
+    frame = archived(_records(spark, _record(b"1")), ["value"])
+    assert frame.columns == ["value", "partition", "offset", "topic", "date"]
+
+
+def test_text_has_replacement_characters_for_what_is_none(spark: SparkSession) -> None:
+    """Keys and values can be kept as text; null stays null, and bytes that are no UTF-8 are replaced."""
+    frame = archived(_records(spark, _record(b"gr\xc3\xbcn\xff", None)), as_text=True)
+    (row,) = frame.collect()
+    assert (row["value"], row["key"]) == ("grün\N{REPLACEMENT CHARACTER}", None)
+
+
+def test_records_that_were_seen_are_left_out(spark: SparkSession) -> None:
+    """Of a batch that is read again only what lies beyond the known offsets of its partition is kept."""
+    rows = [_record(b"%d" % offset, offset=offset, partition=partition) for partition in (0, 1) for offset in range(4)]
+    first, second = TopicPartition("a", 0), TopicPartition("a", 1)
+    ranges = [Range(first, 0, 4), Range(second, 0, 4)]
+    frame = only_unseen(_records(spark, *rows), ranges, {first: 3, TopicPartition("b", 1): 9})
+    assert [(row["partition"], row["offset"]) for row in frame.collect()] == [(0, 3), (1, 0), (1, 1), (1, 2), (1, 3)]
+
+
+def test_words_are_letters_and_digits_of_any_script(spark: SparkSession) -> None:
+    """Words are counted without regard to case; null values and what is no text count for nothing."""
+    rows = [b"Odradek, odradek! \xd0\x9c\xd0\xb8\xd1\x80", None, b"\xff\xfe", b"42 odradek", b""]
+    counts = counted(_records(spark, *map(_record, rows)))
+    assert most_frequent(counts, 2) == [("odradek", 3), ("42", 1)]
+    assert dict(most_frequent(counts, 9)) == {"odradek": 3, "42": 1, "мир": 1}
+    assert {(bytes(row["key"]), bytes(row["value"])) for row in as_messages(counts).collect()} >= {(b"odradek", b"3")}
+
+
+def test_a_relay_changes_nothing_unasked(spark: SparkSession) -> None:
+    """Key, value, timestamp and headers go on as they are; the place is left to the other topic."""
+    headers = [("h", b"\xff"), ("h", None)]
+    frame = relayed(_records(spark, _record(b"\xfe", b"k", headers=headers), _record(None)), Rules())
+    assert frame.columns == ["key", "value", "timestamp", "headers"]
+    assert _values(frame) == [b"\xfe", None]
+    assert _values(frame, "key") == [b"k", None]
+    assert [(each["key"], each["value"]) for each in frame.collect()[0]["headers"]] == headers
+
+
+@pytest.mark.parametrize(
+    ("rules", "values"),
+    [
+        (Rules(matching="^(err|warn)"), [b"error", b"warning"]),
+        (Rules(where="length(value) = 5 AND offset > 0"), [b"error"]),
+        (Rules(matching="r", select=["upper(CAST(value AS STRING)) AS value"]), [b"ERROR", b"WARNING"]),
+        (Rules(where="offset = 1", select=["offset AS value"]), [b"1"]),
+    ],
+)
+def test_a_relay_filters_and_changes(spark: SparkSession, rules: Rules, values: Sequence[bytes]) -> None:
+    """Records are kept by a regular expression or a condition, and made of expressions; numbers become text."""
+    rows = [_record(value, offset=offset) for offset, value in enumerate([b"hello", b"error", b"warning", None])]
+    assert _values(relayed(_records(spark, *rows), rules)) == values
+
+
+def test_a_relay_can_choose_the_topic_and_say_where_a_record_is_from(spark: SparkSession) -> None:
+    """An expression can name the topic of each record; a header can have its source, after its other headers."""
+    rules = Rules(select=["concat('to-', topic) AS topic"], mark_source=True)
+    frame = relayed(_records(spark, _record(b"1", offset=7), _record(b"2", headers=[("h", b"x")])), rules)
+    first, second = frame.collect()
+    assert first["topic"] == "to-a"
+    assert [(each["key"], bytes(each["value"])) for each in first["headers"]] == [("odradek.source", b"a/0/7")]
+    assert [each["key"] for each in second["headers"]] == ["h", "odradek.source"]
+
+
+def test_mistakes_in_expressions_are_told_in_a_sentence(spark: SparkSession) -> None:
+    """A column that is not produced is refused; what Spark says of a mistake comes without plans and class names."""
+    records = _records(spark, _record(b"1"))
+    with pytest.raises(WrongOptionError, match="--select makes a column 'x'; say with AS which it is of key, value"):
+        relayed(records, Rules(select=["1 AS x"]))
+    with pytest.raises(Exception, match="nonsense") as unknown:
+        relayed(records, Rules(where="nonsense = 1"))
+    assert sentence(unknown.value).startswith(
+        "A column, variable, or function parameter with name `nonsense` cannot be"
+    )
+    assert "Filter" not in sentence(unknown.value)
+    with pytest.raises(Exception, match="PARSE") as unreadable:
+        relayed(records, Rules(where="= ="))
+    assert sentence(unreadable.value) == "Syntax error at or near '='"
+
+
+def test_files_through_the_file_systems_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Files are created once, whole, found below their directory, renamed and removed."""
+    store, root = HadoopStore(spark), f"{tmp_path}/an archive"
+    assert store.files(root) == []
+    assert store.create(f"{root}/a/1.json", b"\x00one")
+    assert not store.create(f"{root}/a/1.json", b"two")
+    assert store.read(f"{root}/a/1.json") == b"\x00one"
+    assert store.read(f"{root}/a/2.json") is None
+    store.rename(f"{root}/a/1.json", f"{root}/date=2026-11-21/b")
+    assert store.files(root) == ["date=2026-11-21/b"]
+    store.remove(f"{root}/date=2026-11-21")
+    store.remove(f"{root}/not there")
+    assert not store.exists(f"{root}/date=2026-11-21")
+    with pytest.raises(PipelineError, match="/proc/version/x: "):
+        store.create("/proc/version/x", b"")
