@@ -40,10 +40,12 @@ bench: $(VENV)/.installed-test
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
-# What tests use beside Python packages: kcat from the system's packages, Apache Kafka from Maven.
+# What tests use beside Python packages: kcat from the system's packages, Apache Kafka from Maven; and the lowest
+# versions that the sources for Spark work with.
 tools: $(VENV)/.installed-test
 	@sh tests/support/install-kcat.sh
 	@$(BIN)/python -m tests.support.kafka_jars
+	@$(BIN)/python -m tests.support.lowest_spark >/dev/null
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -58,5 +60,5 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-spark-low build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

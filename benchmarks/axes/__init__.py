@@ -16,6 +16,7 @@ from benchmarks.axes import (
     metadata,
     produce,
     requests,
+    spark,
     startup,
 )
 from benchmarks.axis import Axis
@@ -34,5 +35,6 @@ ALL: tuple[Axis, ...] = (
     *metadata.AXES,
     *lookup.ENGINE,
     *compaction.AXES,
+    *spark.AXES,
     *startup.WITH_DATA,
 )

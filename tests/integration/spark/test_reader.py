@@ -19,7 +19,7 @@ from tests.support.ports import free_ports
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
@@ -37,7 +37,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def _create(broker: BrokerProcess, topic: str, partitions: int = 1, **configs: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    wanted = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in configs.items()})
+    kept = {"retention.ms": "-1"}  # records here are of 1970
+    given = {name.replace("_", "."): value for name, value in configs.items()}
+    wanted = NewTopic(topic, partitions, 1, config=kept | given)
     admin.create_topics([wanted])[topic].result(10)
 
 
@@ -76,7 +78,7 @@ def test_every_column_is_as_it_was_written(spark: SparkSession, broker: BrokerPr
     _create(broker, "columns", 2)
     _create(broker, "append", 1, message_timestamp_type="LogAppendTime")
     producer = Producer({"bootstrap.servers": broker.bootstrap})
-    headers = [("h", b"\x00"), ("h", None), ("ünï", b"")]
+    headers: list[tuple[str, str | bytes | None]] = [("h", b"\x00"), ("h", None), ("ünï", b"")]
     producer.produce("columns", b"\x00\xff", b"k", partition=1, timestamp=1_234_567, headers=headers)
     producer.produce("columns", None, None, partition=1, timestamp=2)
     producer.produce("columns", b"", b"", partition=0, timestamp=1)

@@ -1,0 +1,152 @@
+"""Loads through Spark and the data source `odradek`, and through a bare consumer that does as much with the values.
+
+Each is run in a process of its own; Spark starts a JVM, its workers are further processes.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from benchmarks.clients.librdkafka import DeliveryError
+from benchmarks.target import Endpoint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_PATIENCE_S = 120
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScanLoad:
+    """Records of `value_size` bytes in all partitions of a topic, read `passes` times after `warm_passes`."""
+
+    endpoint: Endpoint
+    topic: str
+    partitions: int
+    records: int
+    value_size: int
+    passes: int
+    warm_passes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """How fast the records of a topic were counted and the lengths of their values added up: the median pass."""
+
+    records: int
+    value_bytes: int
+    seconds: float
+
+    @property
+    def rows_per_second(self) -> float:
+        """Records a second."""
+        return self.records / self.seconds
+
+    @property
+    def megabytes_per_second(self) -> float:
+        """MB (1e6 bytes) of values a second."""
+        return self.value_bytes / 1e6 / self.seconds
+
+
+def scan(load: ScanLoad) -> Scanned:
+    """Count the records and add up the lengths of their values with Spark, local[2]; the first passes warm it."""
+    with _session() as spark:
+        return _median(load, [_scan(spark, load) for _ in range(load.warm_passes + load.passes)])
+
+
+def consume(load: ScanLoad) -> Scanned:
+    """Do the same in a loop over the messages of confluent-kafka."""
+    return _median(load, [_consume(load) for _ in range(load.warm_passes + load.passes)])
+
+
+def one_record_batches(endpoint: Endpoint, topic: str, count: int) -> list[float]:
+    """Return the seconds of micro-batches of one record each, from its acknowledgement to the end of its batch."""
+    host, port = endpoint.address
+    producer = Producer({"bootstrap.servers": f"{host}:{port}", "linger.ms": 0})
+    seconds = []
+    with _session() as spark, tempfile.TemporaryDirectory() as checkpoint:
+        read = spark.readStream.format("odradek").option("kafka.bootstrap.servers", f"{host}:{port}")
+        write = read.option("subscribe", topic).load().writeStream.format("noop")
+        query = write.option("checkpointLocation", checkpoint).start()
+        query.processAllAvailable()
+        for number in range(count):
+            producer.produce(topic, b"%d" % number)
+            if producer.flush(60):
+                raise DeliveryError("a record was not acknowledged within a minute")
+            began = time.perf_counter()
+            query.processAllAvailable()
+            seconds.append(time.perf_counter() - began)
+        query.stop()
+    return seconds
+
+
+def _session() -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = str(_REPOSITORY)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers would compile everything again each time
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("benchmark")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _scan(spark: SparkSession, load: ScanLoad) -> tuple[int, float]:
+    from pyspark.sql import functions
+
+    host, port = load.endpoint.address
+    frame = spark.read.format("odradek").option("kafka.bootstrap.servers", f"{host}:{port}")
+    began = time.perf_counter()
+    values = frame.option("subscribe", load.topic).load().select(functions.sum(functions.length("value")))
+    (size,) = values.collect()[0]
+    return size, time.perf_counter() - began
+
+
+def _consume(load: ScanLoad) -> tuple[int, float]:
+    host, port = load.endpoint.address
+    conf: dict[str, str | int] = {
+        "bootstrap.servers": f"{host}:{port}",
+        "group.id": "bench",
+        "enable.auto.commit": "false",
+    }
+    # Otherwise it sleeps a whole second each time its queue of 100,000 messages is full, and one measures that.
+    consumer = Consumer(conf | {"fetch.queue.backoff.ms": 10})
+    began = time.perf_counter()
+    consumer.assign([TopicPartition(load.topic, partition, 0) for partition in range(load.partitions)])
+    left, size = load.records, 0
+    while left > 0:
+        messages = consumer.consume(10_000, 1.0)
+        left -= len(messages)
+        size += sum(map(len, messages))
+        if time.perf_counter() - began > _PATIENCE_S:
+            raise DeliveryError(f"{left} of {load.records} records of {load.topic} did not come within two minutes")
+    seconds = time.perf_counter() - began
+    consumer.close()
+    return size, seconds
+
+
+def _median(load: ScanLoad, passes: list[tuple[int, float]]) -> Scanned:
+    expected = load.records * load.value_size
+    if wrong := [size for size, _ in passes if size != expected]:
+        raise DeliveryError(f"reading {load.topic}: {wrong[0]} bytes of values where {expected} were written")
+    return Scanned(load.records, expected, statistics.median(seconds for _, seconds in passes[load.warm_passes :]))
