@@ -15,12 +15,15 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from math import ceil
 
 from broker.compaction.frames import FrameReader, Message, encode
 from storage.compaction.round import compact
 from storage.compaction.values import Cancel, Cancelled, Task
 from storage.files import FileSystem, PosixFiles
 
+LONGEST_WAIT_S = 86_400.0
+"""Longer than that no pause has to be."""
 NICENESS = 19
 """The lowest priority for the processor."""
 _RECEIVE_BYTES = 1 << 16
@@ -39,6 +42,9 @@ class Link:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        # Not select(): the descriptor has its number from the broker, which may have thousands of others open.
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
         self._reader = FrameReader()
         self._arrived: deque[Message] = deque()
 
@@ -57,7 +63,7 @@ class Link:
 
     def wait(self, seconds: float) -> bool:
         """Wait, but only until a message arrives; return whether there is one."""
-        if not self._arrived and select.select([self._socket], [], [], seconds)[0]:
+        if not self._arrived and self._poll.poll(ceil(min(seconds, LONGEST_WAIT_S) * 1000)):
             self._receive()
         return bool(self._arrived)
 

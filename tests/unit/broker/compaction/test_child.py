@@ -1,5 +1,7 @@
 """The compaction process from its own side."""
 
+import fcntl
+import resource
 import socket
 from collections.abc import Iterator
 
@@ -68,6 +70,21 @@ def test_a_round_ends_when_it_is_told_to_and_when_the_broker_is_gone(pair: tuple
     ours.close()
     with pytest.raises(BrokerGoneError):
         Pacer(link, TASK)(1)
+
+
+def test_it_hears_the_broker_whatever_the_number_of_its_descriptor(pair: tuple[socket.socket, Link]) -> None:
+    """It has the number that the broker had free: above 1023, where many clients are connected or files open."""
+    ours, link = pair
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    try:
+        high = fcntl.fcntl(ours, fcntl.F_DUPFD, 1024)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with socket.socket(fileno=high) as end:
+        assert not Link(end).wait(0.0)
+        link.send(Cancel(1))
+        assert Link(end).wait(5.0)
 
 
 def test_a_round_that_fails_does_not_end_the_process(pair: tuple[socket.socket, Link]) -> None:
