@@ -8,7 +8,7 @@ the broker that stands in for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AlterConfigOpType, ConfigSource, ResourceType
@@ -72,7 +72,8 @@ def _ask(cluster: Cluster, api: ApiKey, version: int, request: Message, answer: 
     if not can_ask(cluster.settings):
         raise CommandError(f"{WHAT} can only be asked for over a PLAINTEXT listener")
     found = cluster.metadata()
-    broker = found.brokers.get(found.controller_id) or next(iter(found.brokers.values()))
+    # Declared as if it had no address.
+    broker: Any = found.brokers.get(found.controller_id) or next(iter(found.brokers.values()))
     try:
         return ask(broker.host, broker.port, api, version, request, answer, ANSWER_TIMEOUT_S)
     except (OSError, DecodeError) as failed:

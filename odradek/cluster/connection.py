@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cluster.client_settings import read_client_settings, refusal
+from odradek.cluster.errors import REFUSALS, not_let_in
 from odradek.cluster.reaching import check_reachable, parse_addresses
 
 METADATA_TIMEOUT_S = 5.0
+METADATA_STEP_S = 0.25
 
 Settings: TypeAlias = Mapping[str, Any]
 NONE: Settings = MappingProxyType({})
@@ -33,6 +36,8 @@ class Cluster:
     bootstrap: str
     settings: Mapping[str, str]
     log: logging.Logger
+    refusals: list[KafkaError] = field(default_factory=list)
+    """Why brokers do not let the admin client in, as far as it was told."""
     _admin: list[AdminClient] = field(default_factory=list)
 
     @property
@@ -40,7 +45,8 @@ class Cluster:
         """The one admin client, made when first needed."""
         if not self._admin:
             try:
-                self._admin.append(AdminClient(dict(self.settings), logger=self.log))
+                settings: dict[str, Any] = {**self.settings, "error_cb": self._on_error}
+                self._admin.append(AdminClient(settings, logger=self.log))
             except (KafkaException, TypeError, ValueError) as refused:
                 raise _cannot_use(refused, self.settings) from refused
         return self._admin[0]
@@ -60,14 +66,24 @@ class Cluster:
             raise _cannot_use(refused, self.settings) from refused
 
     def metadata(self) -> ClusterMetadata:
-        """Return brokers, topics and partitions; CommandError where the cluster does not answer."""
-        try:
-            return self.admin.list_topics(timeout=METADATA_TIMEOUT_S)
-        except KafkaException as silent:
-            raise CommandError(
-                f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
-                f"{METADATA_TIMEOUT_S:g} seconds; is it one, and does --command-config fit its listener?"
-            ) from silent
+        """Return brokers, topics and partitions; CommandError where the cluster does not answer or let us in."""
+        deadline = time.monotonic() + METADATA_TIMEOUT_S
+        while True:
+            try:
+                return self.admin.list_topics(timeout=METADATA_STEP_S)
+            except KafkaException as silent:
+                self.admin.poll(0)  # calls back with what it was refused for
+                if self.refusals:
+                    raise CommandError(not_let_in(self.refusals[0], self.bootstrap)) from silent
+                if time.monotonic() >= deadline:
+                    raise CommandError(
+                        f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
+                        f"{METADATA_TIMEOUT_S:g} seconds; is it one, and does --command-config fit its listener?"
+                    ) from silent
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in REFUSALS:
+            self.refusals.append(error)
 
 
 def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> Cluster:
@@ -75,12 +91,14 @@ def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> 
 
     Raises:
         WrongUsageError: the addresses or the file of settings cannot be understood.
-        CommandError: nothing listens there.
+        CommandError: nothing listens there, or what does is no Kafka broker that lets us in.
     """
     settings = read_client_settings(properties) if properties is not None else {}
     addresses = parse_addresses(bootstrap)
     check_reachable(addresses)
-    return Cluster(bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug))
+    cluster = Cluster(bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug))
+    cluster.metadata()
+    return cluster
 
 
 def _log(debug: bool) -> logging.Logger:

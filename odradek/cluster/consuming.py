@@ -18,6 +18,7 @@ from confluent_kafka import (
 from odradek.cli.errors import CommandError
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import sentence
+from odradek.cluster.losses import Losses, Tell
 from odradek.cluster.moments import Moment
 from odradek.cluster.offsets import Offsets, find
 from odradek.records.consumed import Consumed
@@ -27,25 +28,17 @@ BATCH = 1_000
 
 SETTINGS: Mapping[str, str | int | bool] = {
     "fetch.queue.backoff.ms": 10,  # a full queue must not make it wait for the second that is the default
+    "receive.message.max.bytes": (1 << 31) - 1,  # a record may be as large as its topic lets it be
+    "reconnect.backoff.max.ms": 1_000,
+}
+MUST: Mapping[str, str | int | bool] = {
     "enable.partition.eof": True,
     "enable.auto.offset.store": False,  # a group's offset moves when the record has been written out
 }
-WITHOUT_GROUP: Mapping[str, str | int | bool] = {"group.id": "odradek-consume", "enable.auto.commit": False}
+WITHOUT_GROUP: Mapping[str, str | int | bool] = {**MUST, "group.id": "odradek-consume", "enable.auto.commit": False}
 
 _PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
 _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "append"}
-
-
-@dataclass(slots=True)
-class Connection:
-    """What a consumer's error callback heard last."""
-
-    lost: KafkaError | None = None
-
-    def on_error(self, error: KafkaError) -> None:
-        """Remember that no broker can be reached, or that the broker does not let us in."""
-        if error.code() == KafkaError._ALL_BROKERS_DOWN or error.fatal():
-            self.lost = error
 
 
 @dataclass(slots=True)
@@ -79,33 +72,33 @@ class Reading:
 
     consumer: Consumer
     ends: Ends | None
-    connection: Connection
+    losses: Losses
     starts: Mapping[int, int]
 
 
 def read_partitions(
-    cluster: Cluster, topic: str, numbers: Sequence[int], start: Moment, until: Moment | None
+    cluster: Cluster, topic: str, numbers: Sequence[int], start: Moment, until: Moment | None, tell: Tell
 ) -> Reading:
-    """Begin to read partitions at `start`, and stop before `until`, or not at all."""
+    """Begin to read partitions at `start`, and stop before `until`, or not at all; `tell` takes news for the person."""
     places = [(topic, number) for number in numbers]
     starts = _by_number(find(cluster.admin, places, start))
     ends = None
     if until is not None:
         offsets = _by_number(find(cluster.admin, places, until))
         ends = Ends(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
-    connection = Connection()
-    consumer = cluster.consumer({**SETTINGS, **WITHOUT_GROUP, "error_cb": connection.on_error})
+    losses = Losses(cluster.bootstrap, tell)
+    consumer = cluster.consumer({**WITHOUT_GROUP, "error_cb": losses.on_error}, defaults=SETTINGS)
     consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
-    return Reading(consumer, ends, connection, starts)
+    return Reading(consumer, ends, losses, starts)
 
 
-def join_group(cluster: Cluster, topic: str, group: str, reset: str, *, follow: bool) -> Reading:
+def join_group(cluster: Cluster, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> Reading:
     """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
-    connection = Connection()
-    settings = {**SETTINGS, "group.id": group, "auto.offset.reset": reset, "error_cb": connection.on_error}
-    consumer = cluster.consumer(settings)
+    losses = Losses(cluster.bootstrap, tell)
+    settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": losses.on_error}
+    consumer = cluster.consumer({**MUST, **settings}, defaults=SETTINGS)
     consumer.subscribe([topic])
-    return Reading(consumer, None if follow else Ends({}), connection, {})
+    return Reading(consumer, None if follow else Ends({}), losses, {})
 
 
 def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | None = None) -> Iterator[list[Message]]:
@@ -116,7 +109,7 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
     Raises:
         CommandError: the cluster does not let us read, or is gone before the ends are reached.
     """
-    ends, connection, left = reading.ends, reading.connection, limit
+    ends, losses, left = reading.ends, reading.losses, limit
     batch: list[Message] = []
     done_before = -1
     while left is None or left > 0:
@@ -127,12 +120,12 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
             done_before = len(ends.done)
             if _all_read(reading.consumer, ends):
                 return
-        if connection.lost is not None and (ends is not None or connection.lost.fatal()):
-            raise CommandError(sentence(connection.lost, "reading"))
+        if losses.lost is not None and (ends is not None or losses.lost.fatal()):
+            raise CommandError(sentence(losses.lost, "reading"))
         messages = _next_messages(reading.consumer, BATCH if left is None else min(BATCH, left))
         batch = _records(messages, ends)
         if batch:
-            connection.lost = None
+            losses.over()
             if left is not None:
                 left -= len(batch)
             yield batch

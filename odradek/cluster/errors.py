@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from typing import TypeVar
@@ -33,12 +34,33 @@ _ADVICE = {
     KafkaError.NOT_COORDINATOR: _NO_COORDINATOR,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _NO_COORDINATOR,
     KafkaError._MSG_TIMED_OUT: "{what}: no acknowledgement in time; is the broker still there?",
+    KafkaError.MSG_SIZE_TOO_LARGE: "{what}: larger than max.message.bytes of the topic lets in (MSG_SIZE_TOO_LARGE)",
     KafkaError._TIMED_OUT: "{what}: " + _NO_ANSWER,
     KafkaError._TRANSPORT: "{what}: " + _NO_ANSWER,
     KafkaError._ALL_BROKERS_DOWN: "{what}: " + _NO_ANSWER,
     KafkaError._AUTHENTICATION: "the broker refuses these credentials; check sasl.* in --command-config",
     KafkaError.SASL_AUTHENTICATION_FAILED: "the broker refuses these credentials; check sasl.* in --command-config",
 }
+
+
+REFUSALS = frozenset({KafkaError._SSL, KafkaError._AUTHENTICATION})
+"""What keeps a client from a broker for good, unlike a lost connection."""
+
+_CERTIFICATE = re.compile(r"certificate verify failed")
+_WHEN = re.compile(r"\s*\(after \d+ms in state \w+.*\)$")
+
+
+def not_let_in(error: KafkaError, bootstrap: str) -> str:
+    """Return in words why a broker's listener and this client do not come together."""
+    reason = _WHEN.sub("", error.str()).rpartition("bootstrap: ")[2].rstrip(".")
+    if _CERTIFICATE.search(reason):
+        return (
+            f"the certificate of {bootstrap} cannot be verified; set ssl.ca.location in --command-config to its "
+            "authority's, and use the host name that it was made for"
+        )
+    if error.code() == KafkaError._SSL:
+        return f"{bootstrap} speaks no TLS with us ({reason}); does --command-config fit its listener?"
+    return f"{bootstrap} does not let us in ({reason}); check sasl.* in --command-config"
 
 
 def sentence(error: KafkaError, what: str) -> str:

@@ -5,27 +5,56 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from odradek.cli.errors import CommandError
+from odradek.cli.human import count_text, plural
 from odradek.cluster.errors import sentence
+from odradek.cluster.losses import Losses
 from odradek.records.reading import NewRecord
 
 FLUSH_TIMEOUT_S = 60.0
 INTERRUPTED_FLUSH_S = 5.0
 FLUSH_STEP_S = 0.5
 MESSAGE_TIMEOUT_MS = 30_000
+MAX_RECORD_BYTES = 1_000_000_000
+"""The largest that librdkafka takes; what a topic takes is for its broker to say."""
+RANGES_SHOWN = 5
 
 SETTINGS: Mapping[str, str | int | bool] = {
     "partitioner": "murmur2_random",  # as Java's clients: murmur2 of the key, and records without one are spread
-    # In order over retries. Idempotence would also keep duplicates out, but librdkafka takes half a second to begin
-    # with it, too long for one line of a person; a file of settings can ask for it.
-    "max.in.flight.requests.per.connection": 1,
+    # Once and in order over retries, as Java's clients. librdkafka begins half a second later for it: it looks for a
+    # broker to ask for its producer id while it changes connections, and then not before a timer of 500 ms.
+    "enable.idempotence": True,
     "message.timeout.ms": MESSAGE_TIMEOUT_MS,
+    "message.max.bytes": MAX_RECORD_BYTES,
+    "reconnect.backoff.max.ms": 1_000,
     "linger.ms": 5,
 }
+
+_AGAINST_IDEMPOTENCE = frozenset(
+    {
+        "acks",
+        "request.required.acks",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "retries",
+        "message.send.max.retries",
+        "queuing.strategy",
+    }
+)
+
+
+def producer_defaults(given: Mapping[str, str]) -> dict[str, str | int | bool]:
+    """Return what a producer is set to beside these settings, which count more.
+
+    As in Java's clients, who chooses how requests are acknowledged or repeated gets no idempotence without asking.
+    """
+    left_out = {"enable.idempotence"} if _AGAINST_IDEMPOTENCE & given.keys() else set()
+    return {name: value for name, value in SETTINGS.items() if name not in left_out}
 
 
 @dataclass(slots=True)
@@ -39,24 +68,32 @@ class PartitionTally:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of records so far; `bytes` are those of values."""
+    """What became of records so far; `bytes` are those of values, `error` the first one.
+
+    `handed_over` counts records that the producer was given; `failed` has the numbers, from 1, of those among them that
+    were not acknowledged.
+    """
 
     records: int = 0
     bytes: int = 0
-    failed: int = 0
+    handed_over: int = 0
+    failed: list[int] = field(default_factory=list)
     error: KafkaError | None = None
     partitions: dict[int, PartitionTally] = field(default_factory=dict)
+    losses: Losses = field(default_factory=Losses)
+    """Is told when there is a connection again."""
 
-    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        """Count one record; the producer's delivery callback."""
+    def on_delivery(self, number: int, error: KafkaError | None, message: Message) -> None:
+        """Count one record; with its number bound, the producer's delivery callback."""
         if error is not None:
-            self.failed += 1
+            self.failed.append(number)
             self.error = self.error or error
             return
+        if self.losses.lost is not None:
+            self.losses.over()
         self.records += 1
         self.bytes += len(message)
-        number, offset = message.partition(), message.offset()
-        assert number is not None, "a delivered record has its place"
+        number, offset = message.partition(), message.offset()  # type: ignore[assignment]
         assert offset is not None, "a delivered record has its place"
         partition = self.partitions.get(number)
         if partition is None:
@@ -64,6 +101,27 @@ class Tally:
         partition.records += 1
         partition.last_offset = max(partition.last_offset, offset)
         partition.first_offset = min(partition.first_offset, offset)
+
+    def failed_ranges(self) -> list[tuple[int, int]]:
+        """Return the numbers of the records that were not acknowledged, as first and last of each run."""
+        ranges: list[tuple[int, int]] = []
+        for number in sorted(self.failed):
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1] = (ranges[-1][0], number)
+            else:
+                ranges.append((number, number))
+        return ranges
+
+    def problem(self, topic: str) -> str:
+        """Return what was not acknowledged and why in one sentence; empty where everything was."""
+        if not self.failed:
+            return ""
+        ranges = self.failed_ranges()
+        shown = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:RANGES_SHOWN]]
+        more = [plural(len(ranges) - RANGES_SHOWN, "more range")] if len(ranges) > RANGES_SHOWN else []
+        lines = "line" if len(self.failed) == 1 else "lines"
+        reason = sentence(self.error, f"topic {topic}") if self.error is not None else ""
+        return f"{lines} {', '.join([*shown, *more])} of {count_text(self.handed_over)} not acknowledged: {reason}"
 
 
 class Pace:
@@ -121,15 +179,20 @@ def drain(producer: Producer, asked_to_stop: Callable[[], bool] = lambda: False)
             return left
 
 
-def finish(producer: Producer, tally: Tally, topic: str) -> None:
-    """Wait for what is on its way; CommandError where something could not be delivered."""
-    if tally.error is not None:
-        producer.purge()  # no reason to wait for the others
-    left = drain(producer)
-    if tally.error is not None:
-        raise CommandError(f"{tally.failed} of the records could not be produced: {sentence(tally.error, topic)}")
-    if left:
-        raise CommandError(f"{left} records are not acknowledged in time; is the broker still there?")
+def finish(producer: Producer, tally: Tally, timeout: float = FLUSH_TIMEOUT_S) -> None:
+    """Wait for what is on its way, unless a record has failed; what is not acknowledged then has failed, too."""
+    deadline = time.monotonic() + timeout
+    while tally.error is None and producer.flush(FLUSH_STEP_S) and time.monotonic() < deadline:
+        pass
+    give_up(producer, tally)
+
+
+def give_up(producer: Producer, tally: Tally) -> None:
+    """Wait no longer: what is still on its way has failed."""
+    if len(producer):
+        tally.error = tally.error or KafkaError(KafkaError._MSG_TIMED_OUT)
+        producer.purge()
+        producer.flush(FLUSH_STEP_S)  # calls back for what was purged
 
 
 def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, partition: int | None) -> None:
@@ -140,6 +203,7 @@ def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, 
     if record.timestamp_ms is not None:
         optional["timestamp"] = record.timestamp_ms
     headers: Any = list(record.headers) or None
+    on_delivery = partial(tally.on_delivery, tally.handed_over + 1)
     while True:
         try:
             producer.produce(
@@ -147,12 +211,14 @@ def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, 
                 record.value,
                 record.key,
                 headers=headers,
-                on_delivery=tally.on_delivery,
+                on_delivery=on_delivery,
                 **optional,
             )
         except BufferError:
             producer.poll(0.1)
         except KafkaException as refused:
-            raise CommandError(sentence(refused.args[0], f"topic {topic}")) from refused
+            reason = sentence(refused.args[0], f"topic {topic}")
+            raise CommandError(f"line {tally.handed_over + 1}: {reason}") from refused
         else:
+            tally.handed_over += 1
             return

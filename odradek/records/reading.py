@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from odradek.records.json_lines import parse_record
 
@@ -43,14 +44,21 @@ def json_line(line: bytes) -> NewRecord:
     return NewRecord(found.key, found.value, found.headers, found.partition, found.timestamp_ms)
 
 
-def read_records(lines: Iterable[bytes], read: LineReader, headers: Headers) -> Iterator[NewRecord]:
+def read_records(lines: BinaryIO, read: LineReader, headers: Headers, max_bytes: int) -> Iterator[NewRecord]:
     """Read records from lines, add headers to each; ValueError names the line, counted from 1.
 
-    A line ends with a line feed, which is not part of the record; nothing else is taken off.
+    A line ends with a line feed, which is not part of the record; nothing else is taken off. One of more than
+    `max_bytes` is refused before it is read to its end.
     """
-    for number, line in enumerate(lines, 1):
+    for number in count(1):
+        line = lines.readline(max_bytes + 1)
+        if not line:
+            return
+        line = line.removesuffix(b"\n")
+        if len(line) > max_bytes:
+            raise ValueError(f"line {number}: longer than {max_bytes} bytes, the most that a record can have")
         try:
-            record = read(line.removesuffix(b"\n"))
+            record = read(line)
         except ValueError as wrong:
             raise ValueError(f"line {number}: {wrong}") from None
         yield record._replace(headers=[*record.headers, *headers]) if headers else record

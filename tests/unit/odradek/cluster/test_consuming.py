@@ -9,7 +9,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from odradek.cli.errors import CommandError
-from odradek.cluster.consuming import Connection, Ends, Reading, batches
+from odradek.cluster.consuming import Ends, Reading, batches
+from odradek.cluster.losses import Losses
 
 
 class Record:
@@ -57,7 +58,7 @@ class Scripted:
 
 
 def _reading(consumer: Scripted, ends: Ends | None) -> Reading:
-    return Reading(cast("Consumer", consumer), ends, Connection(), {})
+    return Reading(cast("Consumer", consumer), ends, Losses(), {})
 
 
 def _read(reading: Reading, **how: Any) -> list[tuple[int, int]]:
@@ -99,11 +100,11 @@ def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
     """With an end to reach it is told; without one it is waited for."""
     lost = KafkaError(KafkaError._ALL_BROKERS_DOWN)
     reading = _reading(Scripted(), Ends({0: 2}))
-    reading.connection.on_error(lost)
+    reading.losses.on_error(lost)
     with pytest.raises(CommandError, match="no answer in time"):
         _read(reading)
     endless = _reading(Scripted([Record(0, 0)]), None)
-    endless.connection.on_error(lost)
+    endless.losses.on_error(lost)
     assert _read(endless, limit=1) == [(0, 0)]
 
 

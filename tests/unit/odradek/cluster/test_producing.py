@@ -1,6 +1,8 @@
-"""The pace of a producer."""
+"""The pace of a producer, its settings, and what it tells of records that were not acknowledged."""
 
-from odradek.cluster.producing import Pace
+from confluent_kafka import KafkaError, Message
+
+from odradek.cluster.producing import Pace, Tally, producer_defaults
 
 
 class Time:
@@ -54,3 +56,32 @@ def test_without_a_rate_nobody_waits() -> None:
     """None is as fast as it goes."""
     time = Time()
     assert _turns(Pace(None, time.clock, time.sleep), time, 3) == [0.0, 0.0, 0.0]
+
+
+def _failed(*numbers: int, of: int = 100) -> Tally:
+    tally = Tally(handed_over=of)
+    for number in numbers:
+        tally.on_delivery(number, KafkaError(KafkaError._MSG_TIMED_OUT), Message())
+    return tally
+
+
+def test_lines_that_were_not_acknowledged_are_named() -> None:
+    """They are told as ranges, in whatever order they failed; of very many ranges the first ones."""
+    tally = _failed(5, 3, 4, 90, 7)
+    assert tally.failed_ranges() == [(3, 5), (7, 7), (90, 90)]
+    reason = "topic t: no acknowledgement in time; is the broker still there?"
+    assert tally.problem("t") == f"lines 3-5, 7, 90 of 100 not acknowledged: {reason}"
+    assert _failed(2).problem("t") == f"line 2 of 100 not acknowledged: {reason}"
+    many = _failed(*range(0, 100, 2)).problem("t")
+    assert many == f"lines 0, 2, 4, 6, 8, 45 more ranges of 100 not acknowledged: {reason}"
+
+
+def test_nothing_is_told_where_all_arrived() -> None:
+    """No failures, no sentence."""
+    assert Tally(handed_over=7).problem("t") == ""
+
+
+def test_idempotence_yields_to_what_is_asked_for() -> None:
+    """It is on, unless the file of settings says how to acknowledge or to repeat."""
+    assert producer_defaults({"client.id": "x"})["enable.idempotence"]
+    assert "enable.idempotence" not in producer_defaults({"acks": "1"})

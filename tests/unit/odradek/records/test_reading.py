@@ -1,14 +1,19 @@
 """From lines to records."""
 
+from io import BytesIO
+
 import pytest
 
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
 
+LARGEST = 100
+
 
 def test_plain_lines() -> None:
     """Only the line feed at the end goes; without a separator there is no key."""
-    lines = [b"a\n", b"\n", b" b\r\n", b"last"]
-    assert [each.value for each in read_records(lines, plain_lines(None), [])] == [b"a", b"", b" b\r", b"last"]
+    lines = BytesIO(b"a\n\n b\r\nlast")
+    found = read_records(lines, plain_lines(None), [], LARGEST)
+    assert [each.value for each in found] == [b"a", b"", b" b\r", b"last"]
 
 
 def test_a_separator_ends_the_key_where_it_first_stands() -> None:
@@ -20,14 +25,24 @@ def test_a_separator_ends_the_key_where_it_first_stands() -> None:
 
 def test_headers_are_added_to_those_of_the_line() -> None:
     """Each record gets them, after its own."""
-    lines = [b'{"value": "v", "headers": [["a", "1"]]}']
-    [record] = read_records(lines, json_line, [("b", b"2")])
+    lines = BytesIO(b'{"value": "v", "headers": [["a", "1"]]}')
+    [record] = read_records(lines, json_line, [("b", b"2")], LARGEST)
     assert list(record.headers) == [("a", b"1"), ("b", b"2")]
 
 
 def test_a_line_that_cannot_be_read_is_counted() -> None:
     """The error names the line from 1 on, after the records before it."""
-    found = read_records([b"k:v\n", b"kv\n"], plain_lines(b":"), [])
+    found = read_records(BytesIO(b"k:v\nkv\n"), plain_lines(b":"), [], LARGEST)
     assert next(found).key == b"k"
     with pytest.raises(ValueError, match="line 2: the key separator ':' is not in it"):
         next(found)
+
+
+def test_a_line_that_is_too_long_is_not_read_to_its_end() -> None:
+    """What could never be a record takes no memory; one of just the size that a record can have is one."""
+    lines = BytesIO(b"x" * LARGEST + b"\n" + b"y" * (LARGEST + 1) + b"z" * 1_000_000)
+    found = read_records(lines, plain_lines(None), [], LARGEST)
+    assert next(found).value == b"x" * LARGEST
+    with pytest.raises(ValueError, match="line 2: longer than 100 bytes"):
+        next(found)
+    assert lines.tell() == 2 * LARGEST + 2
