@@ -7,6 +7,7 @@ conversion to the current format).
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from protocol.records.batch import (
     CODEC_MASK,
@@ -58,9 +59,12 @@ class Allowance:
         self.records -= 1
 
     def unwrap(self, wrapper: Message) -> bytes:
-        """Return the content of a wrapper, and count it. Raises what `unwrap` raises."""
+        """Return the content of a wrapper, and count it. Raises what `unwrap` raises, CorruptRecord, TooManyRecords."""
         content = unwrap(wrapper, self.unwrapped_bytes)
         self.unwrapped_bytes -= len(content)
+        # Finding where messages begin takes no time compared to converting them, which would be in vain.
+        if next(islice(iter_inner(content), self.records, None), None) is not None:
+            raise TooManyRecords(MOST_RECORDS)
         return content
 
 

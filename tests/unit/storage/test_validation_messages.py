@@ -232,6 +232,7 @@ def test_a_request_may_have_a_bounded_number_of_records(codec: Codec) -> None:
         with pytest.raises(TooManyRecords) as refused:
             convert_message_set(data, RULES, NOW, allowance)
         assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert allowance.records == 1, "they are refused before any of them is looked at"
 
 
 def test_what_the_wrappers_of_a_request_hold_is_bounded() -> None:
