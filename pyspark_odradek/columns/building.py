@@ -35,9 +35,11 @@ def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.Re
     Raises:
         InvalidRecord: a batch does not consist of the records that its header declares.
     """
-    from pyspark_odradek.columns import compiled, plain
-
     size = sum(len(body.records) for body in bodies)
     if size <= LITTLE_BYTES or any(body.header.magic != CURRENT_MAGIC for body in bodies):
+        from pyspark_odradek.columns import plain
+
         return plain.columns(wanted, bodies, include_headers)
+    from pyspark_odradek.columns import compiled  # half a second, for numba
+
     return compiled.columns(wanted, bodies, include_headers)

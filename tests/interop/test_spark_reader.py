@@ -48,7 +48,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaProce
 
 def _transaction(kafka: ApacheKafkaProcess, name: str, commit: bool | None) -> Producer:
     """Write records in a transaction, and end it; None leaves it open."""
-    producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name, "compression.type": "lz4"})
+    producer = Producer(
+        {
+            "bootstrap.servers": kafka.bootstrap,
+            "transactional.id": name,
+            "transaction.timeout.ms": 300_000,
+            "compression.type": "lz4",
+        }
+    )
     producer.init_transactions(60)
     producer.begin_transaction()
     for number in range(COUNT):
@@ -97,4 +104,4 @@ def test_apache_kafka_is_read(spark: SparkSession, kafka: ApacheKafkaProcess, tm
     (kept,) = (tmp_path / "checkpoint" / "offsets").glob("[0-9]*")
     assert spark.read.parquet(str(tmp_path / "out")).count() == sum(everything.values())
     assert json.loads(kept.read_text().split("\n")[-1])["t"]["1"] == COUNT
-    unfinished.abort_transaction(60)
+    del unfinished

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,6 +20,7 @@ from pyspark_odradek.columns import building, compiled, plain
 from pyspark_odradek.columns.building import Body, build
 from pyspark_odradek.offsets import Range, TopicPartition
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, NO_TIME
+from tests.support.broker import REPOSITORY
 
 ALL = Range(TopicPartition("topic", 3), 0, 2**62)
 
@@ -105,6 +110,21 @@ def test_much_is_compiled_and_little_is_not(monkeypatch: pytest.MonkeyPatch) -> 
     build(ALL, [body_of(bytes(build_batch([Record(0, 0, None, b"x")])))], include_headers=False)
     build(ALL, [body_of(bytes(build_batch([Record(0, 0, None, b"x" * building.LITTLE_BYTES)])))], include_headers=False)
     assert calls == ["plain", "compiled"]
+
+
+def test_a_few_records_do_not_wait_for_the_compiler() -> None:
+    """Loading what compiled loops need takes longer than reading a few records."""
+    program = (
+        "import sys; from protocol.records.batch import HEADER_SIZE, read_header;"
+        "from protocol.records.building import build_batch; from protocol.records.record import Record;"
+        "from pyspark_odradek.columns.building import Body, build;"
+        "from pyspark_odradek.offsets import Range, TopicPartition;"
+        "batch = build_batch([Record(0, 0, None, b'v')]);"
+        "rows = build(Range(TopicPartition('t', 0), 0, 1), [Body(read_header(batch), batch[HEADER_SIZE:])], True);"
+        "assert rows.num_rows == 1; assert 'numba' not in sys.modules"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    assert subprocess.run([sys.executable, "-c", program], check=False, env=environment).returncode == 0
 
 
 @pytest.mark.parametrize(
