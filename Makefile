@@ -40,10 +40,11 @@ bench: $(VENV)/.installed-test
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
-# What tests use beside Python packages: kcat from the system's packages, Apache Kafka from Maven; and the lowest
-# versions that the sources for Spark work with.
+# What tests use beside Python packages: kcat and Redis from the system's packages, Apache Kafka from Maven; and the
+# lowest versions that the sources for Spark work with.
 tools: $(VENV)/.installed-test
 	@sh tests/support/install-kcat.sh
+	@sh tests/support/install-redis.sh
 	@$(BIN)/python -m tests.support.kafka_jars
 	@$(BIN)/python -m tests.support.lowest_spark >/dev/null
 
