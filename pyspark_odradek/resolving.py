@@ -8,7 +8,8 @@ from typing import Final
 from pyspark_odradek.client.view import ClusterView
 from pyspark_odradek.errors import OptionError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, Offsets, TopicPartition
-from pyspark_odradek.options import Position, ReadOptions, Subscription
+from pyspark_odradek.option_values import Position
+from pyspark_odradek.options import ReadOptions, Subscription
 
 _NO_OFFSET: Final = -1
 _SHOWN: Final = 5

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_odradek.client.settings import librdkafka_settings
 from pyspark_odradek.errors import OptionError
-from pyspark_odradek.options import boolean, given_options, kafka_settings
+from pyspark_odradek.option_values import boolean, given_options
+from pyspark_odradek.options import kafka_settings
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

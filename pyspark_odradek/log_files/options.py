@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import EARLIEST, LATEST
-from pyspark_odradek.options import (
+from pyspark_odradek.option_values import (
     Position,
     assigned_partitions,
     boolean,

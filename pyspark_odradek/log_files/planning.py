@@ -17,7 +17,7 @@ from pyspark_odradek.log_files.locating import Extent, Locator
 from pyspark_odradek.log_files.options import LogOptions
 from pyspark_odradek.log_files.transactions import ALL_COMMITTED, Aborted, find_committed
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range, TopicPartition
-from pyspark_odradek.options import Position
+from pyspark_odradek.option_values import Position
 from storage.files import FileSystem
 
 

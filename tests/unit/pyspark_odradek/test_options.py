@@ -6,7 +6,8 @@ import pytest
 
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import EARLIEST, LATEST, TopicPartition
-from pyspark_odradek.options import Position, Subscription, read_options
+from pyspark_odradek.option_values import Position
+from pyspark_odradek.options import Subscription, read_options
 
 BASE = {"kafka.bootstrap.servers": "here:9092", "subscribe": "t"}
 
