@@ -2,11 +2,13 @@
 
 It runs below the priority of all that serve somebody, reads closed segments and writes new files, and ends when the
 broker does: the socket to it is closed then, however the broker ended, and is looked at before every wait and between
-any two pieces of data.
+any two pieces of data. Where the kernel can do so, it ends the process at once: one that waits for the disk or for its
+turn might otherwise go on with files that the process of the next broker writes already.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
@@ -24,6 +26,8 @@ from storage.files import FileSystem, PosixFiles
 
 LONGEST_WAIT_S = 86_400.0
 """Longer than that no pause has to be."""
+_PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal that a process gets when the thread which started it ends."""
 NICENESS = 19
 """The lowest priority for the processor."""
 _RECEIVE_BYTES = 1 << 16
@@ -47,6 +51,11 @@ class Link:
         self._poll.register(connection, select.POLLIN)
         self._reader = FrameReader()
         self._arrived: deque[Message] = deque()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether there is nobody at the other end, whatever may be left to be read."""
+        return any(event & select.POLLHUP for _, event in self._poll.poll(0))
 
     def send(self, message: Message) -> None:
         """Send a message; BrokerGoneError if there is nobody to send it to."""
@@ -114,7 +123,11 @@ def main(descriptor: int) -> None:
     """Work for the broker at the other end of the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole terminal; the broker ends this in order
     os.nice(NICENESS)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     link = Link(socket.socket(fileno=descriptor))
+    if link.is_closed:  # before the kernel was told
+        return
     try:
         work(link, PosixFiles())
     except BrokerGoneError:

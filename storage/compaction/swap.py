@@ -14,6 +14,7 @@ load (`LocalLog.replaceSegments`).
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,7 +51,7 @@ def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_m
     `old` are segments of the log in a row, not the active one, and the first begins at `base_offset`. Raises OSError,
     and the log is as it was then, without the `.cleaned` files.
     """
-    _commit(log.fs, log.directory, base_offset)
+    _commit(log.fs, log.directory, base_offset, size)
     settings = IndexSettings(log.config.index_interval_bytes, log.config.segment_index_bytes)
     doomed: list[str] = []
     kind = Segment
@@ -77,8 +78,12 @@ def discard_cleaned(fs: FileSystem, directory: str) -> None:
                 fs.unlink(f"{directory}/{name}")
 
 
-def _commit(fs: FileSystem, directory: str, base_offset: int) -> None:
+def _commit(fs: FileSystem, directory: str, base_offset: int, size: int) -> None:
+    path = f"{directory}/{file_name(base_offset, LOG_SUFFIX)}{CLEANED_SUFFIX}"
     try:
+        found = fs.size(path)
+        if found != size:  # nothing may take the place of data that is not there
+            raise OSError(errno.EIO, f"it has {found} bytes instead of the {size} that were written", path)
         _rename(fs, directory, base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
     except OSError:
         for suffix in SEGMENT_SUFFIXES:

@@ -187,3 +187,22 @@ def test_only_what_is_on_the_disk_may_be_compacted() -> None:
     assert examine(facts_of(log, log.log_end_offset, None), limits_of(log), NOW_MS).dirty_bytes == 0
     log.flush()
     assert examine(facts_of(log, log.log_end_offset, None), limits_of(log), NOW_MS).end == log.log_end_offset
+
+
+@pytest.mark.parametrize("change", ["gone", "longer"])
+def test_what_is_not_whole_never_takes_the_place_of_data(change: str) -> None:
+    """Whoever has touched the new files meanwhile: the old segments stay, and the new files go."""
+    fs = MemoryFiles()
+    log = a_log(fs)
+    before = read_pairs(log)
+    running = begin(log)
+    first = write(log, running)[0]
+    path = f"{DIRECTORY}/{first.base_offset:020d}.log{CLEANED_SUFFIX}"
+    if change == "gone":
+        fs.unlink(path)
+    else:
+        fs.open(path).pwrite(b"x", first.size)
+    with pytest.raises(OSError, match="No such file" if change == "gone" else "bytes instead of"):
+        take_over(log, running, 0, first, NOW_MS)
+    assert read_pairs(log) == before
+    assert not [name for name in contents(fs) if name.startswith(f"{first.base_offset:020d}.") and name[-1] == "d"]
