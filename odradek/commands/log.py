@@ -25,6 +25,7 @@ class _Records(StrEnum):
     AUTO = "auto"
     PLAIN = "plain"
     OFFSETS = "offsets"
+    TRANSACTIONS = "transactions"
     METADATA = "metadata"
 
 
@@ -37,6 +38,7 @@ class _Records(StrEnum):
     odradek log dump odradek-data/lines-0/*.index odradek-data/lines-0/*.timeindex odradek-data/lines-0/*.snapshot
     odradek log dump --print-data odradek-data/__cluster_metadata-0/*.log     the cluster's metadata, decoded
     odradek log dump --print-data odradek-data/__consumer_offsets-*/*.log     committed offsets and groups, decoded
+    odradek log dump --print-data odradek-data/__transaction_state-*/*.log    transactions by their id, decoded
     odradek log dump --json --deep odradek-data/lines-0/*.log | jq '.files[].batches[].records[].offset'
     odradek log dump odradek-data/*-checkpoint odradek-data/meta.properties
     """,

@@ -1,4 +1,4 @@
-"""What the records of a log say: those of `__consumer_offsets`, `__cluster_metadata` and control batches.
+"""What the records of a log say: those of coordinators, of `__cluster_metadata` and control batches.
 
 Pure: record in, JSON value out, in the form of Kafka's own inspector. A record that cannot be understood is told as a
 sentence in its place, never as an error: one of a later version must not hide all that follow it.
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from struct import Struct
+from types import ModuleType
 from typing import NamedTuple
 
 from odradek.logs.message_json import Json, message_to_json
 from protocol.codec import DecodeError, Message, decode
 from protocol.codec.runtime import read_uvarint
-from protocol.messages import control_records, group_records, metadata_records
+from protocol.messages import control_records, group_records, metadata_records, transaction_records
 from protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.records.control import ControlType, control_type, end_transaction_marker
 from protocol.records.errors import InvalidRecord
@@ -70,12 +71,22 @@ def decode_control(record: Record) -> ControlNote:
 
 def decode_group_record(record: Record) -> Decoded:
     """Return the key and value of a record of `__consumer_offsets`."""
+    return _decode_keyed(record, _keyed_messages(group_records))
+
+
+def decode_transaction_record(record: Record) -> Decoded:
+    """Return the key and value of a record of `__transaction_state`."""
+    return _decode_keyed(record, _keyed_messages(transaction_records))
+
+
+def _decode_keyed(record: Record, known: Mapping[int, tuple[type[Message], type[Message]]]) -> Decoded:
+    """Return what a coordinator wrote: a key that begins with its type, a value that begins with its version."""
     key = record.key
     try:
         if key is None or len(key) < 2:
             raise DecodeError("the record has no key")
         (number,) = _int16(key)
-        found = _group_messages().get(number)
+        found = known.get(number)
         if found is None:
             return Decoded(f"Unknown record type {number} at offset {record.offset}, skipping.", None)
         key_type, value_type = found
@@ -84,7 +95,7 @@ def decode_group_record(record: Record) -> Decoded:
             return Decoded(shown, DELETED)
         (version,) = _int16(record.value.ljust(2, b"\0"))
         message = decode(value_type, record.value, version, 2)[0]
-        return Decoded(shown, {"version": str(version), "data": _group_value(message, version)})
+        return Decoded(shown, {"version": str(version), "data": _keyed_value(message, version)})
     except DecodeError as error:
         return Decoded(f"Error at offset {record.offset}, skipping. {error}", None)
 
@@ -112,8 +123,8 @@ def decode_metadata_record(record: Record) -> Decoded:
     return Decoded(None, {"type": name, "version": version, "data": message_to_json(message, version)})
 
 
-def _group_value(message: Message, version: int) -> Json:
-    """Return a group's value; what consumers tell each other is opened up, as the coordinator does not."""
+def _keyed_value(message: Message, version: int) -> Json:
+    """Return a value; of a group, what consumers tell each other is opened up, as the coordinator does not."""
     shown = message_to_json(message, version)
     if isinstance(message, group_records.GroupMetadataValue) and message.protocol_type == _CONSUMER:
         members = shown["members"]
@@ -137,9 +148,9 @@ def _opened(message_type: type[Message], content: bytes, otherwise: Json) -> Jso
 
 
 @cache
-def _group_messages() -> dict[int, tuple[type[Message], type[Message]]]:
-    """Return the messages of key and value by their type number."""
-    declared = _messages_of(group_records)
+def _keyed_messages(module: ModuleType) -> dict[int, tuple[type[Message], type[Message]]]:
+    """Return the messages of key and value that a module declares by their type number."""
+    declared = _messages_of(module)
     keys = {each.SCHEMA.api_key: each for each in declared if each.__name__.endswith("Key")}
     values = {each.SCHEMA.api_key: each for each in declared if each.__name__.endswith("Value")}
     return {number: (key, values[number]) for number, key in keys.items()}

@@ -17,6 +17,7 @@ from odradek.logs.decoding import (
     decode_control,
     decode_group_record,
     decode_metadata_record,
+    decode_transaction_record,
 )
 from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, IndexEntries
@@ -34,6 +35,11 @@ from storage.files import FileSystem, OpenFile
 MAX_DECODED_BATCH = 256 << 20
 """Largest batch that is taken into memory to look at its records; no broker takes such from a client."""
 _SEQUENCES = 1 << 31
+_DECODERS = {
+    Contents.OFFSETS: decode_group_record,
+    Contents.TRANSACTIONS: decode_transaction_record,
+    Contents.METADATA: decode_metadata_record,
+}
 
 
 class DumpOptions(NamedTuple):
@@ -163,9 +169,8 @@ def _record_rows(
 
 
 def _decode(record: Record, contents: Contents) -> Decoded | None:
-    if contents is Contents.PLAIN:
-        return None
-    return decode_group_record(record) if contents is Contents.OFFSETS else decode_metadata_record(record)
+    decoder = _DECODERS.get(contents)
+    return decoder(record) if decoder is not None else None
 
 
 def time_type(header: BatchHeader) -> str:

@@ -23,6 +23,7 @@ from storage.names import (
 )
 
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
 QUORUM_STATE_FILE = "quorum-state"
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 OFFSET_CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
@@ -54,6 +55,8 @@ class Contents(StrEnum):
     """A user's: keys and values of bytes."""
     OFFSETS = "offsets"
     """What the group coordinator remembers."""
+    TRANSACTIONS = "transactions"
+    """What the transaction coordinator remembers."""
     METADATA = "metadata"
     """The cluster's metadata."""
 
@@ -68,6 +71,12 @@ _BY_NAME = {
     BOOTSTRAP_FILE: Kind.METADATA_SNAPSHOT,
 }
 _OF_SEGMENT = {f".{kind}": kind for kind in list(Kind)[:5]}
+
+_CONTENTS = {
+    METADATA_TOPIC: Contents.METADATA,
+    OFFSETS_TOPIC: Contents.OFFSETS,
+    TRANSACTIONS_TOPIC: Contents.TRANSACTIONS,
+}
 
 
 def kind_of(name: str) -> Kind | None:
@@ -99,4 +108,4 @@ def contents_of(path: str) -> Contents:
         return Contents.METADATA
     parsed = parse_directory_name(os.path.basename(directory))
     topic = parsed.partition.topic if parsed is not None else ""
-    return {METADATA_TOPIC: Contents.METADATA, OFFSETS_TOPIC: Contents.OFFSETS}.get(topic, Contents.PLAIN)
+    return _CONTENTS.get(topic, Contents.PLAIN)

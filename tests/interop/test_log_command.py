@@ -169,6 +169,15 @@ def test_offsets_and_groups_are_decoded_alike(
     assert len(set(re.findall(r'key: {"type":"(\d+)"', text))) > 4
 
 
+def test_transactions_are_decoded_alike(by_kafka: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the transaction coordinator remembers, in every state that it went through."""
+    files = sorted(by_kafka.glob("__transaction_state-*/*.log"))
+    ours = _by_ours(capsys, files, "--print-data")
+    assert ours == _by_theirs(files, "--transaction-log-decoder")
+    text = "\n".join(ours)
+    assert {"0", "1", "2", "3", "4", "5"} == set(re.findall(r'"transactionStatus":(\d)', text))
+
+
 def test_verify_finds_nothing_wrong_in_what_apache_kafka_wrote(
     by_kafka: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

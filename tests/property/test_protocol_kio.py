@@ -155,5 +155,6 @@ def test_kio_knows_nearly_all_messages() -> None:
     assert {cls.__module__ for cls in left_out} == {
         "protocol.messages.metadata_records",
         "protocol.messages.group_records",
+        "protocol.messages.transaction_records",
     }
     assert len(SHARED) > 350

@@ -5,7 +5,14 @@ from uuid import UUID
 
 import pytest
 
-from odradek.logs.decoding import DELETED, Decoded, decode_control, decode_group_record, decode_metadata_record
+from odradek.logs.decoding import (
+    DELETED,
+    Decoded,
+    decode_control,
+    decode_group_record,
+    decode_metadata_record,
+    decode_transaction_record,
+)
 from odradek.logs.message_json import message_to_json
 from protocol.codec import Message, encode
 from protocol.messages import group_records, metadata_records
@@ -19,6 +26,7 @@ from protocol.messages.group_records import (
     OffsetCommitValue,
 )
 from protocol.messages.metadata_records import BrokerEndpoint, NoOpRecord, RegisterBrokerRecord, TopicRecord
+from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue, TransactionPartitions
 from protocol.records.control import ControlType, EndTransactionMarker, build_end_transaction_batch, control_key
 from protocol.records.record import Record, iter_records
 
@@ -141,3 +149,34 @@ def test_every_message_can_be_shown_at_every_version(module: object) -> None:
         if kind is not Message:
             for version in range(kind.SCHEMA.versions.first, kind.SCHEMA.versions.last + 1):
                 assert isinstance(message_to_json(kind(), version), dict)
+
+
+def test_transactions() -> None:
+    """A transaction by its id: tagged fields only where they say something, and a null value takes it away."""
+    key = b"\0\0" + encode(TransactionLogKey(transactional_id="t"), 0)
+    value = TransactionLogValue(
+        producer_id=7,
+        previous_producer_id=7,
+        producer_epoch=1,
+        transaction_timeout_ms=60_000,
+        transaction_status=1,
+        transaction_partitions=[TransactionPartitions(topic="orders", partition_ids=[0, 2])],
+        transaction_last_update_timestamp_ms=9,
+        transaction_start_timestamp_ms=8,
+    )
+    shown = decode_transaction_record(Record(0, 0, key, b"\0\1" + encode(value, 1)))
+    assert shown.key == {"type": "0", "data": {"transactionalId": "t"}}
+    assert shown.value == {
+        "version": "1",
+        "data": {
+            "producerId": 7,
+            "previousProducerId": 7,
+            "producerEpoch": 1,
+            "transactionTimeoutMs": 60_000,
+            "transactionStatus": 1,
+            "transactionPartitions": [{"topic": "orders", "partitionIds": [0, 2]}],
+            "transactionLastUpdateTimestampMs": 9,
+            "transactionStartTimestampMs": 8,
+        },
+    }
+    assert decode_transaction_record(Record(1, 0, key, None)).value == DELETED
