@@ -35,6 +35,7 @@ class Connection:
 
         Raises:
             ConnectionLostError: nobody answers there.
+            ClusterError: who answers has no certificate that is trusted.
         """
         self._name = f"{address[0]}:{address[1]}"
         self._client_id = client_id
@@ -42,8 +43,15 @@ class Connection:
         self._expected: list[int] = []
         try:
             plain = socket.create_connection(address, timeout_s)
-            self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
+            except OSError:
+                plain.close()
+                raise
+        except ssl.SSLCertVerificationError as refused:
+            reason = refused.verify_message
+            raise ClusterError(f"the broker at {self._name} does not prove who it is: {reason}") from refused
         except OSError as failed:
             raise ConnectionLostError(
                 f"no connection to the broker at {self._name}: {failed.strerror or failed}; see that it runs, and that"

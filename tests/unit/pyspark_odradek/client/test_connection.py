@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from struct import pack
 
 import pytest
@@ -16,17 +20,23 @@ from protocol.codec import encode
 from protocol.messages.metadata import MetadataRequest, MetadataResponse
 from protocol.registry import ApiKey
 from pyspark_odradek.client.connection import Connection
+from pyspark_odradek.client.settings import cluster_options
 from pyspark_odradek.errors import ClusterError, ConnectionLostError
 from tests.support.ports import free_ports
 
 
 @contextmanager
-def broker(answer: Callable[[bytes], bytes]) -> Iterator[tuple[str, int]]:
+def broker(answer: Callable[[bytes], bytes], tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, int]]:
     """A server that takes one request, sends what `answer` makes of its header, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            connection, _ = listener.accept()
+            plain, _ = listener.accept()
+            try:
+                connection = plain if tls is None else tls.wrap_socket(plain, server_side=True)
+            except OSError:
+                plain.close()
+                return
             with connection:
                 connection.sendall(answer(connection.recv(65536)))
 
@@ -38,10 +48,12 @@ def broker(answer: Callable[[bytes], bytes]) -> Iterator[tuple[str, int]]:
             thread.join()
 
 
-def ask(answer: Callable[[bytes], bytes]) -> MetadataResponse:
+def ask(
+    answer: Callable[[bytes], bytes], ours: ssl.SSLContext | None = None, theirs: ssl.SSLContext | None = None
+) -> MetadataResponse:
     """Ask a broker that answers so for metadata."""
-    with broker(answer) as address:
-        connection = Connection(address, "test", 5)
+    with broker(answer, theirs) as address:
+        connection = Connection(address, "test", 5, ours)
         try:
             return connection.call(ApiKey.METADATA, MetadataRequest(topics=[]), MetadataResponse, limit=10_000)
         finally:
@@ -87,6 +99,32 @@ def test_noise_is_an_error(noise: bytes) -> None:
     """Bytes that are no answer never come out as anything but a ClusterError, or as an answer that they are."""
     with suppress(ClusterError):
         ask(lambda _: frame(1, noise))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_tls(tmp_path: Path) -> None:
+    """Over TLS a broker must prove who it is; who it is called may be left unproved."""
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
+    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", certificate]
+    subprocess.run(
+        ["openssl", *made, "-subj", "/CN=other", "-addext", "subjectAltName=DNS:other"], check=True, capture_output=True
+    )
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(certificate, key)
+    settings = {"bootstrap.servers": "x:1", "security.protocol": "SSL"}
+
+    def asked(**options: str) -> str | None:
+        named = {name.replace("_", "."): value for name, value in options.items()}
+        ours = cluster_options(settings | named, 1).tls
+        return ask(lambda _: frame(1, encode(MetadataResponse(cluster_id="c"), 7)), ours, theirs).cluster_id
+
+    unnamed = {"ssl_endpoint_identification_algorithm": ""}
+    assert asked(ssl_ca_location=certificate, **unnamed) == "c"
+    assert asked(ssl_truststore_location=certificate, ssl_truststore_type="PEM", **unnamed) == "c"
+    with pytest.raises(ClusterError, match=r"does not prove who it is: IP address mismatch"):
+        asked(ssl_ca_location=certificate)
+    with pytest.raises(ClusterError, match="does not prove who it is: self"):
+        asked(**unnamed)
 
 
 def test_nobody_there() -> None:
