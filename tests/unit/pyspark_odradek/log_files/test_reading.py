@@ -14,6 +14,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEq
 from protocol.records.batch import Codec
 from protocol.records.building import BatchFields
 from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from pyspark_odradek.columns import building
 from pyspark_odradek.errors import DamagedRecordsError, OptionError, SourceError, UnknownTopicError
 from pyspark_odradek.log_files import segments
 from storage.checkpoints import write_offset_checkpoint
@@ -289,11 +290,11 @@ def test_what_is_no_log_directory_is_told(fs: MemoryFiles) -> None:
 
 def test_a_segment_that_vanishes_is_told(fs: MemoryFiles, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retention in a running broker may take a segment away between planning and reading."""
-    real, gone = segments.build, segment_paths(log)[2]
+    gone = segment_paths(log)[2]
 
     def build(*args: Any) -> Any:
         fs.unlink(gone)
-        return real(*args)
+        return building.build(*args)
 
     monkeypatch.setattr(segments, "build", build)
     with pytest.raises(SourceError, match="is not there"):
