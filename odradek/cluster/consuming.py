@@ -120,15 +120,18 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
             done_before = len(ends.done)
             if _all_read(reading.consumer, ends):
                 return
-        if losses.lost is not None and (ends is not None or losses.lost.fatal()):
+        if losses.lost is not None and (losses.lost.fatal() or (ends is not None and losses.drained)):
             raise CommandError(sentence(losses.lost, "reading"))
         messages = _next_messages(reading.consumer, BATCH if left is None else min(BATCH, left))
         batch = _records(messages, ends)
         if batch:
-            losses.over()
+            if losses.drained:
+                losses.over()
             if left is not None:
                 left -= len(batch)
             yield batch
+        else:
+            losses.drained = losses.lost is not None
 
 
 def store(consumer: Consumer, written: Iterable[Message]) -> None:

@@ -23,6 +23,8 @@ class Losses:
     bootstrap: str = ""
     tell: Tell = ignore
     lost: KafkaError | None = None
+    drained: bool = False
+    """Nothing that had come before the loss is left: what comes now comes over a new connection."""
 
     def on_error(self, error: KafkaError) -> None:
         """Take note that no broker can be reached, or that the client is of no use any more."""
@@ -30,6 +32,7 @@ class Losses:
             return
         if self.lost is None:
             self.tell(f"the connection to {self.bootstrap} is lost; trying on")
+            self.drained = False
         self.lost = error
 
     def over(self) -> None:

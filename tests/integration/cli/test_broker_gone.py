@@ -1,5 +1,6 @@
 """A broker that is killed while the command reads from it or writes to it."""
 
+import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -131,3 +132,21 @@ def test_lines_that_did_not_arrive_are_named(mortal: BrokerProcess, start_piped:
     assert reader.wait(TIMEOUT_S) == 130
     assert told_reader.all() == _lost(mortal)
     assert read.all() == b"one\ntwo\n"
+
+
+def test_reading_up_to_an_end_fails(mortal: BrokerProcess, start_piped: Start) -> None:
+    """What cannot be read to the end that was asked for is an error, not an end."""
+    lines = b"".join(b"%d %s\n" % (number, b"x" * 900) for number in range(50_000))
+    writer = start_piped("produce", TOPIC)
+    assert writer.communicate(lines, TIMEOUT_S)[0] == b""
+    assert writer.returncode == 0
+    reader = start_piped("consume", TOPIC)
+    assert reader.stdout is not None
+    start_of_output = os.read(reader.stdout.fileno(), 50_000)  # and no more, so that much is still to be read
+    mortal.kill()
+    rest, told = reader.communicate(timeout=TIMEOUT_S)
+    assert lines.startswith(start_of_output + rest)
+    assert len(start_of_output + rest) < len(lines)
+    assert reader.returncode == 1
+    assert told.startswith(b"odradek: reading: no answer in time; ")
+    assert told.count(b"\n") == 1

@@ -108,6 +108,16 @@ def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
     assert _read(endless, limit=1) == [(0, 0)]
 
 
+def test_what_came_before_a_loss_does_not_hide_it() -> None:
+    """Records that the client still had are given out, and then the loss is told, which the client tells but once."""
+    reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), Ends({0: 9}))
+    reading.losses.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    found = batches(reading, lambda: False)
+    assert [cast("Record", each).offset() for batch in (next(found), next(found)) for each in batch] == [0, 1]
+    with pytest.raises(CommandError, match="no answer in time"):
+        next(found)
+
+
 def test_what_the_cluster_refuses_is_an_error() -> None:
     """A partition that may not be read ends it; a connection that is made anew does not."""
     passing = Record(0, 0, KafkaError(KafkaError._TRANSPORT))
