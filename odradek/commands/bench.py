@@ -19,7 +19,7 @@ from odradek.cluster.connection import Cluster
 from odradek.cluster.consuming import batches, read_partitions
 from odradek.cluster.errors import sentence
 from odradek.cluster.moments import SYNTAX, End, parse_moment
-from odradek.cluster.producing import MESSAGE_TIMEOUT_MS, Pace, drain
+from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, Pace, drain
 from odradek.cluster.topics import partitions_of
 from odradek.load.payload import payloads
 from odradek.load.report import Report
@@ -27,6 +27,7 @@ from odradek.load.report import Report
 app = group("bench", "Measure throughput and latency.")
 
 PROGRESS_EVERY = 1_024
+DEFAULTS = {"message.timeout.ms": MESSAGE_TIMEOUT_MS, "message.max.bytes": MAX_RECORD_BYTES}
 
 
 class Acks(StrEnum):
@@ -78,7 +79,7 @@ def produce(
         report.latency.add(int((message.latency() or 0) * 1_000_000))
 
     settings = {"acks": acks.value, "compression.type": compression.value, "linger.ms": linger, "batch.size": batch}
-    producer = cluster.producer(settings, defaults={"message.timeout.ms": MESSAGE_TIMEOUT_MS})
+    producer = cluster.producer(settings, defaults=DEFAULTS)
     pace = Pace(rate)
     began = time.monotonic()
     with asked_to_stop() as asked, output.progress() as progress:

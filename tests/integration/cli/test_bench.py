@@ -63,3 +63,13 @@ def test_a_topic_that_does_not_exist(cli: Cli, topic: str) -> None:
             1,
             f"odradek: topic {topic} does not exist; `odradek topics list` shows what does\n",
         )
+
+
+def test_records_that_the_broker_refuses(cli: Cli, topic: str) -> None:
+    """Whether a record is too large is for the broker to say, and it is told in a sentence."""
+    cli("topics", "create", topic)
+    result = cli("bench", "produce", topic, "-n", "2", "--size", "2000000")
+    assert result.code == 1
+    assert result.error.endswith(
+        f"topic {topic}: larger than max.message.bytes of the topic lets in (MSG_SIZE_TOO_LARGE)\n"
+    )
