@@ -23,8 +23,9 @@ from tests.support.wire import ConnectionClosedError, WireClient
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
-NO_RETENTION = {"log.retention.check.interval.ms": "86400000"}
-"""What tests write is often from years ago; unless a test says otherwise, it stays while a broker runs."""
+NO_RETENTION = {"log.retention.check.interval.ms": "86400000", "log.initial.task.delay.ms": "86400000"}
+"""What tests write is often from years ago; unless a test says otherwise, it stays while a broker runs. The first look
+would else come half a minute after the start."""
 
 
 class BrokerProcess(ABC):
@@ -164,7 +165,6 @@ class OdradekProcess(BrokerProcess):
             here = {
                 "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
                 "log.dirs": str(self.data),
-                "log.initial.task.delay.ms": "86400000",
                 **NO_RETENTION,
             }
             settings = {**here, **self.overrides}

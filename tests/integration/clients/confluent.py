@@ -37,6 +37,7 @@ class Confluent(Client):
                 "acks": settings.acks,
                 "compression.type": settings.codec.value,
                 "enable.idempotence": settings.idempotent,
+                "max.in.flight": 5 if settings.idempotent else 1,  # a retry of the others would change their order
             }
         )
         failures: list[str] = []
