@@ -118,6 +118,12 @@ class Stage:
             self._broker = self.target.start(self._directory)
         return self._broker
 
+    def log_directory(self, topic: str) -> Path:
+        """Where the shared broker keeps the partitions of a topic."""
+        self.broker()
+        assert self._directory is not None
+        return next(self._directory.rglob(f"{topic}-0")).parent
+
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returned the first time under this key while the shared broker lives: data several axes read."""
         if key not in self._kept:

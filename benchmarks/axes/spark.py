@@ -1,4 +1,5 @@
-"""Topics read with Spark: rows and bytes a second, and micro-batches of one record. Beside it a bare consumer."""
+"""Spark: topics read through the broker and from files, and written; micro-batches of one record. Beside it a bare
+consumer."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ _BYTES = {100: 400_000_000, 1024: 1_500_000_000}
 _PASSES = 5
 _WARM_PASSES = 4
 """A JVM gets faster over its first passes."""
+_WRITTEN = 1_000_000
 _TRIGGERS = 20
 _WARM_TRIGGERS = 8
 _SMALL = "spark-one-by-one"
@@ -24,6 +26,8 @@ _SMALL = "spark-one-by-one"
 _MEASURES = (
     Measure("rows", "million rows/s", lower_is_better=False),
     Measure("rate", "MB/s", lower_is_better=False),
+    Measure("files-rows", "million rows/s, odradek-log", lower_is_better=False),
+    Measure("files-rate", "MB/s, odradek-log", lower_is_better=False),
     Measure("loop-rows", "million rows/s, bare consumer", lower_is_better=False),
     Measure("loop-rate", "MB/s, bare consumer", lower_is_better=False),
 )
@@ -47,10 +51,13 @@ def _scan(stage: Stage, value_size: int) -> Values:
     topic, records = _dataset(stage, value_size)
     load = ScanLoad(stage.broker().endpoint, topic, _PARTITIONS, records, value_size, _PASSES, _WARM_PASSES)
     with_spark = isolation.run(spark.scan, load)
+    files = isolation.run(spark.scan_files, load, stage.log_directory(topic))
     loop = isolation.run(spark.consume, ScanLoad(load.endpoint, topic, _PARTITIONS, records, value_size, 2, 1))
     return {
         "rows": with_spark.rows_per_second / 1e6,
         "rate": with_spark.megabytes_per_second,
+        "files-rows": files.rows_per_second / 1e6,
+        "files-rate": files.megabytes_per_second,
         "loop-rows": loop.rows_per_second / 1e6,
         "loop-rate": loop.megabytes_per_second,
     }
@@ -64,6 +71,15 @@ def _large_scan(stage: Stage) -> Values:
     return _scan(stage, 1024)
 
 
+def _write(stage: Stage) -> Values:
+    records = stage.bench.amount(_WRITTEN)
+    with stage.topic("spark-written", _PARTITIONS) as topic:
+        load = ScanLoad(stage.broker().endpoint, topic, _PARTITIONS, records, 100, 3, 2)
+        rows = isolation.run(spark.write, load)
+        stage.check_count(topic, records * (load.passes + load.warm_passes), _PARTITIONS)
+    return {"rows": rows / 1e3}
+
+
 def _trigger(stage: Stage) -> Values:
     with stage.topic(_SMALL) as topic:
         endpoint: Endpoint = stage.broker().endpoint
@@ -75,6 +91,12 @@ def _trigger(stage: Stage) -> Values:
 AXES = (
     Axis("spark-100", "Spark: count and sum of lengths, 100 B values, 4 partitions, local[2]", _MEASURES, _small_scan),
     Axis("spark-1k", "Spark: the same, 1 KiB values", _MEASURES, _large_scan, bulk=True),
+    Axis(
+        "spark-write",
+        "Spark: 100 B values appended by two tasks, idempotent, acks=all",
+        (Measure("rows", "thousand rows/s", lower_is_better=False),),
+        _write,
+    ),
     Axis(
         "spark-trigger",
         "Spark: micro-batch of one record, acknowledged to committed",

@@ -67,8 +67,31 @@ class Scanned:
 
 def scan(load: ScanLoad) -> Scanned:
     """Count the records and add up the lengths of their values with Spark, local[2]; the first passes warm it."""
+    host, port = load.endpoint.address
+    options = {"kafka.bootstrap.servers": f"{host}:{port}", "subscribe": load.topic}
     with _session() as spark:
-        return _median(load, [_scan(spark, load) for _ in range(load.warm_passes + load.passes)])
+        return _median(load, [_scan(spark, "odradek", options) for _ in range(load.warm_passes + load.passes)])
+
+
+def scan_files(load: ScanLoad, directory: Path) -> Scanned:
+    """Do the same from the files of the log directory, without the broker."""
+    options = {"path": str(directory), "topic": load.topic}
+    with _session() as spark:
+        return _median(load, [_scan(spark, "odradek-log", options) for _ in range(load.warm_passes + load.passes)])
+
+
+def write(load: ScanLoad) -> float:
+    """Append as many records to the topic with two tasks, and return the rows a second of the median pass."""
+    host, port = load.endpoint.address
+    options = {"kafka.bootstrap.servers": f"{host}:{port}", "topic": load.topic}
+    seconds = []
+    with _session() as spark:
+        frame = spark.range(0, load.records, 1, 2).selectExpr(f"repeat('x', {load.value_size}) value")
+        for _ in range(load.warm_passes + load.passes):
+            began = time.perf_counter()
+            frame.write.format("odradek").mode("append").options(**options).save()
+            seconds.append(time.perf_counter() - began)
+    return load.records / statistics.median(seconds[load.warm_passes :])
 
 
 def consume(load: ScanLoad) -> Scanned:
@@ -111,14 +134,12 @@ def _session() -> SparkSession:
     return session
 
 
-def _scan(spark: SparkSession, load: ScanLoad) -> tuple[int, float]:
+def _scan(spark: SparkSession, source: str, options: dict[str, str]) -> tuple[int, float]:
     from pyspark.sql import functions
 
-    host, port = load.endpoint.address
-    frame = spark.read.format("odradek").option("kafka.bootstrap.servers", f"{host}:{port}")
+    frame = spark.read.format(source).options(**options)
     began = time.perf_counter()
-    values = frame.option("subscribe", load.topic).load().select(functions.sum(functions.length("value")))
-    (size,) = values.collect()[0]
+    (size,) = frame.load().select(functions.sum(functions.length("value"))).collect()[0]
     return size, time.perf_counter() - began
 
 
