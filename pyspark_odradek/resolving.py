@@ -15,11 +15,14 @@ _NO_OFFSET: Final = -1
 _SHOWN: Final = 5
 
 
-def subscribed(cluster: ClusterView, options: ReadOptions, known: Iterable[TopicPartition] = ()) -> set[TopicPartition]:
+def subscribed(
+    cluster: ClusterView, options: ReadOptions, known: Iterable[TopicPartition] | None = ()
+) -> set[TopicPartition]:
     """Return the partitions that are to be read now.
 
     A topic that is not there is an error unless `known` shows that it was there before: then it was deleted, and its
-    partitions are missing in what is returned. Raises UnknownTopicError, ClusterError.
+    partitions are missing in what is returned. None stands for knowing of all of them. Raises UnknownTopicError,
+    ClusterError.
     """
     if options.subscription == Subscription.PATTERN:
         pattern = options.pattern
@@ -29,13 +32,13 @@ def subscribed(cluster: ClusterView, options: ReadOptions, known: Iterable[Topic
         names = options.topics or tuple(options.assigned)
         there = cluster.partitions(names)
         for name in names:
-            if name not in there and not any(partition.topic == name for partition in known):
+            if name not in there and known is not None and not any(partition.topic == name for partition in known):
                 raise UnknownTopicError(f"there is no topic {name}; create it first, or see how the option spells it")
     found = {TopicPartition(topic, partition) for topic, partitions in there.items() for partition in partitions}
     if options.subscription != Subscription.ASSIGN:
         return found
     wanted = {TopicPartition(topic, partition) for topic, some in options.assigned.items() for partition in some}
-    for partition in sorted(wanted - found - set(known)):
+    for partition in sorted(wanted - found - (wanted if known is None else set(known))):
         raise UnknownTopicError(
             f"there is no partition {partition.partition} of topic {partition.topic}, which assign names"
         )

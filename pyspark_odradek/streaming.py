@@ -46,7 +46,7 @@ class StreamReader(DataSourceStreamReader):
     def latestOffset(self) -> Checkpoint:  # type: ignore[override]  # the form of Spark 4.0 and 4.1
         """Return where the partitions end. Raises SourceError."""
         with sentence_first():
-            return to_checkpoint(self._ends(self._known))
+            return to_checkpoint(self._ends(self._may_be_missing()))
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks of a micro-batch. Raises SourceError."""
@@ -55,7 +55,7 @@ class StreamReader(DataSourceStreamReader):
         options = self._options
         with sentence_first():
             before, until = from_checkpoint(start), from_checkpoint(end)
-            self._known |= until.keys()
+            self._known |= before.keys() | until.keys()
             new = earliest(self._view(), until.keys() - before.keys())
             plan = planning.between(before, until, new)
             report(plan.losses, options.fail_on_data_loss)
@@ -82,7 +82,12 @@ class StreamReader(DataSourceStreamReader):
             self._cluster = open_view(self._options)
         return self._cluster
 
-    def _ends(self, known: frozenset[TopicPartition]) -> Offsets:
+    def _may_be_missing(self) -> frozenset[TopicPartition] | None:
+        """Return which partitions may have been deleted; None, all, where the query is to go on whatever was lost."""
+        return self._known if self._options.fail_on_data_loss else None
+
+    def _ends(self, known: frozenset[TopicPartition] | None) -> Offsets:
+        """Return where the partitions end; `known` as in `resolving.subscribed`."""
         from pyspark_odradek.resolving import latest, subscribed
 
         ends = latest(self._view(), subscribed(self._view(), self._options, known))

@@ -43,17 +43,22 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Note where the partitions end now: nothing after it is read. Raises SourceError."""
         with sentence_first():
-            self._target = self._ends(self._known)
+            self._target = self._ends(None)  # initialOffset or latestOffset will say what is missing
 
     def latestOffset(  # type: ignore[override]  # the form of Spark 4.2
         self, start: Mapping[str, Any], limit: ReadLimit
     ) -> Checkpoint:
         """Return where the micro-batch ends that begins at `start`. Raises SourceError."""
-        from pyspark_odradek.resolving import earliest
+        from pyspark_odradek.resolving import earliest, subscribed
 
         with sentence_first():
             before = from_checkpoint(start)
-            end = self._target if self._target is not None else self._ends(self._known | before.keys())
+            self._known |= before.keys()
+            if self._target is None:
+                end = self._ends(self._may_be_missing())
+            else:
+                subscribed(self._view(), self._options, self._may_be_missing())
+                end = self._target
             self._reported = end
             if isinstance(limit, ReadAllAvailable):
                 return to_checkpoint(end)

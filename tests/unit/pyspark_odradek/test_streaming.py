@@ -171,6 +171,21 @@ def test_a_topic_that_was_there_is_deleted_not_unknown(played: PlayedView) -> No
     assert reader.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 100, "1": 50}}
 
 
+def test_a_topic_that_is_gone_when_a_query_starts_again(played: PlayedView) -> None:
+    """The trigger availableNow asks before the checkpoint is known; what is missing is told afterwards."""
+    end = {"a": {"0": 100, "1": 50}}
+    again = stream(subscribe="a,deleted")
+    again.prepareForTriggerAvailableNow()
+    assert again.latestOffset(end | {"deleted": {"0": 3}}, ReadAllAvailable()) == end
+    never = stream(subscribe="a,nowhere")
+    never.prepareForTriggerAvailableNow()
+    with pytest.raises(UnknownTopicError):
+        never.latestOffset(end, ReadAllAvailable())
+    lenient = stream(subscribe="a,deleted", failOnDataLoss="false")
+    lenient.prepareForTriggerAvailableNow()
+    assert lenient.latestOffset(end, ReadAllAvailable()) == end
+
+
 def test_tasks_take_the_reader_along(played: PlayedView) -> None:
     """The reader goes to tasks without its connections."""
     reader = stream()
