@@ -16,7 +16,8 @@ class WrongOptionError(PipelineError):
     """What was asked for cannot be meant."""
 
 
-_PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$")
+_PYTHON_ERROR: Final = re.compile(r"^\s*((?:\w+\.)*)(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_OURS: Final = "pyspark_odradek."
 _FRAMEWORKS: Final = ("Py4J", "PySpark", "Spark", "Streaming", "Python")
 _CONDITION: Final = re.compile(r"^(?:(?:\w+\.)+\w+: )?\s*(?:\[[A-Z0-9_.]+\]\s*)*")
 _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\s*")
@@ -26,15 +27,17 @@ _PLACE_IN_SQL: Final = re.compile(r"; line \d+,? pos \d+.*|\. \(line \d+, pos \d
 def sentence(error: BaseException) -> str:
     """Return the sentence for a person out of what Spark says, without stack traces, plans and names of classes.
 
-    An error in Python reaches the driver as text inside the text of Spark; its own message is the first of such lines.
+    An error in Python reaches the driver as text inside the text of Spark: a traceback with all errors that came before
+    it. What the data source itself says was meant for a person; else the last one is taken.
     """
     java = getattr(error, "java_exception", None)
     text = str(java.toString() if java is not None else error)
-    for line in text.splitlines():
-        if (found := _PYTHON_ERROR.match(line.strip())) and not found[1].startswith(_FRAMEWORKS):
-            return _short(found[2])
-    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    plain = _PLACE_IN_SQL.sub("", _SQL_STATE.sub(" ", _CONDITION.sub("", first)))
+    errors = [found for found in _PYTHON_ERROR.findall(text) if not found[1].startswith(_FRAMEWORKS)]
+    if errors:
+        said = ([found for found in errors if found[0].startswith(_OURS)] or errors)[-1][2]
+    else:
+        said = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    plain = _PLACE_IN_SQL.sub("", _SQL_STATE.sub(" ", _CONDITION.sub("", said)))
     return _short(plain.strip().rstrip("."))
 
 

@@ -94,6 +94,9 @@ class Runner:
             raise PipelineError(sentence(failed)) from failed
         try:
             self._watch(query, asked, show)
+        except KeyboardInterrupt:
+            self._spark.sparkContext.cancelAllJobs()  # else the query would still wait for its micro-batch
+            raise
         finally:
             if query.isActive:
                 query.stop()

@@ -38,7 +38,8 @@ def samples(count: int) -> Iterator[Sample]:
 def produce(bootstrap: str, topic: str, count: int, compression: str = "lz4") -> None:
     """Make the topic and produce `samples(count)` to it."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    forever = {"retention.ms": "-1"}  # the records are from years ago
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=forever)])[topic].result(30)
     settings = {"bootstrap.servers": bootstrap, "compression.type": compression, "enable.idempotence": True}
     producer = Producer(settings | {"topic.metadata.refresh.interval.ms": 100})
     for each in samples(count):

@@ -4,6 +4,12 @@ import pytest
 
 from pipeline.errors import SHOWN_CHARACTERS, sentence
 
+CHAINED = """Traceback (most recent call last):
+ConnectionRefusedError: [Errno 111] Connection refused
+During handling of the above exception, another exception occurred:
+pyspark_odradek.errors.ClusterError: no connection to the broker at a:1
+UnboundLocalError: cannot access local variable 'reader'
+"""
 FROM_A_TASK = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted SQLSTATE: XXKST
 Traceback (most recent call last):
   File "a.py", line 1, in read
@@ -16,6 +22,7 @@ py4j.Py4JException: An exception was raised by the Python Proxy."""
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (CHAINED, "no connection to the broker at a:1"),
         (FROM_A_TASK, "there is no topic x; create it first"),
         ("[UNRESOLVED.X] No column `y`. SQLSTATE: 42703; line 1 pos 0;\n'Filter ('y = 1)\n+- a plan", "No column `y`"),
         ("java.io.IOException: Mkdirs failed\n\tat org.apache.X.y(X.scala:1)", "Mkdirs failed"),
