@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.log_files.conditions import MAX_OFFSET, Conditions
@@ -19,6 +19,9 @@ from pyspark_odradek.log_files.transactions import ALL_COMMITTED, Aborted, find_
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range, TopicPartition
 from pyspark_odradek.option_values import Position
 from storage.files import FileSystem
+
+_USUAL_TASKS: Final = 8
+_WORTH_A_TASK: Final = 8 * 1024 * 1024
 
 
 class Piece(NamedTuple):
@@ -58,7 +61,7 @@ def plan(fs: FileSystem, options: LogOptions, conditions: Conditions) -> list[li
             for piece in _pieces(fs, options, conditions, files)
         ]
         total = sum(piece.end - piece.start for _, piece in segments)
-        size = min(options.task_bytes, max(1, -(-total // (options.min_partitions or 1))))
+        size = _task_size(options, total)
         return group([part for files, piece in segments for part in _cut(fs, files, piece, size)], size)
 
 
@@ -74,6 +77,13 @@ def group(pieces: Sequence[Piece], task_bytes: int) -> list[list[Piece]]:
         tasks[-1].append(piece)
         room -= size
     return tasks
+
+
+def _task_size(options: LogOptions, total: int) -> int:
+    """Return how many bytes a task should have: little is shared out, too, as long as the shares are worth a task."""
+    if options.min_partitions is not None:
+        return min(options.task_bytes, max(1, -(-total // options.min_partitions)))
+    return min(options.task_bytes, max(_WORTH_A_TASK, -(-total // _USUAL_TASKS)))
 
 
 def _cut(fs: FileSystem, files: PartitionFiles, piece: Piece, size: int) -> list[Piece]:
