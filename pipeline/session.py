@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -61,14 +62,14 @@ class SessionSettings:
     """Have Spark's log on standard error."""
 
 
-def settings_of_spark(settings: SessionSettings, logging: str) -> dict[str, str]:
-    """Return the configuration of Spark; `logging` is the path of a configuration of log4j."""
+def settings_of_spark(settings: SessionSettings, of_log4j: str) -> dict[str, str]:
+    """Return the configuration of Spark; `of_log4j` is the path of a configuration of log4j."""
     local = settings.master.startswith(LOCAL)
     conf = {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **settings.conf}
     if settings.py_files:
         conf["spark.submit.pyFiles"] = settings.py_files
     option = "spark.driver.extraJavaOptions"
-    conf[option] = f"-Dlog4j2.configurationFile=file:{logging} {conf.get(option, '')}".strip()
+    conf[option] = f"-Dlog4j2.configurationFile=file:{of_log4j} {conf.get(option, '')}".strip()
     return conf
 
 
@@ -92,9 +93,9 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns where a name is of the loopback
     with tempfile.TemporaryDirectory(prefix="odradek-pipeline-") as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Spark about pandas, which is not used
-        logging = Path(scratch) / "log4j2.properties"
-        logging.write_text(logging_properties(settings))
-        spark = _start(settings, settings_of_spark(settings, str(logging)), Path(scratch) / "errors")
+        of_log4j = Path(scratch) / "log4j2.properties"
+        of_log4j.write_text(logging_properties(settings))
+        spark = _start(settings, settings_of_spark(settings, str(of_log4j)), Path(scratch) / "errors")
         try:
             yield spark
         finally:
@@ -106,7 +107,9 @@ def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> 
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = not settings.debug  # it would say errors twice
+    if not settings.debug:  # they would say errors a second time
+        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.appName(settings.application).master(settings.master)
     for name, value in conf.items():
         builder = builder.config(name, value)
