@@ -96,20 +96,20 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         of_log4j = Path(scratch) / "log4j2.properties"
         of_log4j.write_text(logging_properties(settings))
         spark = _start(settings, settings_of_spark(settings, str(of_log4j)), Path(scratch) / "errors")
+        before = logging.root.manager.disable
+        if not settings.debug:
+            logging.disable(logging.CRITICAL)  # PySpark and Py4J would say errors a second time, with tracebacks
         try:
             yield spark
         finally:
             spark.stop()
+            logging.disable(before)
 
 
 def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> SparkSession:
     from pyspark.errors import PySparkException
-    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    if not settings.debug:  # they would say errors a second time
-        PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
-        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.appName(settings.application).master(settings.master)
     for name, value in conf.items():
         builder = builder.config(name, value)
