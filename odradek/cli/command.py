@@ -23,6 +23,7 @@ from odradek.cli import options
 from odradek.cli.errors import EXIT_OK, report
 from odradek.cli.output import Output
 from odradek.cluster.connection import connect
+from odradek.documents.document import Document
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 
@@ -34,6 +35,7 @@ class Registration(Protocol):
 
 
 EXAMPLES_TITLE = "Examples:"
+_DOCUMENT = "json_document"
 
 
 def group(name: str, summary: str) -> typer.Typer:
@@ -42,12 +44,19 @@ def group(name: str, summary: str) -> typer.Typer:
 
 
 def online(
-    app: typer.Typer, name: str, *, examples: str, details: str = "", json: object = options.Json
+    app: typer.Typer,
+    name: str,
+    *,
+    examples: str,
+    details: str = "",
+    json: object = options.Json,
+    document: Document | None = None,
 ) -> Registration:
     """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
 
     Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
     means more than the form of the output; `details` are paragraphs of help that are put together from tables.
+    `document` describes what --json prints.
     """
 
     def register(function: Function) -> Function:
@@ -59,14 +68,21 @@ def online(
             _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),
             _option("command_config", options.CommandConfig, None),
         ]
-        _register(app, name, function, call, taken=2, shared=shared, json=json, details=details, examples=examples)
+        command = _wrap(function, call, taken=2, shared=shared, json=json, document=document)
+        _register(app, name, command, details, examples)
         return function
 
     return register
 
 
 def offline(
-    app: typer.Typer, name: str, *, examples: str, details: str = "", json: object = options.Json
+    app: typer.Typer,
+    name: str,
+    *,
+    examples: str,
+    details: str = "",
+    json: object = options.Json,
+    document: Document | None = None,
 ) -> Registration:
     """Register a function `(output, ...)` as a command that needs no cluster; adds --json and --debug."""
 
@@ -74,25 +90,33 @@ def offline(
         def call(given: dict[str, Any], output: Output) -> int | None:
             return function(output, **given)
 
-        _register(app, name, function, call, taken=1, shared=[], json=json, details=details, examples=examples)
+        command = _wrap(function, call, taken=1, shared=[], json=json, document=document)
+        _register(app, name, command, details, examples)
         return function
 
     return register
 
 
-def _register(
-    app: typer.Typer,
-    name: str,
+def document_of(command: object) -> Document | None:
+    """Return how a command, as typer made it, describes what its --json prints; None if it does not."""
+    document: Document | None = getattr(getattr(command, "callback", None), _DOCUMENT, None)
+    return document
+
+
+def _register(app: typer.Typer, name: str, command: Callable[..., None], details: str, examples: str) -> None:
+    app.command(name, help=help_text(f"{inspect.getdoc(command)}\n\n{details}", examples))(command)
+
+
+def _wrap(
     function: Callable[..., int | None],
     call: Callable[[dict[str, Any], Output], int | None],
     *,
     taken: int,
     shared: Sequence[inspect.Parameter],
     json: object,
-    details: str,
-    examples: str,
-) -> None:
-    """Register `call` under the signature of `function` without its first parameters, with the shared ones added."""
+    document: Document | None,
+) -> Callable[..., None]:
+    """Return `call` under the signature of `function` without its first parameters, with the shared ones added."""
 
     @functools.wraps(function)
     def command(**given: Any) -> None:
@@ -110,7 +134,8 @@ def _register(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     del command.__wrapped__
-    app.command(name, help=help_text(f"{inspect.getdoc(function)}\n\n{details}", examples))(command)
+    setattr(command, _DOCUMENT, document)  # typer keeps what a function has on it
+    return command
 
 
 def help_text(description: str, examples: str) -> str:

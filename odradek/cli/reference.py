@@ -12,9 +12,10 @@ from typer.main import get_command
 
 from odradek import serving
 from odradek.cli.app import COMMANDS, PROGRAM, application
-from odradek.cli.command import EXAMPLES_TITLE
+from odradek.cli.command import EXAMPLES_TITLE, document_of
 from odradek.cli.errors import EXIT_CODES
 from odradek.cli.options import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP
+from odradek.documents.document import field_rows, meaning_of
 
 INTRODUCTION = f"""\
 # The command
@@ -24,7 +25,8 @@ so as any client, so they work with every Kafka cluster. `python -m {PROGRAM}` i
 
 - `{PROGRAM} COMMAND --help` shows what stands here. `{PROGRAM} --install-completion` sets up completion for your shell.
 - Results go to standard output, everything else to standard error. Tables are for people; `--json` prints one document
-  whose fields stay as they are ({PROGRAM} consume: a line for each record).
+  whose fields stay as they are ({PROGRAM} consume: a line for each record). They stand below, `topics[].name` for the
+  name of each of the topics; a field is always there, and never null, unless it says so.
 - Colours and progress are shown on a terminal only.
 - An error is one sentence that says what to do. `--debug` shows where it comes from.
 
@@ -105,9 +107,17 @@ def _command(command: Any, path: str, level: int) -> Iterator[str]:
     usage = " ".join([path, "[OPTIONS]", *(each.metavar or each.name for each in parameters if _is_argument(each))])
     rows = [(_name(each), _meaning(each)) for each in sorted(parameters, key=lambda each: not _is_argument(each))]
     table = _table("Argument", "Means", rows) if rows else ""
-    yield _section(
-        heading, f"    {usage}", description, table, "\n".join(f"  {line}" for line in examples.splitlines())
-    )
+    indented = "\n".join(f"  {line}" for line in examples.splitlines())
+    yield _section(heading, f"    {usage}", description, table, indented, _document(command))
+
+
+def _document(command: Any) -> str:
+    """Return what the JSON document of the command holds, nothing if it has none."""
+    document = document_of(command)
+    if document is None:
+        return ""
+    rows = ((f"`{path}`", meaning) for path, meaning in field_rows(document))
+    return "\n\n".join(filter(None, [meaning_of(document), _table("`--json`", "Means", rows)]))
 
 
 def _shared(root: Any) -> str:

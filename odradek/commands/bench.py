@@ -21,6 +21,7 @@ from odradek.cluster.errors import sentence
 from odradek.cluster.moments import SYNTAX, End, parse_moment
 from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, Pace, drain
 from odradek.cluster.topics import partitions_of
+from odradek.documents import bench as documents
 from odradek.load.payload import payloads
 from odradek.load.report import Report
 
@@ -44,6 +45,7 @@ Topic = Annotated[str, Argument(metavar="TOPIC", help="A topic that exists.", sh
 @online(
     app,
     "produce",
+    document=documents.REPORT,
     examples="""\
     odradek bench produce load --records 1000000 --size 100
     odradek bench produce load --rate 1000 --linger 0 --acks all --json
@@ -113,6 +115,7 @@ def produce(
 @online(
     app,
     "consume",
+    document=documents.REPORT,
     details=f"Places for --from: {SYNTAX}.",
     examples="""\
     odradek bench consume load

@@ -17,6 +17,7 @@ from odradek.cli.output import Output
 from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
 from odradek.cluster.configs import Config, Kind, alter_configs, describe_configs
 from odradek.cluster.connection import Cluster
+from odradek.documents import configs as documents
 
 app = group("configs", "Describe and alter the configs of topics, brokers and groups.")
 
@@ -66,6 +67,7 @@ class _Resource:
 @online(
     app,
     "describe",
+    document=documents.DESCRIBED,
     examples="""\
     odradek configs describe --topic orders
     odradek configs describe --topic orders --changed --json
@@ -99,6 +101,7 @@ def describe(
 @online(
     app,
     "alter",
+    document=documents.ALTERED,
     examples="""\
     odradek configs alter --topic orders --set retention.ms=86400000 --set cleanup.policy=delete
     odradek configs alter --topic orders --delete retention.ms

@@ -21,6 +21,7 @@ from odradek.cluster.errors import failure
 from odradek.cluster.losses import ignore
 from odradek.cluster.moments import SYNTAX, Beginning, End, Moment, parse_moment
 from odradek.cluster.topics import partitions_of
+from odradek.documents import records as documents
 from odradek.records.format import FIELDS, Formatter, parse_format
 from odradek.records.json_lines import record_line
 
@@ -39,6 +40,7 @@ _fields = ", ".join(f"%{field} {meaning}" for field, (meaning, _) in FIELDS.item
     app,
     "consume",
     json=Json,
+    document=documents.CONSUMED,
     details=f"Places for --from and --until: {SYNTAX}.\n\nFields for --format: {_fields}.",
     examples="""\
     odradek consume orders

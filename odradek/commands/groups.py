@@ -28,6 +28,7 @@ from odradek.cluster.moments import SYNTAX, parse_moment
 from odradek.cluster.offsets import Offsets, Partition, find, within
 from odradek.cluster.topics import partitions_of
 from odradek.commands.deletion import delete_each
+from odradek.documents import groups as documents
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
@@ -35,7 +36,7 @@ Name = Annotated[str, Argument(metavar="GROUP", help="Name of the group.", show_
 Names = Annotated[list[str], Argument(metavar="GROUP...", help="Names of groups.", show_default=False)]
 
 
-@online(app, "list", examples="odradek groups list\nodradek groups list --json")
+@online(app, "list", document=documents.LISTED, examples="odradek groups list\nodradek groups list --json")
 def list_all(cluster: Cluster, output: Output) -> None:
     """List consumer groups with their state and the protocol they use."""
     groups = list_groups(cluster)
@@ -51,7 +52,12 @@ def list_all(cluster: Cluster, output: Output) -> None:
         output.note("there are no groups yet; `odradek consume TOPIC --group NAME` makes one")
 
 
-@online(app, "describe", examples="odradek groups describe billing\nodradek groups describe billing audit --json")
+@online(
+    app,
+    "describe",
+    document=documents.DESCRIBED,
+    examples="odradek groups describe billing\nodradek groups describe billing audit --json",
+)
 def describe(cluster: Cluster, output: Output, names: Names) -> None:
     """Show how far groups are behind in each partition, and who reads it."""
     groups = [describe_group(cluster, name) for name in names]
@@ -67,6 +73,7 @@ def describe(cluster: Cluster, output: Output, names: Names) -> None:
 @online(
     app,
     "reset",
+    document=documents.RESET,
     details=f"Places for --to: {SYNTAX}.",
     examples="""\
     odradek groups reset billing --to beginning --dry-run
@@ -121,7 +128,7 @@ def reset(
         output.note("nothing was changed; leave out --dry-run to do it")
 
 
-@online(app, "delete", examples="odradek groups delete billing")
+@online(app, "delete", document=documents.DELETED, examples="odradek groups delete billing")
 def delete(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete groups with their committed offsets; they must have no members."""
     delete_each(output, "group", names, lambda name: delete_group(cluster, name))

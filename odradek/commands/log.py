@@ -12,6 +12,8 @@ from odradek.cli.command import group, offline
 from odradek.cli.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
 from odradek.cli.output import Output
 from odradek.commands import log_dump, log_explain, log_stat, log_verify
+from odradek.documents import log as documents
+from odradek.documents.log_dump import DUMPED
 from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
 from odradek.logs.verify.repair import DEFAULT_INTERVAL_BYTES
@@ -32,6 +34,7 @@ class _Records(StrEnum):
 @offline(
     app,
     "dump",
+    document=DUMPED,
     examples="""
     odradek log dump odradek-data/lines-0/00000000000000000000.log
     odradek log dump --print-data odradek-data/lines-0/*.log
@@ -69,6 +72,7 @@ Partition = Annotated[Path, Argument(metavar="DIR", help="The directory of a par
 @offline(
     app,
     "explain",
+    document=documents.EXPLAINED,
     examples="""
     odradek log explain odradek-data/lines-0 --offset 12345
     odradek log explain odradek-data/lines-0 --timestamp 1700000000000
@@ -100,6 +104,7 @@ def explain(
 @offline(
     app,
     "verify",
+    document=documents.VERIFIED,
     examples="""
     odradek log verify odradek-data                       the whole log directory
     odradek log verify odradek-data/lines-0               one partition
@@ -132,6 +137,7 @@ def verify(
 @offline(
     app,
     "stat",
+    document=documents.STATISTICS,
     examples="""
     odradek log stat odradek-data                topics by their size on disk
     odradek log stat odradek-data/lines-0        the segments of one partition

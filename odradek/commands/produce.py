@@ -31,6 +31,7 @@ from odradek.cluster.producing import (
     send,
 )
 from odradek.cluster.topics import partitions_of
+from odradek.documents import records as documents
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
 
 PROGRESS_EVERY = 256
@@ -49,6 +50,7 @@ app = typer.Typer()
     app,
     "produce",
     json=Json,
+    document=documents.PRODUCED,
     examples="""\
     seq 1 1000 | odradek produce numbers
     odradek produce users users.txt --key-separator : --compression zstd

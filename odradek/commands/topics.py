@@ -19,6 +19,7 @@ from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
 from odradek.commands.deletion import delete_each
+from odradek.documents import topics as documents
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 
@@ -27,7 +28,7 @@ BROKER_DEFAULT = -1
 Names = Annotated[list[str], Argument(metavar="TOPIC...", help="Names of topics.", show_default=False)]
 
 
-@online(app, "list", examples="odradek topics list\nodradek topics list --internal --json")
+@online(app, "list", document=documents.LISTED, examples="odradek topics list\nodradek topics list --internal --json")
 def list_topics(
     cluster: Cluster,
     output: Output,
@@ -57,6 +58,7 @@ def list_topics(
 @online(
     app,
     "create",
+    document=documents.CREATED,
     examples="""\
     odradek topics create orders --partitions 6
     odradek topics create audit --config cleanup.policy=compact
@@ -111,7 +113,12 @@ def create_topics(
             output.line(f"topic {each['name']} " + ("created" if each["created"] else "exists already"))
 
 
-@online(app, "describe", examples="odradek topics describe orders\nodradek topics describe --json")
+@online(
+    app,
+    "describe",
+    document=documents.DESCRIBED,
+    examples="odradek topics describe orders\nodradek topics describe --json",
+)
 def describe_topics(
     cluster: Cluster,
     output: Output,
@@ -138,6 +145,7 @@ def describe_topics(
 @online(
     app,
     "alter",
+    document=documents.ALTERED,
     examples="""\
     odradek topics alter orders --partitions 12
     odradek topics alter orders --config retention.ms=86400000 --delete-config segment.bytes""",
@@ -171,7 +179,12 @@ def alter_topic(
         output.line(f"topic {name} changed")
 
 
-@online(app, "delete", examples="odradek topics delete orders\nodradek topics delete orders audit")
+@online(
+    app,
+    "delete",
+    document=documents.DELETED,
+    examples="odradek topics delete orders\nodradek topics delete orders audit",
+)
 def delete_topics(cluster: Cluster, output: Output, names: Names) -> None:
     """Delete topics with everything in them."""
     futures = cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S)

@@ -21,6 +21,7 @@ from storage.files import PosixFiles
 from tests.conftest import BrokerFactory
 from tests.integration.clients import Codec, Confluent, FromOffset, ProduceSettings, Sent
 from tests.support.broker import REPOSITORY, OdradekProcess
+from tests.support.documents import check_documents
 from tests.support.lookup_example import SOUGHT, make_example
 from tests.support.small_batches import produce_in_small_batches
 
@@ -44,15 +45,19 @@ class Done(NamedTuple):
 
 
 class Command:
-    """Runs `odradek log ...` in this process."""
+    """Runs `odradek log ...` in this process; JSON that it prints is held to its description."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
     def __call__(self, *arguments: object) -> Done:
         self._capsys.readouterr()
-        code = run(["log", *map(str, arguments)])
-        return Done(code, *self._capsys.readouterr())
+        given = ["log", *map(str, arguments)]
+        code = run(given)
+        done = Done(code, *self._capsys.readouterr())
+        if "--json" in given and done.out:
+            check_documents(given, done.out)
+        return done
 
 
 @pytest.fixture

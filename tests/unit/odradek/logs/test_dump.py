@@ -16,6 +16,7 @@ from protocol.records.legacy_building import build_message, build_wrapper
 from protocol.records.record import Record
 from storage.errors import CorruptFile
 from storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
+from tests.support.documents import check_documents
 from tests.support.log_samples import DATA, SPOOL, make_log_directory, segment_paths
 from tests.support.memory_files import MemoryFiles
 
@@ -38,6 +39,7 @@ def lines(fs: MemoryFiles, path: str = LOG, options: DumpOptions = PLAIN) -> lis
 
 def document(fs: MemoryFiles, path: str = LOG, options: DumpOptions = PLAIN) -> dict[str, Any]:
     text = DOCUMENT_BEGIN + "\n" + "".join(dump_pieces(open_dump(fs, path, options))) + DOCUMENT_END
+    check_documents(("log", "dump"), text)
     [found] = json.loads(text)["files"]
     assert isinstance(found, dict)
     return found
@@ -212,6 +214,7 @@ def test_a_document_stays_whole_when_a_file_cannot_be_read_on() -> None:
     pieces = iter(dump_pieces(open_dump(fs, LOG, PLAIN)))
     begun = [next(pieces), next(pieces), next(pieces)]
     text = "".join([DOCUMENT_BEGIN, failed_object("/x", "gone"), ",", *begun, close_failed("torn"), DOCUMENT_END])
+    check_documents(("log", "dump"), text)
     first, second = json.loads(text)["files"]
     assert (first["error"], second["error"], len(second["batches"])) == ("gone", "torn", 1)
 

@@ -1,0 +1,48 @@
+"""The documents of `odradek groups`."""
+
+from odradek.documents.document import Document
+
+LISTED: Document = {
+    "groups[]": {
+        "group": "its name",
+        "state": "EMPTY, STABLE, ...: Kafka's name",
+        "type": "CLASSIC or CONSUMER: the protocol that its members speak",
+    }
+}
+DESCRIBED: Document = {
+    "groups[]": {
+        "group": "its name",
+        "state": "EMPTY, STABLE, ...: Kafka's name",
+        "type": "CLASSIC or CONSUMER: the protocol that its members speak",
+        "assignor": "what shares the partitions out; empty without members",
+        "coordinator": "id of the broker that looks after it",
+        "lag": "how many offsets it is behind in all",
+        "members[]": {
+            "member_id": "as the coordinator calls it",
+            "instance_id": "of a static member; null for others",
+            "client_id": "as it calls itself",
+            "host": "where it is",
+            "partitions[]": {"topic": "what it reads", "partition": "and which one of it"},
+        },
+        "offsets[]": {
+            "": "a row for each partition that it has committed or reads",
+            "topic": "name of the topic",
+            "partition": "number of the partition",
+            "committed": "where it goes on; null if nothing is committed",
+            "end": "offset that the next record gets; null if that is not known",
+            "lag": "end less committed, never below 0; null if one of them is",
+            "member_id": "of who reads it; null if nobody does",
+        },
+    }
+}
+RESET: Document = {
+    "group": "its name",
+    "dry_run": "whether nothing was changed",
+    "offsets[]": {
+        "topic": "name of the topic",
+        "partition": "number of the partition",
+        "before": "the offset that was committed; null if there was none",
+        "after": "the new one",
+    },
+}
+DELETED: Document = {"deleted[]": "names of the groups that are gone"}
