@@ -55,7 +55,7 @@ class Output:
 
     def text(self, text: str) -> None:
         """Print text as it is; what is no Unicode text in a name or a key is shown with replacement characters."""
-        sys.stdout.write(text.encode("utf-8", "replace").decode())
+        sys.stdout.write(text if text.isascii() else text.encode("utf-8", "replace").decode())
         sys.stdout.flush()
 
     def note(self, text: str) -> None:

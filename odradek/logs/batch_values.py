@@ -1,6 +1,7 @@
 """The header of a batch as values to be shown, in the order of Kafka's own inspector. Pure.
 
-A dump may show millions, so there is one tuple for each, and the forms that it is put into are made once.
+A dump may show millions, and those of one producer differ in half of their values only: the others are put into a form
+once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "unknown-5", "unknown-6"
 NO_TIME, CREATE_TIME, APPEND_TIME = "NoTimestampType", "CreateTime", "LogAppendTime"
 
 _MAX_INT32 = 0x7FFF_FFFF
+_MAX_FORMS = 1024
+"""Kept at a time, so that a log with a producer for every batch takes no more memory."""
 _ATTRIBUTES = [
     (
         BOOL[bits & TRANSACTIONAL_BIT != 0],
@@ -37,42 +40,45 @@ _ATTRIBUTES = [
 class BatchForm:
     """How batches are written: by %-forms for a batch, for an old message, and for a delete horizon."""
 
-    __slots__ = ("_batch", "_horizon", "_message", "_no_horizon")
+    __slots__ = ("_batch", "_forms", "_horizon", "_message", "_no_horizon")
 
     def __init__(self, batch: str, message: str, horizon: str, no_horizon: str) -> None:
-        """`batch` takes 19 values, `message` 8, in the order in which `show` gives them."""
+        """`batch` takes 9 values, as `_form` gives them, then 10, as `show` does: of these `%` is doubled.
+
+        `message` takes 9.
+        """
         self._batch = batch
         self._message = message
         self._horizon = horizon
         self._no_horizon = no_horizon
+        self._forms: dict[tuple[int, int, int, int, bool], str] = {}
 
     def show(self, position: int, fields: Fields, valid: bool) -> str:
         """Return the text of a batch or an old message that begins at byte `position` of its file."""
-        base, length, leader_epoch, magic, crc, attributes, delta, base_time, max_time = fields[:9]
-        transactional, control, time, codec = _ATTRIBUTES[attributes & 0xFF]
-        size = length + LOG_OVERHEAD
+        base, length, leader, magic, crc, bits, delta, base_time, max_time, producer, epoch, sequence, count = fields
         if magic != CURRENT_MAGIC:
-            time = time if magic else NO_TIME
+            _, _, time, codec = _ATTRIBUTES[bits & 0xFF]
+            time, size = time if magic else NO_TIME, length + LOG_OVERHEAD
             return self._message % (base, position, time, max_time, size, magic, codec, crc, BOOL[valid])
-        producer, epoch, sequence, count = fields[9:]
-        return self._batch % (
+        kind = producer, epoch, leader, bits, valid
+        return (self._forms.get(kind) or self._form(*kind)) % (
             base,
             base + delta,
             count,
             sequence,
             sequence if sequence == NO_SEQUENCE else (sequence + delta) & _MAX_INT32,
-            producer,
-            epoch,
-            leader_epoch,
-            transactional,
-            control,
-            self._horizon % base_time if attributes & DELETE_HORIZON_BIT else self._no_horizon,
+            self._horizon % base_time if bits & DELETE_HORIZON_BIT else self._no_horizon,
             position,
-            time,
             max_time,
-            size,
-            magic,
-            codec,
+            length + LOG_OVERHEAD,
             crc,
-            BOOL[valid],
         )
+
+    def _form(self, producer: int, epoch: int, leader: int, bits: int, valid: bool) -> str:
+        """Return the form of batches of a producer that are alike, and keep it."""
+        transactional, control, time, codec = _ATTRIBUTES[bits & 0xFF]
+        values = producer, epoch, leader, transactional, control, time, CURRENT_MAGIC, codec, BOOL[valid]
+        if len(self._forms) >= _MAX_FORMS:
+            self._forms.clear()
+        form = self._forms[producer, epoch, leader, bits, valid] = self._batch % values
+        return form

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
 from odradek.logs.batch_values import APPEND_TIME, CREATE_TIME, NO_TIME
@@ -74,7 +75,7 @@ class BatchRow(NamedTuple):
     position: int
     fields: Fields
     valid: bool
-    records: Iterator[RecordRow | str] | None
+    records: Iterator[RecordRow | str] | None = None
     """None where records are not asked for. A string says why there are no more."""
 
 
@@ -139,11 +140,18 @@ def open_dump(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progres
 
 def _log_rows(file: OpenFile, path: str, options: DumpOptions, on_bytes: Progress | None) -> Iterator[Row]:
     walk = EntryWalk(file, file.size(), on_bytes=on_bytes)
-    contents = options.contents or contents_of(path)
-    deep = options.deep or options.data
+    if options.deep or options.data:
+        return chain(_deep_rows(file, walk, options.contents or contents_of(path), options.data), _end_of(walk))
+    return chain(starmap(BatchRow, walk), _end_of(walk))
+
+
+def _deep_rows(file: OpenFile, walk: EntryWalk, contents: Contents, with_data: bool) -> Iterator[Row]:
     for position, fields, valid in walk:
-        records = _record_rows(file, position, fields, contents, options.data) if deep else None
-        yield BatchRow(position, fields, valid, records)
+        yield BatchRow(position, fields, valid, _record_rows(file, position, fields, contents, with_data))
+
+
+def _end_of(walk: EntryWalk) -> Iterator[Row]:
+    """Yield where the walk ended, once it has."""
     yield EndRow(walk.position, walk.end - walk.position, walk.ending, walk.reason)
 
 

@@ -17,10 +17,10 @@ from odradek.records.json_lines import bytes_to_json
 DOCUMENT_BEGIN, DOCUMENT_END = '{"files": [', "\n]}\n"
 
 _BATCH = BatchForm(
-    '{"base_offset": %d, "last_offset": %d, "count": %d, "base_sequence": %d, "last_sequence": %d, "producer_id": %d, '
-    '"producer_epoch": %d, "partition_leader_epoch": %d, "is_transactional": %s, "is_control": %s, '
-    '"delete_horizon_ms": %s, "position": %d, "timestamp_type": "%s", "max_timestamp": %d, "size": %d, "magic": %d, '
-    '"codec": "%s", "crc": %d, "is_valid": %s',
+    '{"base_offset": %%s, "last_offset": %%s, "count": %%s, "base_sequence": %%s, "last_sequence": %%s, '
+    '"producer_id": %d, "producer_epoch": %d, "partition_leader_epoch": %d, "is_transactional": %s, "is_control": %s, '
+    '"delete_horizon_ms": %%s, "position": %%s, "timestamp_type": "%s", "max_timestamp": %%s, "size": %%s, '
+    '"magic": %d, "codec": "%s", "crc": %%s, "is_valid": %s',
     '{"offset": %d, "position": %d, "timestamp_type": "%s", "timestamp": %d, "size": %d, "magic": %d, "codec": "%s", '
     '"crc": %d, "is_valid": %s',
     "%d",
@@ -33,13 +33,16 @@ def dump_pieces(dump: Dump) -> Iterator[str]:
     head: dict[str, Json] = {"path": dump.path, "kind": dump.kind.value, "size": dump.size, **dump.head}
     is_log = dump.kind in (Kind.LOG, Kind.METADATA_SNAPSHOT)
     yield json.dumps(head, ensure_ascii=False)[:-1] + (', "batches": [' if is_log else ', "entries": [')
-    separator, end = "\n", None
+    separator, end, show = "\n", None, _BATCH.show
     for row in dump.rows:
         if type(row) is BatchRow:
-            yield separator + _BATCH.show(row.position, row.fields, row.valid)
-            if row.records is not None:
-                yield from _records(row.records)
-            yield "}"
+            position, fields, valid, records = row
+            if records is None:
+                yield separator + show(position, fields, valid) + "}"
+            else:
+                yield separator + show(position, fields, valid)
+                yield from _records(records)
+                yield "}"
         elif isinstance(row, EntryRow):
             yield separator + json.dumps(row.values, ensure_ascii=False)
         elif isinstance(row, EndRow):

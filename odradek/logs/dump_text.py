@@ -18,9 +18,9 @@ from odradek.logs.kinds import Kind
 from odradek.logs.message_json import Json
 
 _BATCH = BatchForm(
-    "baseOffset: %d lastOffset: %d count: %d baseSequence: %d lastSequence: %d producerId: %d producerEpoch: %d "
-    "partitionLeaderEpoch: %d isTransactional: %s isControl: %s deleteHorizonMs: %s position: %d %s: %d size: %d "
-    "magic: %d compresscodec: %s crc: %d isvalid: %s\n",
+    "baseOffset: %%s lastOffset: %%s count: %%s baseSequence: %%s lastSequence: %%s producerId: %d producerEpoch: %d "
+    "partitionLeaderEpoch: %d isTransactional: %s isControl: %s deleteHorizonMs: %%s position: %%s %s: %%s size: %%s "
+    "magic: %d compresscodec: %s crc: %%s isvalid: %s\n",
     "offset: %d position: %d %s: %d size: %d magic: %d compresscodec: %s crc: %d isvalid: %s\n",
     "OptionalLong[%d]",
     "OptionalLong.empty",
@@ -56,15 +56,18 @@ def dump_lines(dump: Dump) -> Iterator[str]:
         known = "Snapshot end offset: {end_offset}, epoch: {epoch}\n"
         yield known.format_map(dump.head) if dump.head else "KRaft bootstrap snapshot\n"
     show = _BATCH.show
-    for number, row in enumerate(dump.rows):
+    shown = 0
+    for row in dump.rows:
         if type(row) is BatchRow:
-            yield show(row.position, row.fields, row.valid)
-            if row.records is not None:
-                yield from map(_record_line, row.records)
+            position, fields, valid, records = row
+            yield show(position, fields, valid)
+            if records is not None:
+                yield from map(_record_line, records)
         elif isinstance(row, EntryRow):
+            shown += 1
             yield " ".join(f"{_NAMES.get(name, name)}: {_plain(value)}" for name, value in row.values.items()) + "\n"
         elif isinstance(row, EndRow):
-            yield from _end_lines(dump, row, number)
+            yield from _end_lines(dump, row, shown)
 
 
 def _record_line(row: RecordRow | str) -> str:
