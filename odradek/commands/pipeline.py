@@ -15,6 +15,7 @@ from odradek.cli.errors import WrongUsageError
 from odradek.cli.output import Output
 from odradek.commands.pipeline_jobs import MakeJob, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
+from odradek.documents import pipeline as documents
 
 if TYPE_CHECKING:
     from pipeline.running import Job
@@ -199,6 +200,7 @@ def relay(
 @offline(
     app,
     "progress",
+    document=documents.PROGRESS,
     examples="odradek pipeline progress --redis redis://127.0.0.1:6379/0\n"
     "odradek pipeline progress --redis redis://127.0.0.1:6379/0 --application archive --json",
 )

@@ -15,6 +15,7 @@ from pyspark_odradek.offsets import Range, TopicPartition
 from tests.conftest import BrokerFactory
 from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
+from tests.support.documents import check_documents
 from tests.support.redis_server import RedisServer
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
@@ -117,7 +118,9 @@ def test_an_archive_with_redis(
     read = sum(each["rows"] for each in last.progress)
     assert read < RECORDS, "it began anew"
     command = [sys.executable, "-m", "odradek", "pipeline", "progress", "--redis", redis.url, "--json"]
-    shown = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    printed = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    check_documents(command[3:], printed)
+    shown = json.loads(printed)
     (found,) = shown["applications"]
     assert (found["application"], found["job"]) == ("mine", "archive")
     assert {(each["topic"], each["partition"], each["until"]) for each in found["partitions"]} == {
