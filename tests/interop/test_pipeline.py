@@ -1,5 +1,8 @@
 """The jobs on Apache Kafka itself: nothing in them is for one broker only."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,19 +16,47 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark
 RECORDS = 600
 
 
-def test_an_archive_of_topics_of_apache_kafka(tmp_path: Path) -> None:
-    """Topics of Apache Kafka are archived, every record once and as it was written."""
+@contextmanager
+def _apache_kafka(tmp_path: Path) -> Iterator[ApacheKafkaProcess]:
     kafka = ApacheKafkaProcess(tmp_path / "kafka")
     try:
         kafka.start()
-        produce(kafka.bootstrap, "orders-1", RECORDS, compression="zstd")
-        archive = tmp_path / "archive"
-        arguments = ["archive", "--pattern", "orders-.*", "--output", str(archive), "--available-now"]
-        job = PipelineProcess(tmp_path / "job", kafka.bootstrap, *arguments, "--max-offsets-per-trigger", "400")
-        try:
-            assert job.wait() == 0, job.errors
-        finally:
-            job.kill()
-        assert archived(archive, "orders-1") == expected(RECORDS)
+        yield kafka
     finally:
         kafka.discard()
+
+
+def _run(kafka: ApacheKafkaProcess, directory: Path, *arguments: str) -> list[str]:
+    """Run a job until it ends well; return the lines that it wrote."""
+    job = PipelineProcess(directory, kafka.bootstrap, *arguments, "--available-now")
+    try:
+        assert job.wait() == 0, job.errors
+    finally:
+        job.kill()
+    return job.output.splitlines()
+
+
+def test_an_archive_of_topics_of_apache_kafka(tmp_path: Path) -> None:
+    """Topics of Apache Kafka are archived, every record once and as it was written."""
+    with _apache_kafka(tmp_path) as kafka:
+        produce(kafka.bootstrap, "orders-1", RECORDS, compression="zstd")
+        archive = tmp_path / "archive"
+        arguments = ("archive", "--pattern", "orders-.*", "--output", str(archive))
+        _run(kafka, tmp_path / "job", *arguments, "--max-offsets-per-trigger", "400")
+        assert archived(archive, "orders-1") == expected(RECORDS)
+
+
+def test_a_relay_and_a_word_count_on_apache_kafka(tmp_path: Path) -> None:
+    """What one job writes to a topic of Apache Kafka another one reads there, all of it once."""
+    with _apache_kafka(tmp_path) as kafka:
+        produce(kafka.bootstrap, "orders", RECORDS)
+        select = ("--select", "'one word, another word' AS value")
+        _run(
+            kafka, tmp_path / "relay", "relay", "orders", "--to", "words", *select, "--checkpoint", str(tmp_path / "at")
+        )
+        shown = _run(kafka, tmp_path / "count", "wordcount", "words")
+        assert json.loads(shown[-1])["words"] == [
+            {"word": "word", "count": 2 * RECORDS},
+            {"word": "another", "count": RECORDS},
+            {"word": "one", "count": RECORDS},
+        ]
