@@ -15,42 +15,42 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import UUID
 
-from broker.background import BackgroundJobs
-from broker.compaction.compactor import Compactor, CompactorParts
-from broker.dispatch.dispatcher import Dispatcher
-from broker.group_services import GroupParts, GroupServices
-from broker.handlers.node import ThisNode
-from broker.live_settings import LiveSettings
-from broker.metadata.cleaning import Limits
-from broker.metadata.image import MetadataImage
-from broker.metadata.internal_topics import internal_topics
-from broker.metadata.log import MetadataLog
-from broker.metadata.new_epochs import begin_new_epochs
-from broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
-from broker.metadata.snapshot_writing import Schedule
-from broker.network.admission import Admission, ConnectionLimits
-from broker.network.listener import BoundListener, Network, NetworkLimits
-from broker.partitions.flusher import BackgroundFlusher
-from broker.partitions.table import PartitionTable
-from broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
-from broker.runtime.clock import SystemClock
-from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
-from broker.runtime.tasks import PeriodicJobs
-from config.settings import BrokerSettings
-from config.topic import TopicConfig
-from protocol.uuids import random_uuid
-from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
-from storage.errors import StorageError
-from storage.files import PosixFiles
-from storage.log_dirs import (
+from odradek.broker.background import BackgroundJobs
+from odradek.broker.compaction.compactor import Compactor, CompactorParts
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.group_services import GroupParts, GroupServices
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.live_settings import LiveSettings
+from odradek.broker.metadata.cleaning import Limits
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.internal_topics import internal_topics
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.new_epochs import begin_new_epochs
+from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
+from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.network.admission import Admission, ConnectionLimits
+from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
+from odradek.broker.partitions.flusher import BackgroundFlusher
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
+from odradek.broker.runtime.clock import SystemClock
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.tasks import PeriodicJobs
+from odradek.config.settings import BrokerSettings
+from odradek.config.topic import TopicConfig
+from odradek.protocol.uuids import random_uuid
+from odradek.storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
+from odradek.storage.errors import StorageError
+from odradek.storage.files import PosixFiles
+from odradek.storage.log_dirs import (
     LogDirectory,
     find_log_directories,
     identify_log_directories,
     make_log_directories,
 )
-from storage.manager import LoadReport, LogManager, LogManagerSettings
-from storage.names import TopicPartition
+from odradek.storage.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.partitions.partition import Flusher
-from broker.partitions.retention import Retention
-from broker.partitions.table import PartitionTable
-from broker.runtime.clock import Clock
-from broker.runtime.tasks import PeriodicJobs
-from config.settings import BrokerSettings
-from storage.manager import LogManager
+from odradek.broker.partitions.partition import Flusher
+from odradek.broker.partitions.retention import Retention
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.tasks import PeriodicJobs
+from odradek.config.settings import BrokerSettings
+from odradek.storage.manager import LogManager
 
 DELETIONS_INTERVAL_MS = 5000
 """How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""

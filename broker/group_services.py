@@ -11,19 +11,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.handlers.node import ThisNode
-from broker.metadata.controller import Controller
-from broker.metadata.image import ImageDelta, MetadataImage
-from broker.partitions.table import PartitionTable
-from broker.runtime.answers import Deferred
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from config.settings import BrokerSettings
-from protocol.codec import Message
-from protocol.registry import ApiKey
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.codec import Message
+from odradek.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
-    from broker.groups.coordinator import GroupCoordinator
+    from odradek.broker.groups.coordinator import GroupCoordinator
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -102,8 +102,8 @@ class GroupServices:
     def coordinator(self) -> GroupCoordinator:
         """The coordinator, made now if need be."""
         if self._coordinator is None:
-            from broker.groups.coordinator import GroupCoordinator
-            from broker.groups.offsets_topic import OffsetsTopic
+            from odradek.broker.groups.coordinator import GroupCoordinator
+            from odradek.broker.groups.offsets_topic import OffsetsTopic
 
             parts = self._parts
             settings = parts.settings()
@@ -124,12 +124,12 @@ class GroupServices:
         return call
 
     def _build(self) -> None:
-        from broker.handlers.consumer_groups import ConsumerGroupHandlers
-        from broker.handlers.coordinator import CoordinatorHandler
-        from broker.handlers.group_admin import GroupAdminHandlers
-        from broker.handlers.group_offsets import OffsetCommitHandlers
-        from broker.handlers.groups import GroupHandlers
-        from broker.handlers.offset_fetch import OffsetFetchHandler
+        from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
+        from odradek.broker.handlers.coordinator import CoordinatorHandler
+        from odradek.broker.handlers.group_admin import GroupAdminHandlers
+        from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+        from odradek.broker.handlers.groups import GroupHandlers
+        from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
 
         parts, coordinator = self._parts, self.coordinator
         members = GroupHandlers(coordinator, parts.clock)

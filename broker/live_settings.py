@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.metadata.image import ImageDelta, MetadataImage, ResourceType
-from broker.runtime.logging import get_logger
-from config.settings import BrokerSettings
+from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
+from odradek.broker.runtime.logging import get_logger
+from odradek.config.settings import BrokerSettings
 
 log = get_logger("config")
 

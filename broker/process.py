@@ -17,12 +17,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from broker.app import Broker
-from broker.metadata.errors import MetadataError
-from broker.runtime.logging import configure_logging, get_logger
-from config.errors import ConfigError
-from config.loading import load_settings
-from protocol.errors import KafkaError
+from odradek.broker.app import Broker
+from odradek.broker.metadata.errors import MetadataError
+from odradek.broker.runtime.logging import configure_logging, get_logger
+from odradek.config.errors import ConfigError
+from odradek.config.loading import load_settings
+from odradek.protocol.errors import KafkaError
 
 log = get_logger("broker")
 

@@ -9,32 +9,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from broker.dispatch.dispatcher import DirectHandler, MessageHandler
-from broker.group_services import GroupServices
-from broker.handlers.api_versions import ApiVersionsHandler
-from broker.handlers.cluster import ClusterHandler
-from broker.handlers.configs import ConfigHandlers
-from broker.handlers.converting import Converter
-from broker.handlers.describe_configs import ConfigDescriber
-from broker.handlers.fetch import FetchHandler
-from broker.handlers.fetch_sessions import FetchSessions
-from broker.handlers.log_dirs import LogDirHandlers
-from broker.handlers.metadata import MetadataHandler
-from broker.handlers.node import ThisNode
-from broker.handlers.offsets import OffsetHandlers
-from broker.handlers.produce import ProduceHandler
-from broker.handlers.producer_ids import ProducerIdHandler
-from broker.handlers.topics import TopicHandlers
-from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.controller import Controller
-from broker.metadata.log import MetadataLog
-from broker.metadata.producer_ids import ProducerIds
-from broker.metadata.topics import PlacementRules
-from broker.partitions.table import PartitionTable
-from broker.runtime.clock import Clock
-from config.settings import BrokerSettings
-from protocol.registry import Api, ApiKey
-from storage.manager import LogManager
+from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
+from odradek.broker.group_services import GroupServices
+from odradek.broker.handlers.api_versions import ApiVersionsHandler
+from odradek.broker.handlers.cluster import ClusterHandler
+from odradek.broker.handlers.configs import ConfigHandlers
+from odradek.broker.handlers.converting import Converter
+from odradek.broker.handlers.describe_configs import ConfigDescriber
+from odradek.broker.handlers.fetch import FetchHandler
+from odradek.broker.handlers.fetch_sessions import FetchSessions
+from odradek.broker.handlers.log_dirs import LogDirHandlers
+from odradek.broker.handlers.metadata import MetadataHandler
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.handlers.offsets import OffsetHandlers
+from odradek.broker.handlers.produce import ProduceHandler
+from odradek.broker.handlers.producer_ids import ProducerIdHandler
+from odradek.broker.handlers.topics import TopicHandlers
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.producer_ids import ProducerIds
+from odradek.broker.metadata.topics import PlacementRules
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.registry import Api, ApiKey
+from odradek.storage.manager import LogManager
 
 
 @dataclass(frozen=True, slots=True)

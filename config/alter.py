@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from config.alter_rules import check_broker, check_client_metrics, check_group
-from config.definitions import (
+from odradek.config.alter_rules import check_broker, check_client_metrics, check_group
+from odradek.config.definitions import (
     Definition,
     broker_definitions,
     client_metrics_definitions,
     group_definitions,
     topic_definitions,
 )
-from config.errors import ConfigError, ConfigRequestError, UnknownOperationError
-from config.layers import BrokerLayers
-from config.topic import validate_overrides
-from config.values import ConfigType, trim
+from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
+from odradek.config.layers import BrokerLayers
+from odradek.config.topic import validate_overrides
+from odradek.config.values import ConfigType, trim
 
 
 class Operation(IntEnum):

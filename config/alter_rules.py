@@ -7,12 +7,12 @@ ClientMetricsConfigs). Every refusal of a broker's value is a ConfigRequestError
 import re
 from collections.abc import Mapping
 
-from config.definitions import Scope, broker_definitions, client_metrics_definitions, group_definitions
-from config.errors import ConfigError, ConfigRequestError
-from config.layers import BrokerLayers, broker_definition
-from config.listeners import FIXED_AT_START
-from config.reading import Reader, check_rules
-from config.topic import TopicConfig, topic_defaults
+from odradek.config.definitions import Scope, broker_definitions, client_metrics_definitions, group_definitions
+from odradek.config.errors import ConfigError, ConfigRequestError
+from odradek.config.layers import BrokerLayers, broker_definition
+from odradek.config.listeners import FIXED_AT_START
+from odradek.config.reading import Reader, check_rules
+from odradek.config.topic import TopicConfig, topic_defaults
 
 _PER_LISTENER_ONLY = frozenset(
     {

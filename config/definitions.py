@@ -25,9 +25,9 @@ from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
-from config import rules
-from config.errors import ConfigError
-from config.values import ConfigType, Value, parse
+from odradek.config import rules
+from odradek.config.errors import ConfigError
+from odradek.config.values import ConfigType, Value, parse
 
 
 class Scope(Enum):

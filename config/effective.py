@@ -10,7 +10,7 @@ Source: Apache Kafka 4.3's answers (ConfigHelper), kept as expected tables in te
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from config.definitions import (
+from odradek.config.definitions import (
     Definition,
     Scope,
     broker_definitions,
@@ -19,10 +19,10 @@ from config.definitions import (
     quota_definitions,
     topic_definitions,
 )
-from config.errors import ConfigError
-from config.layers import BrokerLayers, ConfigSource, ConfigSynonym, broker_definition, find_synonyms
-from config.topic import broker_value
-from config.values import to_text, trim
+from odradek.config.errors import ConfigError
+from odradek.config.layers import BrokerLayers, ConfigSource, ConfigSynonym, broker_definition, find_synonyms
+from odradek.config.topic import broker_value
+from odradek.config.values import to_text, trim
 
 UNKNOWN_TYPE = 0
 

@@ -1,16 +1,16 @@
 """server.properties.example: every key that odradek acts on, with what it does and its default.
 
-Written from the tables: `python -m config.example > server.properties.example`. A test holds the file in the repository
-equal to this.
+Written from the tables: `python -m odradek.config.example > server.properties.example`. A test holds the file in the
+repository equal to this.
 """
 
 import sys
 import textwrap
 
-from config.definitions import Definition, Scope, Service, broker_definitions, topic_name_of
-from config.loading import EMBEDDED_DEFAULTS
-from config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
-from config.rules import describe
+from odradek.config.definitions import Definition, Scope, Service, broker_definitions, topic_name_of
+from odradek.config.loading import EMBEDDED_DEFAULTS
+from odradek.config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
+from odradek.config.rules import describe
 
 WIDTH = 100
 HEADER = """\
@@ -28,7 +28,7 @@ HEADER = """\
 #     controller.quorum.voters=1@127.0.0.1:9093
 #     listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 #
-# This file is made from the tables in config/: python -m config.example > server.properties.example
+# This file is made from the tables in config/: python -m odradek.config.example > server.properties.example
 """
 SET = {
     **EMBEDDED_DEFAULTS,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from config.definitions import Definition, broker_definitions, quota_definitions
+from odradek.config.definitions import Definition, broker_definitions, quota_definitions
 
 
 class ConfigSource(IntEnum):

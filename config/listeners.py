@@ -12,7 +12,7 @@ recognised but not opened: the one node is its own controller.
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from config.errors import ConfigError
+from odradek.config.errors import ConfigError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SERVED_PROTOCOLS = ("PLAINTEXT",)

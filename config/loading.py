@@ -7,10 +7,10 @@ nothing: what should be said is returned in `BrokerSettings.warnings`.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from config.definitions import Service, broker_definitions
-from config.errors import ConfigError, ConfigWarning
-from config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
-from config.settings import BrokerSettings, build_settings
+from odradek.config.definitions import Service, broker_definitions
+from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
+from odradek.config.settings import BrokerSettings, build_settings
 
 OVERRIDE = "--override"
 EMBEDDED = "embedded default"
@@ -58,7 +58,7 @@ def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str
 
 
 def _add_file(path: str, values: dict[str, str], origins: dict[str, str], warnings: list[ConfigWarning]) -> None:
-    from config.properties import read_properties
+    from odradek.config.properties import read_properties
 
     for key, value, line in read_properties(path):
         origin = f"{path}:{line}"
@@ -73,7 +73,7 @@ def _key_warnings(values: Mapping[str, str], origins: Mapping[str, str], listene
     for key in values:
         definition = definitions.get(key)
         if definition is None or definition.service is Service.NOT_SERVED:
-            from config.unknown import explain
+            from odradek.config.unknown import explain
 
             message = explain(key, listeners)
             if message is not None:

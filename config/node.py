@@ -8,8 +8,8 @@ KafkaConfig and QuorumConfig.
 
 import os
 
-from config.listeners import Text
-from config.reading import Reader
+from odradek.config.listeners import Text
+from odradek.config.reading import Reader
 
 DEFAULT_NODE_ID = 1
 DEFAULT_ROLES = ("broker", "controller")

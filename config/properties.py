@@ -9,7 +9,7 @@ from importlib import machinery
 from types import ModuleType
 from typing import NamedTuple
 
-from config.errors import ConfigError
+from odradek.config.errors import ConfigError
 
 MAX_FILE_BYTES = 4 << 20  # Kafka's own example has 7 KB; a file beyond this is something else
 

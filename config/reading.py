@@ -6,10 +6,10 @@ value. The rules between keys are those of Kafka 4.3 at start (KafkaConfig.valid
 
 from collections.abc import Mapping
 
-from config.definitions import broker_definitions
-from config.errors import ConfigError
-from config.listeners import NO_LIMIT, Text
-from config.values import Value
+from odradek.config.definitions import broker_definitions
+from odradek.config.errors import ConfigError
+from odradek.config.listeners import NO_LIMIT, Text
+from odradek.config.values import Value
 
 MEBIBYTE = 1 << 20
 

@@ -1,7 +1,7 @@
 """docs/configuration.md: the reference of all configuration.
 
-Written from the tables: `python -m config.reference > docs/configuration.md`. A test holds the file in the repository
-equal to this.
+Written from the tables: `python -m odradek.config.reference > docs/configuration.md`. A test holds the file in the
+repository equal to this.
 """
 
 import re
@@ -9,14 +9,14 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-from config.definitions import Definition, Scope, Service, broker_definitions, topic_definitions, topic_name_of
-from config.listeners import FIXED_AT_START
-from config.rules import describe
+from odradek.config.definitions import Definition, Scope, Service, broker_definitions, topic_definitions, topic_name_of
+from odradek.config.listeners import FIXED_AT_START
+from odradek.config.rules import describe
 
 HEADER = """\
 # Configuration
 
-<!-- Made from the tables in config/tables by `python -m config.reference > docs/configuration.md`. -->
+<!-- Made from the tables in config/tables by `python -m odradek.config.reference > docs/configuration.md`. -->
 
 odradek is configured like Apache Kafka 4.3: the same `server.properties`, the same names, defaults and meanings.
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from config.values import ConfigType, Value
+from odradek.config.values import ConfigType, Value
 
 Accepts = Callable[[Value], bool]
 

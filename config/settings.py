@@ -7,13 +7,13 @@ config.loading does, and passes what was given and where.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from config import listeners as addresses
-from config import node
-from config.definitions import Scope, broker_definitions
-from config.errors import ConfigError, ConfigWarning
-from config.listeners import FIXED_AT_START, Endpoint, Listener, Text
-from config.reading import Reader, check_rules
-from config.topic import TopicConfig, topic_defaults
+from odradek.config import listeners as addresses
+from odradek.config import node
+from odradek.config.definitions import Scope, broker_definitions
+from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
+from odradek.config.reading import Reader, check_rules
+from odradek.config.topic import TopicConfig, topic_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class BrokerSettings:
         """The texts in force, dynamic values on top of those of the file and the command line; no defaults."""
         if not self.dynamic:
             return self.values
-        from config.layers import BrokerLayers
+        from odradek.config.layers import BrokerLayers
 
         return BrokerLayers(self.values, self.dynamic).effective
 

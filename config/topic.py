@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from config.definitions import Definition, broker_definitions, topic_definitions
-from config.errors import ConfigError
-from config.values import Value, to_text
+from odradek.config.definitions import Definition, broker_definitions, topic_definitions
+from odradek.config.errors import ConfigError
+from odradek.config.values import Value, to_text
 
 SEGMENT_BYTES_FOR_TESTS = "internal.segment.bytes"  # Kafka's own back door below the minimum of segment.bytes
 

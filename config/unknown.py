@@ -5,7 +5,7 @@ Imported only when such a key was given, so that the usual start does not pay fo
 
 import difflib
 
-from config.definitions import Service, broker_definitions, topic_definitions, topic_name_of
+from odradek.config.definitions import Service, broker_definitions, topic_definitions, topic_name_of
 
 LISTENER_PREFIX = "listener.name."
 LISTENER_KEYS: frozenset[str] = frozenset()

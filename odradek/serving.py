@@ -48,6 +48,6 @@ def serve(arguments: Sequence[str]) -> int:
     """Run the broker until it is told to stop; returns the exit code of the process."""
     options = arguments_parser().parse_args(arguments)
 
-    from broker.process import serve as run  # only now: --help needs none of it
+    from odradek.broker.process import serve as run  # only now: --help needs none of it
 
     return run(options.properties, options.override, options.log_level)

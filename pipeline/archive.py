@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from pipeline.batches import Batch
-from pipeline.ledger import Ledger
+from odradek.pipeline.batches import Batch
+from odradek.pipeline.ledger import Ledger
 from pyspark_odradek.offsets import Offsets, Range, TopicPartition
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.errors import PipelineError
+from odradek.pipeline.errors import PipelineError
 from pyspark_odradek.offsets import Offsets, Range, from_checkpoint, to_checkpoint
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.batches import Batch, from_json, from_offset_log, to_json
-from pipeline.errors import PipelineError
-from pipeline.store import Store
+from odradek.pipeline.batches import Batch, from_json, from_offset_log, to_json
+from odradek.pipeline.errors import PipelineError
+from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
 
 START: Final = "odradek-start.json"

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pipeline.errors import PipelineError
+from odradek.pipeline.errors import PipelineError
 
 LEAST: Final = 17
 HOW: Final = (

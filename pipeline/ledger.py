@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from posixpath import basename, dirname
 from typing import Final
 
-from pipeline.batches import Batch, from_json, furthest
-from pipeline.errors import PipelineError
-from pipeline.store import Store
+from odradek.pipeline.batches import Batch, from_json, furthest
+from odradek.pipeline.errors import PipelineError
+from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets, to_checkpoint
 
 HIDDEN: Final = "_odradek"

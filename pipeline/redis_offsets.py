@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.batches import Batch
-from pipeline.errors import PipelineError, WrongOptionError
+from odradek.pipeline.batches import Batch
+from odradek.pipeline.errors import PipelineError, WrongOptionError
 from pyspark_odradek.offsets import Offsets, Range, TopicPartition
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pipeline import source
-from pipeline.batches import Batch, furthest, to_json
-from pipeline.checkpoints import Checkpoint
-from pipeline.errors import PipelineError, sentence
-from pipeline.progress import BatchProgress, from_spark
-from pipeline.redis_offsets import RedisOffsets
-from pipeline.sink import FORMAT
-from pipeline.store import Store
+from odradek.pipeline import source
+from odradek.pipeline.batches import Batch, furthest, to_json
+from odradek.pipeline.checkpoints import Checkpoint
+from odradek.pipeline.errors import PipelineError, sentence
+from odradek.pipeline.progress import BatchProgress, from_spark
+from odradek.pipeline.redis_offsets import RedisOffsets
+from odradek.pipeline.sink import FORMAT
+from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline import java
-from pipeline.errors import PipelineError, sentence
+from odradek.pipeline import java
+from odradek.pipeline.errors import PipelineError, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.errors import PipelineError, WrongOptionError
+from odradek.pipeline.errors import PipelineError, WrongOptionError
 from pyspark_odradek.connecting import connect
 from pyspark_odradek.errors import OptionError, SourceError
 from pyspark_odradek.offsets import Offsets

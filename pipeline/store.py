@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipeline.errors import PipelineError, sentence
+from odradek.pipeline.errors import PipelineError, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from pipeline.batches import Batch
-from pipeline.sink import TopicSink
+from odradek.pipeline.batches import Batch
+from odradek.pipeline.sink import TopicSink
 from pyspark_odradek.offsets import Offsets
 
 if TYPE_CHECKING:

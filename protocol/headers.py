@@ -10,9 +10,9 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import NamedTuple
 
-from protocol.codec.errors import DecodeError
-from protocol.codec.runtime import skip_tags
-from protocol.registry import API, ApiKey
+from odradek.protocol.codec.errors import DecodeError
+from odradek.protocol.codec.runtime import skip_tags
+from odradek.protocol.registry import API, ApiKey
 
 _FIXED = Struct(">hhih")
 _CORRELATION_ID = Struct(">i")

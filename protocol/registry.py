@@ -13,8 +13,8 @@ from enum import IntEnum
 from importlib import import_module
 from types import MappingProxyType
 
-from protocol.codec import DecodeError, EncodeError, Message, decode, encode, encode_into
-from protocol.codec.fields import Versions
+from odradek.protocol.codec import DecodeError, EncodeError, Message, decode, encode, encode_into
+from odradek.protocol.codec.fields import Versions
 
 
 class ApiKey(IntEnum):
@@ -146,7 +146,7 @@ class Api:
 
     def _load(self) -> tuple[type[Message], type[Message]]:
         if self._messages is None:
-            module = import_module(f"protocol.messages.{self.key.name.lower()}")
+            module = import_module(f"odradek.protocol.messages.{self.key.name.lower()}")
             self._messages = (getattr(module, f"{self.name}Request"), getattr(module, f"{self.name}Response"))
         return self._messages
 

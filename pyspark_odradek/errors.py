@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from protocol.errors import KafkaError
+from odradek.protocol.errors import KafkaError
 
 
 class SourceError(Exception):

@@ -5,7 +5,7 @@ Bytes in, bytes out. Follows Kafka's storage format, "Small text / JSON files" (
 
 from collections.abc import Iterator, Sequence
 
-from storage.errors import CorruptFile
+from odradek.storage.errors import CorruptFile
 
 MAX_INT32 = 0x7FFF_FFFF
 MAX_INT64 = 0x7FFF_FFFF_FFFF_FFFF

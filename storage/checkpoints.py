@@ -6,9 +6,9 @@ Recovery point, log start, high watermark and first uncleaned offset have the sa
 
 from collections.abc import Mapping
 
-from storage.checkpoint_text import MAX_INT32, MAX_INT64, format_checkpoint, parse_checkpoint, parse_number
-from storage.files import FileSystem
-from storage.names import TopicPartition
+from odradek.storage.checkpoint_text import MAX_INT32, MAX_INT64, format_checkpoint, parse_checkpoint, parse_number
+from odradek.storage.files import FileSystem
+from odradek.storage.names import TopicPartition
 
 
 def read_offset_checkpoint(fs: FileSystem, path: str) -> dict[TopicPartition, int]:

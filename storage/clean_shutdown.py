@@ -4,8 +4,8 @@ It is written last, when every log of the directory is closed and durable, and r
 again. While it is missing, logs are recovered. Follows Kafka's storage format (`CleanShutdownFileHandler`, KIP-966).
 """
 
-from storage.files import FileSystem
-from storage.names import CLEAN_SHUTDOWN_FILE
+from odradek.storage.files import FileSystem
+from odradek.storage.names import CLEAN_SHUTDOWN_FILE
 
 UNKNOWN_BROKER_EPOCH = -1
 

@@ -8,7 +8,7 @@ There is no clock in here: a delay begins when a scheduler asks for the first ti
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from storage.files import FileSystem
+from odradek.storage.files import FileSystem
 
 
 class Doomed(NamedTuple):

@@ -1,8 +1,8 @@
 """The lock of a log directory: one broker at a time, Apache Kafka included, which locks the same file (`.lock`)."""
 
-from storage.errors import DirectoryLocked
-from storage.files import FileSystem, HeldLock
-from storage.names import LOCK_FILE
+from odradek.storage.errors import DirectoryLocked
+from odradek.storage.files import FileSystem, HeldLock
+from odradek.storage.names import LOCK_FILE
 
 
 def lock_directory(fs: FileSystem, directory: str) -> HeldLock:

@@ -18,7 +18,7 @@ KafkaError
 passes through the small modules unchanged: the log and the log manager know which directory and operation it hit.
 """
 
-from protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 _LONGEST_REASON = 200
 """Characters: a reason may quote the file, and a corrupt file may have a line of any length."""

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
 from typing import NamedTuple, Protocol, TypeAlias
 
-from storage.file_locks import FileLock, describe_lock_owner, take_file_lock
+from odradek.storage.file_locks import FileLock, describe_lock_owner, take_file_lock
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 MappedFile: TypeAlias = mmap | bytes

@@ -18,15 +18,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from storage.errors import StorageError
-from storage.files import FileSystem, OpenFile
-from storage.names import LEADER_EPOCH_FILE, LOG_SUFFIX, SYNC_FAILED_FILE
-from storage.rewrite import Stretch, rewrite
-from storage.segment import Segment
-from storage.threads import for_each
+from odradek.storage.errors import StorageError
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import LEADER_EPOCH_FILE, LOG_SUFFIX, SYNC_FAILED_FILE
+from odradek.storage.rewrite import Stretch, rewrite
+from odradek.storage.segment import Segment
+from odradek.storage.threads import for_each
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 _SYNC_THREADS = 8
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import CURRENT_MAGIC, BatchHeader, check_crc, iter_batches
-from protocol.records.legacy import check_message_crc
-from storage.errors import OffsetOutOfRange
-from storage.log_values import AppendInfo
-from storage.markers import note_completed
-from storage.replay import replay
+from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader, check_crc, iter_batches
+from odradek.protocol.records.legacy import check_message_crc
+from odradek.storage.errors import OffsetOutOfRange
+from odradek.storage.log_values import AppendInfo
+from odradek.storage.markers import note_completed
+from odradek.storage.replay import replay
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 _FURTHEST_LEGACY = 0x7FFF_FFFF
 

@@ -16,8 +16,8 @@ from mmap import mmap
 from struct import Struct
 from typing import ClassVar
 
-from storage.errors import CorruptFile
-from storage.files import FileSystem, MappedFile, OpenFile
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, MappedFile, OpenFile
 
 MAX_INDEX_BYTES = 0x7FFF_FFFF
 """`segment.index.bytes` is an int32 in Kafka, so a larger file cannot be an index."""

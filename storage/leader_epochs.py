@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from storage.checkpoint_text import MAX_INT32, MAX_INT64, format_checkpoint, parse_checkpoint, parse_number
-from storage.files import FileSystem
-from storage.names import LEADER_EPOCH_FILE
+from odradek.storage.checkpoint_text import MAX_INT32, MAX_INT64, format_checkpoint, parse_checkpoint, parse_number
+from odradek.storage.files import FileSystem
+from odradek.storage.names import LEADER_EPOCH_FILE
 
 UNDEFINED = -1
 """No epoch, or no offset."""

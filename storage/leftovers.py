@@ -7,8 +7,8 @@ Kafka's storage format, suffixes and crash recovery at load.
 
 from collections.abc import Iterator
 
-from storage.files import TEMPORARY_SUFFIX, FileSystem
-from storage.names import (
+from odradek.storage.files import TEMPORARY_SUFFIX, FileSystem
+from odradek.storage.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -18,7 +18,7 @@ from storage.names import (
     file_name,
     parse_file_name,
 )
-from storage.walk import walk_headers
+from odradek.storage.walk import walk_headers
 
 _SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)
 _METADATA_SNAPSHOT = ".checkpoint"

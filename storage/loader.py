@@ -20,16 +20,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from uuid import UUID
 
-from config.topic import TopicConfig
-from protocol.records.errors import CorruptRecord
-from storage.deletion import PendingDeletions
-from storage.errors import CorruptFile, IncompatibleDirectory
-from storage.files import FileSystem
-from storage.flush import Unsynced
-from storage.leader_epochs import LeaderEpochCache, read_leader_epochs
-from storage.leftovers import settle_names
-from storage.log import Log
-from storage.names import (
+from odradek.config.topic import TopicConfig
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import CorruptFile, IncompatibleDirectory
+from odradek.storage.files import FileSystem
+from odradek.storage.flush import Unsynced
+from odradek.storage.leader_epochs import LeaderEpochCache, read_leader_epochs
+from odradek.storage.leftovers import settle_names
+from odradek.storage.log import Log
+from odradek.storage.names import (
     LEADER_EPOCH_FILE,
     LOG_SUFFIX,
     PARTITION_METADATA_FILE,
@@ -39,15 +39,15 @@ from storage.names import (
     FileName,
     TopicPartition,
 )
-from storage.partition_metadata import read_topic_id, write_topic_id
-from storage.producer_snapshot import ProducerSnapshots
-from storage.producer_state import ProducerStates
-from storage.recovery import RecoveredSegment, recover_segment
-from storage.replay import replay_segments
-from storage.scan import ScanBuffer
-from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
-from storage.segments import Segments
-from storage.walk import walk_headers
+from odradek.storage.partition_metadata import read_topic_id, write_topic_id
+from odradek.storage.producer_snapshot import ProducerSnapshots
+from odradek.storage.producer_state import ProducerStates
+from odradek.storage.recovery import RecoveredSegment, recover_segment
+from odradek.storage.replay import replay_segments
+from odradek.storage.scan import ScanBuffer
+from odradek.storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segments import Segments
+from odradek.storage.walk import walk_headers
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 _SYNC_PROBLEM = "it did so before the broker was started"

@@ -24,29 +24,29 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from config.topic import TopicConfig
-from protocol.records.batch import NO_PRODUCER_ID, read_header
-from storage import flush, follower, markers, timestamps, truncation
-from storage import roll as rolling
-from storage.deletion import PendingDeletions
-from storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
-from storage.files import FileSystem
-from storage.flush import FlushPlan
-from storage.leader_epochs import UNDEFINED, EpochEnd
-from storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
-from storage.names import SYNC_FAILED_FILE
-from storage.producer_entry import Verification
-from storage.producer_state import Origin
-from storage.reading import Reader
-from storage.retention import DueSegment, remove_next_due
-from storage.roll import must_roll, roll_limits
-from storage.segment import Segment
-from storage.segments import Segments
-from storage.transaction_index import AbortedTransaction
-from storage.validation import ValidationRules, assign_offsets, validate_client_batch, validation_rules
+from odradek.config.topic import TopicConfig
+from odradek.protocol.records.batch import NO_PRODUCER_ID, read_header
+from odradek.storage import flush, follower, markers, timestamps, truncation
+from odradek.storage import roll as rolling
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
+from odradek.storage.files import FileSystem
+from odradek.storage.flush import FlushPlan
+from odradek.storage.leader_epochs import UNDEFINED, EpochEnd
+from odradek.storage.log_values import AppendInfo, LogSlice, TimestampAndOffset
+from odradek.storage.names import SYNC_FAILED_FILE
+from odradek.storage.producer_entry import Verification
+from odradek.storage.producer_state import Origin
+from odradek.storage.reading import Reader
+from odradek.storage.retention import DueSegment, remove_next_due
+from odradek.storage.roll import must_roll, roll_limits
+from odradek.storage.segment import Segment
+from odradek.storage.segments import Segments
+from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.validation import ValidationRules, assign_offsets, validate_client_batch, validation_rules
 
 if TYPE_CHECKING:
-    from storage.loader import LoadedLog
+    from odradek.storage.loader import LoadedLog
 
 
 class Log:

@@ -11,11 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from storage.directory_lock import lock_directory
-from storage.errors import IncompatibleDirectory, StorageError
-from storage.files import FileSystem, HeldLock
-from storage.meta_properties import MetaProperties, read_meta_properties, settle_directories, write_meta_properties
-from storage.names import (
+from odradek.storage.directory_lock import lock_directory
+from odradek.storage.errors import IncompatibleDirectory, StorageError
+from odradek.storage.files import FileSystem, HeldLock
+from odradek.storage.meta_properties import (
+    MetaProperties,
+    read_meta_properties,
+    settle_directories,
+    write_meta_properties,
+)
+from odradek.storage.names import (
     METADATA_TOPIC,
     REMOTE_INDEX_CACHE_DIRECTORY,
     DirectoryState,

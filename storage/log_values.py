@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from storage.files import OpenFile
+from odradek.storage.files import OpenFile
 
 
 class AppendInfo(NamedTuple):

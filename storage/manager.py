@@ -11,17 +11,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID, uuid4
 
-from config.topic import TopicConfig
-from protocol.errors import KafkaError
-from storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, remove_clean_shutdown, was_clean_shutdown, write_clean_shutdown
-from storage.deletion import PendingDeletions
-from storage.errors import IncompatibleDirectory, StorageError
-from storage.files import DiskSpace, FileSystem
-from storage.flush import flush_all
-from storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
-from storage.log import Log
-from storage.log_dirs import LogDirectory, release_log_directories
-from storage.names import (
+from odradek.config.topic import TopicConfig
+from odradek.protocol.errors import KafkaError
+from odradek.storage.clean_shutdown import (
+    UNKNOWN_BROKER_EPOCH,
+    remove_clean_shutdown,
+    was_clean_shutdown,
+    write_clean_shutdown,
+)
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import IncompatibleDirectory, StorageError
+from odradek.storage.files import DiskSpace, FileSystem
+from odradek.storage.flush import flush_all
+from odradek.storage.loader import DEFAULT_PRODUCER_EXPIRATION_MS, LoadedLog, Opening, load_log, parent_directory
+from odradek.storage.log import Log
+from odradek.storage.log_dirs import LogDirectory, release_log_directories
+from odradek.storage.names import (
     CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_FILE,
@@ -31,9 +36,9 @@ from storage.names import (
     directory_name,
     marked_directory_name,
 )
-from storage.offset_files import OffsetFiles, Offsets
-from storage.scan import ScanBuffer
-from storage.threads import for_each
+from odradek.storage.offset_files import OffsetFiles, Offsets
+from odradek.storage.scan import ScanBuffer
+from odradek.storage.threads import for_each
 
 _CLOSE_THREADS = 8
 """Logs closed at a time: each waits for the disk a few times, which several can do together."""

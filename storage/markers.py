@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import read_header
-from protocol.records.errors import InvalidRecord
-from storage.log_values import AppendInfo
-from storage.producer_state import CompletedTransaction
-from storage.replay import read_marker
-from storage.segment import Segment
-from storage.transaction_index import AbortedTransaction
-from storage.validation import assign_offsets
+from odradek.protocol.records.batch import read_header
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.storage.log_values import AppendInfo
+from odradek.storage.producer_state import CompletedTransaction
+from odradek.storage.replay import read_marker
+from odradek.storage.segment import Segment
+from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.validation import assign_offsets
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 def append_marker(log: Log, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:

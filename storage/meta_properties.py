@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from protocol.uuids import ZERO_UUID, from_text, to_text
-from storage.checkpoint_text import MAX_INT32, parse_number
-from storage.errors import CorruptFile, IncompatibleDirectory
-from storage.files import FileSystem
-from storage.names import META_PROPERTIES_FILE
+from odradek.protocol.uuids import ZERO_UUID, from_text, to_text
+from odradek.storage.checkpoint_text import MAX_INT32, parse_number
+from odradek.storage.errors import CorruptFile, IncompatibleDirectory
+from odradek.storage.files import FileSystem
+from odradek.storage.names import META_PROPERTIES_FILE
 
 CURRENT_VERSION = 1
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 
-from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.log_dirs import LogDirectory
-from storage.names import TopicPartition
+from odradek.storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.log_dirs import LogDirectory
+from odradek.storage.names import TopicPartition
 
 Offsets = dict[TopicPartition, int]
 

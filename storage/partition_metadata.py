@@ -6,11 +6,11 @@ Kafka's storage format, "Small text / JSON files" (`PartitionMetadataFile`).
 
 from uuid import UUID
 
-from protocol.uuids import ZERO_UUID, from_text, to_text
-from storage.checkpoint_text import MAX_INT32, parse_number
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.names import PARTITION_METADATA_FILE
+from odradek.protocol.uuids import ZERO_UUID, from_text, to_text
+from odradek.storage.checkpoint_text import MAX_INT32, parse_number
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.names import PARTITION_METADATA_FILE
 
 _VERSION = 0
 

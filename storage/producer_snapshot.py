@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from struct import Struct
 
-from protocol.records.checksum import crc32c
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
-from storage.names import DELETED_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, file_name
-from storage.producer_entry import ProducerEntry, is_expired
-from storage.producer_state import ProducerStates
+from odradek.protocol.records.checksum import crc32c
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import DELETED_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, file_name
+from odradek.storage.producer_entry import ProducerEntry, is_expired
+from odradek.storage.producer_state import ProducerStates
 
 _VERSION = 1
 _HEADER = Struct(">hIi")

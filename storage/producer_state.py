@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from protocol.records.batch import BatchHeader
-from storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
-from storage.producer_entry import (
+from odradek.protocol.records.batch import BatchHeader
+from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
+from odradek.storage.producer_entry import (
     NO_EPOCH,
     NO_OFFSET,
     SEQUENCE_MASK,

@@ -6,10 +6,10 @@ bisection, a place before the batch by the offset index, and the batch by the he
 behaviour, fetch (`LocalLog.read`, `LogSegment.read`).
 """
 
-from storage.log_values import LogSlice
-from storage.segment import Segment
-from storage.segments import Segments
-from storage.walk import find_batch
+from odradek.storage.log_values import LogSlice
+from odradek.storage.segment import Segment
+from odradek.storage.segments import Segments
+from odradek.storage.walk import find_batch
 
 _PLACES_KEPT = 64
 """How many offsets have their place remembered: those at which readers stopped, and will go on."""

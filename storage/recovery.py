@@ -7,13 +7,13 @@ Kafka's log behaviour, start-up load and recovery (`LogSegment.recover`).
 
 from typing import NamedTuple
 
-from protocol.records.batch import NO_PRODUCER_ID, BatchHeader
-from storage.leader_epochs import LeaderEpochCache
-from storage.markers import note_completed
-from storage.producer_state import ProducerStates
-from storage.replay import replay
-from storage.scan import ScanBuffer, SegmentScan
-from storage.segment import Segment
+from odradek.protocol.records.batch import NO_PRODUCER_ID, BatchHeader
+from odradek.storage.leader_epochs import LeaderEpochCache
+from odradek.storage.markers import note_completed
+from odradek.storage.producer_state import ProducerStates
+from odradek.storage.replay import replay
+from odradek.storage.scan import ScanBuffer, SegmentScan
+from odradek.storage.segment import Segment
 
 
 class RecoveredSegment(NamedTuple):

@@ -6,13 +6,13 @@ behaviour, producer state (`ProducerStateManager`, KIP-98).
 
 from collections.abc import Iterable
 
-from protocol.records.batch import NO_PRODUCER_ID, BatchHeader
-from protocol.records.control import EndTransactionMarker, end_transaction_marker
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import iter_records
-from storage.files import Buffer
-from storage.producer_state import CompletedTransaction, ProducerStates
-from storage.segment import Segment
+from odradek.protocol.records.batch import NO_PRODUCER_ID, BatchHeader
+from odradek.protocol.records.control import EndTransactionMarker, end_transaction_marker
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import iter_records
+from odradek.storage.files import Buffer
+from odradek.storage.producer_state import CompletedTransaction, ProducerStates
+from odradek.storage.segment import Segment
 
 
 def replay(producers: ProducerStates, header: BatchHeader, batch: Buffer) -> CompletedTransaction | None:

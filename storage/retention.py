@@ -21,13 +21,13 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from storage import roll as rolling
-from storage import truncation
-from storage.names import LOG_SUFFIX
-from storage.segment import Segment
+from odradek.storage import roll as rolling
+from odradek.storage import truncation
+from odradek.storage.names import LOG_SUFFIX
+from odradek.storage.segment import Segment
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 DELETE = "delete"
 

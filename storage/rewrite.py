@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.records.batch import CURRENT_MAGIC, check_crc
-from protocol.records.errors import CorruptRecord
-from storage.errors import StorageError
-from storage.files import OpenFile
-from storage.walk import walk_headers
+from odradek.protocol.records.batch import CURRENT_MAGIC, check_crc
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import StorageError
+from odradek.storage.files import OpenFile
+from odradek.storage.walk import walk_headers
 
 
 class Stretch(NamedTuple):

@@ -11,12 +11,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from config.topic import TopicConfig
-from storage.scan import MAX_RELATIVE_OFFSET
-from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.config.topic import TopicConfig
+from odradek.storage.scan import MAX_RELATIVE_OFFSET
+from odradek.storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 class RollLimits(NamedTuple):

@@ -8,7 +8,7 @@ log behaviour, start-up load and recovery (`LogSegment.recover`).
 import zlib
 from collections.abc import Iterator
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CURRENT_MAGIC,
     HEADER,
@@ -18,9 +18,9 @@ from protocol.records.batch import (
     MIN_ENTRY_LENGTH,
     BatchHeader,
 )
-from protocol.records.checksum import crc32c
-from storage.files import OpenFile
-from storage.walk import header_at
+from odradek.protocol.records.checksum import crc32c
+from odradek.storage.files import OpenFile
+from odradek.storage.walk import header_at
 
 MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 """The furthest an offset may lie from the base of its segment, since indexes keep the distance as an int32."""

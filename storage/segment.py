@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from protocol.records.batch import BatchHeader
-from protocol.records.errors import CorruptRecord
-from storage.errors import CorruptFile
-from storage.files import Buffer, FileSystem, OpenFile
-from storage.names import (
+from odradek.protocol.records.batch import BatchHeader
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import Buffer, FileSystem, OpenFile
+from odradek.storage.names import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -24,10 +24,10 @@ from storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from storage.offset_index import OffsetIndex
-from storage.time_index import TimeIndex
-from storage.transaction_index import TransactionIndex
-from storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail, with_base_offset
+from odradek.storage.offset_index import OffsetIndex
+from odradek.storage.time_index import TimeIndex
+from odradek.storage.transaction_index import TransactionIndex
+from odradek.storage.walk import BatchExtent, Tail, find_batch, walk_headers, walk_tail, with_base_offset
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1

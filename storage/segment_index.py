@@ -7,9 +7,9 @@ Follows Kafka's storage format, "Offset index and time index" (`AbstractIndex`).
 from struct import Struct
 from typing import ClassVar
 
-from storage.errors import InvalidOffset
-from storage.files import FileSystem
-from storage.index_file import IndexFile, last_at_most
+from odradek.storage.errors import InvalidOffset
+from odradek.storage.files import FileSystem
+from odradek.storage.index_file import IndexFile, last_at_most
 
 MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 """Offsets are kept as an int32 that counts from the base offset of the segment."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from storage.names import LOG_SUFFIX
+from odradek.storage.names import LOG_SUFFIX
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 def newest_offsets(log: Log, limit: int, upto: int) -> list[int]:

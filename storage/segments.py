@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from storage.segment import Segment
+from odradek.storage.segment import Segment
 
 
 class Segments:

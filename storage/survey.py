@@ -8,14 +8,14 @@ from bisect import bisect_right
 from typing import NamedTuple
 from uuid import UUID
 
-from protocol.records.errors import CorruptRecord
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.leader_epochs import UNDEFINED, read_leader_epochs
-from storage.names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, file_name, parse_file_name
-from storage.partition_metadata import read_topic_id
-from storage.producer_snapshot import decode_snapshot
-from storage.walk import walk_headers
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.leader_epochs import UNDEFINED, read_leader_epochs
+from odradek.storage.names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, file_name, parse_file_name
+from odradek.storage.partition_metadata import read_topic_id
+from odradek.storage.producer_snapshot import decode_snapshot
+from odradek.storage.walk import walk_headers
 
 NO_PRODUCER_ID = -1
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import ClassVar
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.index_file import NOT_KNOWN, IndexData, last_at_most
-from storage.segment_index import SegmentIndex
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.index_file import NOT_KNOWN, IndexData, last_at_most
+from odradek.storage.segment_index import SegmentIndex
 
 NO_TIMESTAMP = -1
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from protocol.records.batch import BatchHeader
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.log_values import TimestampAndOffset
-from storage.segment import NO_TIMESTAMP, Segment
+from odradek.protocol.records.batch import BatchHeader
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.log_values import TimestampAndOffset
+from odradek.storage.segment import NO_TIMESTAMP, Segment
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 def offset_for_timestamp(log: Log, timestamp: int, upto: int) -> TimestampAndOffset | None:

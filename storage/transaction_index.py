@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import ClassVar, NamedTuple
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.files import FileSystem, MappedFile
-from storage.index_file import IndexData, IndexFile, last_at_most
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.files import FileSystem, MappedFile
+from odradek.storage.index_file import IndexData, IndexFile, last_at_most
 
 _ENTRY = Struct(">hqqqq")
 _SIZE = _ENTRY.size

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from storage.errors import OffsetOutOfRange
-from storage.replay import replay_segments
-from storage.roll import create_segment
-from storage.segment import Segment
+from odradek.storage.errors import OffsetOutOfRange
+from odradek.storage.replay import replay_segments
+from odradek.storage.roll import create_segment
+from odradek.storage.segment import Segment
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 def truncate_to(log: Log, offset: int, now_ms: int) -> bool:

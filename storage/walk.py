@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from protocol.errors import KafkaError
-from protocol.records.batch import (
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import (
     CURRENT_MAGIC,
     HEADER,
     HEADER_SIZE,
@@ -22,9 +22,9 @@ from protocol.records.batch import (
     NO_TIMESTAMP,
     BatchHeader,
 )
-from protocol.records.errors import CorruptRecord
-from protocol.records.legacy import iter_message_records
-from storage.files import OpenFile
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.legacy import iter_message_records
+from odradek.storage.files import OpenFile
 
 EXTENT = Struct(">qi4xb6xi")
 """Base offset, length, magic and last offset delta: the fields that say what a batch covers."""

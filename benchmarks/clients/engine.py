@@ -15,12 +15,12 @@ from pathlib import Path
 
 from benchmarks import records
 from benchmarks.statistics import Percentiles, percentiles
-from config.topic import topic_config
-from storage.deletion import PendingDeletions
-from storage.files import PosixFiles
-from storage.loader import Opening, open_log
-from storage.log import Log
-from storage.names import TopicPartition
+from odradek.config.topic import topic_config
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.files import PosixFiles
+from odradek.storage.loader import Opening, open_log
+from odradek.storage.log import Log
+from odradek.storage.names import TopicPartition
 
 _SAMPLES = 50_000
 _AS_SENT = bytes(8)

@@ -19,10 +19,10 @@ from collections import deque
 from collections.abc import Callable
 from math import ceil
 
-from broker.compaction.frames import FrameReader, Message, encode
-from storage.compaction.round import compact
-from storage.compaction.values import Cancel, Cancelled, Task
-from storage.files import FileSystem, PosixFiles
+from odradek.broker.compaction.frames import FrameReader, Message, encode
+from odradek.storage.compaction.round import compact
+from odradek.storage.compaction.values import Cancel, Cancelled, Task
+from odradek.storage.files import FileSystem, PosixFiles
 
 LONGEST_WAIT_S = 86_400.0
 """Longer than that no pause has to be."""

@@ -13,21 +13,21 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.partitions.partition import Flusher, Partition
-from broker.partitions.table import PartitionTable
-from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
-from config.settings import BrokerSettings
-from protocol.errors import KafkaError
-from storage.manager import LogManager
-from storage.names import TopicPartition
+from odradek.broker.partitions.partition import Flusher, Partition
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.logging import get_logger
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.errors import KafkaError
+from odradek.storage.manager import LogManager
+from odradek.storage.names import TopicPartition
 
 if TYPE_CHECKING:
-    from broker.compaction.process import CompactionProcess
-    from broker.compaction.rounds import BrokerRound, Chosen
-    from storage.compaction.planning import CleanerLimits
-    from storage.compaction.values import Finished
-    from storage.log import Log
+    from odradek.broker.compaction.process import CompactionProcess
+    from odradek.broker.compaction.rounds import BrokerRound, Chosen
+    from odradek.storage.compaction.planning import CleanerLimits
+    from odradek.storage.compaction.values import Finished
+    from odradek.storage.log import Log
 
 # What a round needs is imported with the first one: most brokers never compact, and all of them want to start quickly.
 
@@ -101,9 +101,9 @@ class Compactor:
         candidates = [partition for partition in self._parts.partitions if self._may_be_compacted(partition)]
         if not candidates:
             return None
-        from broker.compaction.rounds import Chosen
-        from storage.compaction.planning import facts_of, limits_of
-        from storage.compaction.selection import examine, filthiest, is_worth_it
+        from odradek.broker.compaction.rounds import Chosen
+        from odradek.storage.compaction.planning import facts_of, limits_of
+        from odradek.storage.compaction.selection import examine, filthiest, is_worth_it
 
         now_ms = self._parts.clock.now_ms()
         worth_it = []
@@ -133,9 +133,9 @@ class Compactor:
 
     async def _compact(self, chosen: Chosen) -> bool:
         """Compact a log; return whether to look for the next one at once."""
-        from broker.compaction.frames import BadFrameError
-        from broker.compaction.process import ProcessGoneError, start_process
-        from broker.compaction.rounds import BrokerRound, NotNowError, Surroundings, UncleanableError
+        from odradek.broker.compaction.frames import BadFrameError
+        from odradek.broker.compaction.process import ProcessGoneError, start_process
+        from odradek.broker.compaction.rounds import BrokerRound, NotNowError, Surroundings, UncleanableError
 
         parts = self._parts
         try:
@@ -162,7 +162,7 @@ class Compactor:
         return True
 
     def _limits(self) -> CleanerLimits:
-        from storage.compaction.planning import CleanerLimits
+        from odradek.storage.compaction.planning import CleanerLimits
 
         settings = self._parts.settings()
         return CleanerLimits(

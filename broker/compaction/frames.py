@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgpack
 
-from storage.compaction.values import (
+from odradek.storage.compaction.values import (
     Cancel,
     Cancelled,
     Failed,

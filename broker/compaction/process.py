@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from broker.compaction.frames import BadFrameError, FrameReader, Message, encode
+from odradek.broker.compaction.frames import BadFrameError, FrameReader, Message, encode
 
-COMMAND = (sys.executable, "-P", "-m", "broker.compaction.child")
+COMMAND = (sys.executable, "-P", "-m", "odradek.broker.compaction.child")
 """-P: the working directory is not searched for modules."""
 _RECEIVE_BYTES = 1 << 16
 _END_SECONDS = 5.0

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from broker.compaction.process import CompactionProcess
-from broker.runtime.clock import Clock
-from storage.compaction.planning import CleanerLimits, Round, plan_round, still_fits, take_over
-from storage.compaction.selection import Candidate
-from storage.compaction.swap import Swapped, discard_cleaned
-from storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
-from storage.log import Log
-from storage.manager import LogManager
-from storage.names import TopicPartition
+from odradek.broker.compaction.process import CompactionProcess
+from odradek.broker.runtime.clock import Clock
+from odradek.storage.compaction.planning import CleanerLimits, Round, plan_round, still_fits, take_over
+from odradek.storage.compaction.selection import Candidate
+from odradek.storage.compaction.swap import Swapped, discard_cleaned
+from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
+from odradek.storage.log import Log
+from odradek.storage.manager import LogManager
+from odradek.storage.names import TopicPartition
 
 CHECK_S = 1.0
 """How often it is looked whether a round under way is still wanted."""

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, Protocol
 
-from broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
-from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
-from protocol.codec import DecodeError, EncodeError, Message
-from protocol.errors import ErrorCode, KafkaError
-from protocol.headers import decode_request_header
-from protocol.registry import API, Api, ApiKey, decode, encode
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.codec import DecodeError, EncodeError, Message
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.headers import decode_request_header
+from odradek.protocol.registry import API, Api, ApiKey, decode, encode
 
 log = get_logger("dispatch")
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
-from broker.groups.classic.states import GroupState
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.effects import Answer, Effects, Record, Token
-from broker.groups.group import Group, delete_offsets_error, is_empty
-from broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
-from broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import OffsetCommitKey
+from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.effects import Answer, Effects, Record, Token
+from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
+from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
+from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import OffsetCommitKey
 
 GROUPS_PER_SLICE = 20
 """Groups looked at before others get their turn."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.groups.classic.values import CommitRequest
-from broker.groups.consumer.commits import CommitRule
-from broker.groups.consumer.commits import check_commit as check_consumer_commit
-from broker.groups.consumer.commits import check_fetch as check_consumer_fetch
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.records import Committed, OffsetKey, encode_committed
-from broker.groups.shard import Shard
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.classic.values import CommitRequest
+from odradek.broker.groups.consumer.commits import CommitRule
+from odradek.broker.groups.consumer.commits import check_commit as check_consumer_commit
+from odradek.broker.groups.consumer.commits import check_fetch as check_consumer_fetch
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.shard import Shard
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 FIRST_WITH_NOT_FOUND = 9
 """Before, a commit to a group that is not there was an illegal generation."""

@@ -10,19 +10,19 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
-from broker.groups.administration import expire
-from broker.groups.classic.values import Limits
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.loads import ShardLoads
-from broker.groups.offsets_topic import OffsetsTopic
-from broker.groups.partitioning import partition_for
-from broker.groups.settings import classic_limits, consumer_settings, with_configs
-from broker.groups.shard import Shard, ShardServices, ShardState
-from broker.metadata.image import ImageDelta, MetadataImage, ResourceType
-from broker.metadata.internal_topics import OFFSETS_TOPIC
-from broker.runtime.clock import Clock
-from config.settings import BrokerSettings
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.administration import expire
+from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.loads import ShardLoads
+from odradek.broker.groups.offsets_topic import OffsetsTopic
+from odradek.broker.groups.partitioning import partition_for
+from odradek.broker.groups.settings import classic_limits, consumer_settings, with_configs
+from odradek.broker.groups.shard import Shard, ShardServices, ShardState
+from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
+from odradek.broker.metadata.internal_topics import OFFSETS_TOPIC
+from odradek.broker.runtime.clock import Clock
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 LOAD_CHUNK_BYTES = 1024 * 1024
 """Most that is read at a time, whatever offsets.load.buffer.size allows: somebody else wants the loop, too."""

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from protocol.codec import Message
-from protocol.errors import ErrorCode
+from odradek.protocol.codec import Message
+from odradek.protocol.errors import ErrorCode
 
 Now = int
 """Wall time in milliseconds since 1970 UTC: for what is recorded. Durations are measured by timers alone."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from broker.groups.effects import Record
-from broker.groups.offsets import OffsetStore
-from broker.groups.plain_records import plain_records
-from broker.groups.records import (
+from odradek.broker.groups.effects import Record
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.plain_records import plain_records
+from odradek.broker.groups.records import (
     LEGACY_OFFSET_COMMIT,
     OFFSET_COMMIT,
     OffsetKey,
@@ -22,9 +22,9 @@ from broker.groups.records import (
     decode_record,
     record_type,
 )
-from broker.runtime.logging import get_logger
-from protocol.codec import DecodeError
-from protocol.records.batch import (
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.codec import DecodeError
+from odradek.protocol.records.batch import (
     CURRENT_MAGIC,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
@@ -32,13 +32,13 @@ from protocol.records.batch import (
     check_crc,
     iter_batches,
 )
-from protocol.records.control import end_transaction_marker
-from protocol.records.errors import CorruptRecord
-from protocol.records.legacy import check_message_crc
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import iter_records
-from storage.log import Log
-from storage.names import LOG_SUFFIX
+from odradek.protocol.records.control import end_transaction_marker
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.legacy import check_message_crc
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import iter_records
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_SUFFIX
 
 log = get_logger("groups")
 

@@ -11,10 +11,10 @@ from asyncio import AbstractEventLoop, Future, Task, TimerHandle, sleep
 from collections import deque
 from concurrent.futures import Executor
 
-from broker.groups.loading import Loader
-from broker.groups.shard import Shard, ShardState
-from broker.runtime.logging import get_logger
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.loading import Loader
+from odradek.broker.groups.shard import Shard, ShardState
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 log = get_logger("groups")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from broker.groups.records import Committed, OffsetKey, decode_committed
+from odradek.broker.groups.records import Committed, OffsetKey, decode_committed
 
 NO_PRODUCER_ID = -1
 

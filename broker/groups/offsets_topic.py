@@ -5,13 +5,13 @@ Must not know: what is in it.
 
 from __future__ import annotations
 
-from broker.metadata.controller import Controller
-from broker.metadata.internal_topics import OFFSETS_TOPIC, internal_topics
-from broker.metadata.topics import NewTopic
-from broker.partitions.table import PartitionTable, TopicPartitions
-from broker.runtime.logging import get_logger
-from config.settings import BrokerSettings
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.internal_topics import OFFSETS_TOPIC, internal_topics
+from odradek.broker.metadata.topics import NewTopic
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.runtime.logging import get_logger
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 log = get_logger("groups")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.records.batch import HEADER_SIZE
+from odradek.protocol.records.batch import HEADER_SIZE
 
 KeyAndValue = tuple[bytes, bytes | None]
 

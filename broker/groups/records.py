@@ -12,9 +12,9 @@ from struct import Struct, error
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.groups.effects import Record
-from protocol.codec import DecodeError, Message, decode, encode_into
-from protocol.uuids import ZERO_UUID
+from odradek.broker.groups.effects import Record
+from odradek.protocol.codec import DecodeError, Message, decode, encode_into
+from odradek.protocol.uuids import ZERO_UUID
 
 LEGACY_OFFSET_COMMIT: Final = 0
 OFFSET_COMMIT: Final = 1
@@ -117,7 +117,7 @@ def decode_record(key: bytes, value: bytes | None) -> Record:
     name = _NAMES.get(number)
     if name is None:
         raise UnknownRecordError(number)
-    from protocol.messages import group_records
+    from odradek.protocol.messages import group_records
 
     key_class: type[Message] = getattr(group_records, f"{name}Key")
     decoded_key, _ = decode(key_class, key, 0, _TYPE.size)
@@ -196,7 +196,7 @@ def decode_committed(value: bytes) -> Committed:
 
 
 def _decode_any(value: bytes) -> Committed:
-    from protocol.messages.group_records import OffsetCommitValue
+    from odradek.protocol.messages.group_records import OffsetCommitValue
 
     version = record_type(value)
     versions = OffsetCommitValue.SCHEMA.versions

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from broker.groups.classic.values import Limits
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from config.settings import BrokerSettings
+from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.config.settings import BrokerSettings
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"

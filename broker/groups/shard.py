@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import Limits
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.effects import Answer, Effects, Record, TimerKey, Token
-from broker.groups.group import Group, is_gone, loaded, on_timer, unload
-from broker.groups.loading import Loader
-from broker.groups.offsets import OffsetStore
-from broker.groups.plain_records import KeyAndValue
-from broker.groups.records import OffsetKey, encode_offset_key, encode_record
-from broker.groups.shard_log import ShardLog
-from broker.groups.timers import Scheduler, Timers
-from broker.groups.visible import VisibleOffsets
-from broker.metadata.image import MetadataImage
-from broker.partitions.partition import Partition
-from broker.runtime.answers import Deferred
-from broker.runtime.clock import Clock
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.effects import Answer, Effects, Record, TimerKey, Token
+from odradek.broker.groups.group import Group, is_gone, loaded, on_timer, unload
+from odradek.broker.groups.loading import Loader
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.plain_records import KeyAndValue
+from odradek.broker.groups.records import OffsetKey, encode_offset_key, encode_record
+from odradek.broker.groups.shard_log import ShardLog
+from odradek.broker.groups.timers import Scheduler, Timers
+from odradek.broker.groups.visible import VisibleOffsets
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.clock import Clock
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
 
 TOMBSTONES_PER_BATCH = 2000
 """A batch must fit the largest message of the topic."""

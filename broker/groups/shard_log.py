@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from broker.groups.plain_records import KeyAndValue
-from broker.groups.timers import Alarm, Scheduler
-from broker.partitions.partition import Partition
-from broker.runtime.logging import get_logger
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields, build_batch, make_records
-from storage.producer_state import Origin
+from odradek.broker.groups.plain_records import KeyAndValue
+from odradek.broker.groups.timers import Alarm, Scheduler
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.storage.producer_state import Origin
 
 log = get_logger("groups")
 

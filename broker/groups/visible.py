@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from broker.groups.offsets import OffsetStore
-from broker.groups.records import Committed, OffsetKey, decode_committed
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import Committed, OffsetKey, decode_committed
 
 
 class VisibleOffsets:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from broker.metadata.features import METADATA_VERSION, SUPPORTED
-from broker.metadata.image import MetadataImage
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import (
+from odradek.broker.metadata.features import METADATA_VERSION, SUPPORTED
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from protocol.registry import Api
+from odradek.protocol.registry import Api
 
 FIRST_WITH_SOFTWARE = 3
 MIN_METADATA_VERSION = 7

@@ -5,15 +5,19 @@ partitions, and a cursor where the next page begins. Version notes: DescribeClus
 fenced brokers.
 """
 
-from broker.handlers.authorized import TOPIC_OPERATIONS, cluster_operations
-from broker.handlers.node import ThisNode
-from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from broker.metadata.source import MetadataSource
-from broker.metadata.topic_names import check_name
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode
-from protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
-from protocol.messages.describe_topic_partitions import (
+from odradek.broker.handlers.authorized import TOPIC_OPERATIONS, cluster_operations
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.topic_names import check_name
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from odradek.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,

@@ -10,24 +10,24 @@ only (KIP-1142).
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from broker.handlers.describe_configs import ConfigDescriber
-from broker.metadata.configs import Alteration
-from broker.metadata.controller import Controller
-from broker.metadata.image import ConfigResource, MetadataImage, ResourceType
-from broker.runtime.context import RequestContext
-from config.alter import Change, Surroundings, Target, alter, replace
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages import alter_configs, incremental_alter_configs
-from protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from protocol.messages.incremental_alter_configs import (
+from odradek.broker.handlers.describe_configs import ConfigDescriber
+from odradek.broker.metadata.configs import Alteration
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from odradek.broker.runtime.context import RequestContext
+from odradek.config.alter import Change, Surroundings, Target, alter, replace
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages import alter_configs, incremental_alter_configs
+from odradek.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from odradek.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from odradek.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from protocol.messages.list_config_resources import (
+from odradek.protocol.messages.list_config_resources import (
     ConfigResource as ListedResource,
 )
-from protocol.messages.list_config_resources import (
+from odradek.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )

@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.heartbeat import Client
-from broker.groups.consumer.member import JOINING
-from broker.groups.consumer.requests import check_heartbeat
-from broker.groups.consumer.views import GroupView, MemberView, TopicView
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.effects import Answer
-from broker.handlers.authorized import group_operations
-from broker.runtime.answers import Deferred
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.consumer_group_describe import (
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.consumer.member import JOINING
+from odradek.broker.groups.consumer.requests import check_heartbeat
+from odradek.broker.groups.consumer.views import GroupView, MemberView, TopicView
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.effects import Answer
+from odradek.broker.handlers.authorized import group_operations
+from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.consumer_group_describe import (
     Assignment as ShownAssignment,
 )
-from protocol.messages.consumer_group_describe import (
+from odradek.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
     Member,
 )
-from protocol.messages.consumer_group_describe import (
+from odradek.protocol.messages.consumer_group_describe import (
     TopicPartitions as ShownTopic,
 )
-from protocol.messages.consumer_group_heartbeat import (
+from odradek.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from protocol.uuids import random_uuid, to_text
+from odradek.protocol.uuids import random_uuid, to_text
 
 
 class ConsumerGroupHandlers:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from broker.runtime.answers import Answer, CloseConnectionError
-from broker.runtime.logging import get_logger
+from odradek.broker.runtime.answers import Answer, CloseConnectionError
+from odradek.broker.runtime.logging import get_logger
 
 log = get_logger("conversion")
 

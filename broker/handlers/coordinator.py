@@ -10,10 +10,10 @@ v6 knows share groups.
 import re
 from typing import Final, NamedTuple, Protocol
 
-from broker.handlers.node import ThisNode
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 _GROUP, _TRANSACTION, _SHARE = range(3)
 _WHAT: Final = {_TRANSACTION: "transactions", _SHARE: "share groups"}

@@ -6,11 +6,11 @@ Owns: which resources can be described, and the shape of the answer. The values,
 
 from collections.abc import Collection, Iterable
 
-from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.image import MetadataImage, ResourceType
-from broker.metadata.topic_names import check_name
-from broker.metadata.topics import PlannedTopic
-from config.effective import (
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.image import MetadataImage, ResourceType
+from odradek.broker.metadata.topic_names import check_name
+from odradek.broker.metadata.topics import PlannedTopic
+from odradek.config.effective import (
     ConfigEntry,
     describe_broker,
     describe_client_metrics,
@@ -19,10 +19,10 @@ from config.effective import (
     describe_group,
     describe_topic,
 )
-from config.layers import ConfigSource
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.create_topics import CreatableTopicConfigs
-from protocol.messages.describe_configs import (
+from odradek.config.layers import ConfigSource
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.create_topics import CreatableTopicConfigs
+from odradek.protocol.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResult,

@@ -13,8 +13,8 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from dataclasses import dataclass
 
-from broker.handlers.converting import Converter
-from broker.handlers.fetch_sessions import (
+from odradek.broker.handlers.converting import Converter
+from odradek.broker.handlers.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
@@ -23,18 +23,18 @@ from broker.handlers.fetch_sessions import (
     Found,
     Wanted,
 )
-from broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
-from broker.handlers.old_fetch import Found as OldFound
-from broker.partitions.partition import Partition
-from broker.partitions.table import PartitionTable, TopicPartitions
-from broker.partitions.waiting import WaitingFetch
-from broker.runtime.answers import Answer, FileRegion, Pending
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, FetchResult, Region, encode_fetch_response
-from protocol.messages.fetch import FetchPartition, FetchRequest
-from protocol.records.batch import Codec
+from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
+from odradek.broker.handlers.old_fetch import Found as OldFound
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.waiting import WaitingFetch
+from odradek.broker.runtime.answers import Answer, FileRegion, Pending
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, FetchResult, Region, encode_fetch_response
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
+from odradek.protocol.records.batch import Codec
 
 READ_COMMITTED = 1
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import FetchResult
-from protocol.hot.wire import TopicRef
-from protocol.messages.fetch import FetchPartition, FetchRequest
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.fetch import FetchResult
+from odradek.protocol.hot.wire import TopicRef
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
 
 NO_SESSION = 0
 INITIAL_EPOCH = 0

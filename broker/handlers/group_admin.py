@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.groups.administration import delete_group
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.states import GroupState
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.group import protocol_type_of, state_of, type_of
-from broker.handlers.authorized import group_operations
-from broker.runtime.answers import Deferred, gather
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
-from protocol.messages.describe_groups import (
+from odradek.broker.groups.administration import delete_group
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.group import protocol_type_of, state_of, type_of
+from odradek.broker.handlers.authorized import group_operations
+from odradek.broker.runtime.answers import Deferred, gather
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from odradek.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from odradek.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 _FIRST_WITH_NOT_FOUND = 6
 

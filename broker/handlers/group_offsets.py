@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from broker.groups.administration import Removed, remove_offsets
-from broker.groups.classic.values import CommitRequest
-from broker.groups.commits import check_commit, commit
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.records import NO_TIMESTAMP, Committed
-from broker.partitions.table import PartitionTable, TopicPartitions
-from broker.runtime.answers import Deferred
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.offset_commit import (
+from odradek.broker.groups.administration import Removed, remove_offsets
+from odradek.broker.groups.classic.values import CommitRequest
+from odradek.broker.groups.commits import check_commit, commit
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.records import NO_TIMESTAMP, Committed
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -29,7 +29,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from protocol.messages.offset_delete import (
+from odradek.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TypeVar
 from uuid import uuid4
 
-from broker.groups.classic.joining import refusal
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.joining import refusal
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest as Heartbeat,
 )
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.values import (
     JoinRequest,
     JoinResult,
     LeaveResult,
@@ -26,18 +26,18 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.effects import Answer
-from broker.groups.shard import Failed
-from broker.runtime.answers import Deferred
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
-from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.effects import Answer
+from odradek.broker.groups.shard import Failed
+from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+from odradek.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _FIRST_WITHOUT_PROTOCOL = 7
 """Before, JoinGroup says "no protocol" with an empty name."""

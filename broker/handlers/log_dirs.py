@@ -6,18 +6,18 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 
-from broker.partitions.table import PartitionTable
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode
-from protocol.messages.describe_log_dirs import (
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from storage.log_dirs import LogDirectory
-from storage.manager import LogManager
+from odradek.storage.log_dirs import LogDirectory
+from odradek.storage.manager import LogManager
 
 
 class LogDirHandlers:

@@ -9,15 +9,15 @@ forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a 
 from collections.abc import Iterable
 from uuid import UUID
 
-from broker.handlers.authorized import cluster_operations, topic_operations
-from broker.handlers.node import ThisNode
-from broker.metadata.controller import Controller
-from broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from broker.metadata.topic_names import check_name
-from broker.metadata.topics import NewTopic
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata import (
+from odradek.broker.handlers.authorized import cluster_operations, topic_operations
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from odradek.broker.metadata.topic_names import check_name
+from odradek.broker.metadata.topics import NewTopic
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -25,7 +25,7 @@ from protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.uuids import ZERO_UUID
 
 _FIRST_VERSION_BY_ID = 12
 

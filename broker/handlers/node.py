@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext
 
 
 class ThisNode(NamedTuple):

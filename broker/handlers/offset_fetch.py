@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from broker.groups.commits import check_fetch
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.offsets import OffsetStore
-from broker.groups.records import NO_LEADER_EPOCH, Committed
-from broker.groups.visible import VisibleOffsets
-from broker.partitions.table import PartitionTable
-from broker.runtime.answers import Deferred, gather
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.offset_fetch import (
+from odradek.broker.groups.commits import check_fetch
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import NO_LEADER_EPOCH, Committed
+from odradek.broker.groups.visible import VisibleOffsets
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.answers import Deferred, gather
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -33,7 +33,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.uuids import ZERO_UUID
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -17,18 +17,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
-from broker.handlers.converting import Converter, TaskAnswer
-from broker.partitions.waiting import WaitingFetch, Watched
-from broker.runtime.answers import Answer, FileRegion
-from broker.runtime.logging import get_logger
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import FetchResult, encode_fetch_response
-from protocol.hot.wire import TopicRef
-from protocol.messages.fetch import FetchPartition
-from protocol.records.batch import HEADER_SIZE_UP_TO_MAGIC, LEADER_EPOCH_AT, LENGTH_AT, LOG_OVERHEAD
-from protocol.records.conversion import down_convert, whole_messages
-from protocol.records.errors import DecompressionError, TooMuchData
-from storage.files import OpenFile
+from odradek.broker.handlers.converting import Converter, TaskAnswer
+from odradek.broker.partitions.waiting import WaitingFetch, Watched
+from odradek.broker.runtime.answers import Answer, FileRegion
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
+from odradek.protocol.hot.wire import TopicRef
+from odradek.protocol.messages.fetch import FetchPartition
+from odradek.protocol.records.batch import HEADER_SIZE_UP_TO_MAGIC, LEADER_EPOCH_AT, LENGTH_AT, LOG_OVERHEAD
+from odradek.protocol.records.conversion import down_convert, whole_messages
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
+from odradek.storage.files import OpenFile
 
 log = get_logger("fetch")
 

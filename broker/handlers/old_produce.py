@@ -10,15 +10,15 @@ from asyncio import Future
 from collections.abc import Iterator
 from functools import partial
 
-from broker.handlers.converting import Converter
-from broker.partitions.partition import Partition
-from broker.partitions.table import PartitionTable
-from broker.runtime.clock import Clock
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.produce import PartitionProduceData, ProduceRequest
-from protocol.records.errors import InvalidRecord, TooMuchData
-from storage.validation import ValidationRules, convert_message_set
-from storage.validation.messages import Allowance
+from odradek.broker.handlers.converting import Converter
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
+from odradek.protocol.records.errors import InvalidRecord, TooMuchData
+from odradek.storage.validation import ValidationRules, convert_message_set
+from odradek.storage.validation.messages import Allowance
 
 CONVERTED_AT_ONCE = 16 * 1024
 """Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""

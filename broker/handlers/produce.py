@@ -14,9 +14,9 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 
-from broker.handlers.converting import Converter, TaskAnswer
-from broker.handlers.old_produce import MessageSets, Outcomes
-from broker.handlers.produce_refusals import (
+from odradek.broker.handlers.converting import Converter, TaskAnswer
+from odradek.broker.handlers.old_produce import MessageSets, Outcomes
+from odradek.broker.handlers.produce_refusals import (
     WITHOUT_LOG_START,
     Topics,
     close_on_error,
@@ -25,17 +25,17 @@ from broker.handlers.produce_refusals import (
     refused,
     unknown_topic,
 )
-from broker.partitions.partition import Partition
-from broker.partitions.table import PartitionTable, TopicPartitions
-from broker.partitions.waiting import WaitingProduce
-from broker.runtime.answers import Answer, CloseConnectionError, Pending
-from broker.runtime.clock import Clock
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
-from protocol.hot.wire import TopicRef
-from protocol.messages.produce import PartitionProduceData, ProduceRequest
-from storage.validation import check_produce_records
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.waiting import WaitingProduce
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, Pending
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from odradek.protocol.hot.wire import TopicRef
+from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
+from odradek.storage.validation import check_produce_records
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 FIRST_OF_BATCHES = 3

@@ -5,15 +5,15 @@ Which errors there are is Kafka's log behaviour, produce path; here is how each 
 
 from __future__ import annotations
 
-from broker.partitions.table import TopicPartitions
-from broker.runtime.answers import CloseConnectionError
-from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
-from protocol.hot.wire import TopicRef
-from protocol.messages.produce import ProduceRequest
-from protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
+from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from odradek.protocol.hot.wire import TopicRef
+from odradek.protocol.messages.produce import ProduceRequest
+from odradek.protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
 
 log = get_logger("produce")
 

@@ -5,10 +5,10 @@ served by this version: a transactional id is answered COORDINATOR_NOT_AVAILABLE
 epoch that a producer had, and one without the other is refused.
 """
 
-from broker.metadata.producer_ids import ProducerIds
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from odradek.broker.metadata.producer_ids import ProducerIds
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _NONE = -1
 _FIRST_CHECKED_VERSION = 3

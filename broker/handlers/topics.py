@@ -10,31 +10,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from broker.metadata.controller import Controller
-from broker.metadata.image import MetadataImage, TopicImage
-from broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.create_partitions import (
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import MetadataImage, TopicImage
+from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from protocol.messages.create_topics import (
+from odradek.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from protocol.messages.delete_topics import (
+from odradek.protocol.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.uuids import ZERO_UUID
 
 _DUPLICATE_NAME = "Duplicate topic name."
 _FIRST_VERSION_WITH_STATES = 6

@@ -18,15 +18,15 @@ from itertools import groupby
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.metadata.errors import UnsupportedMetadataError
-from broker.metadata.features import partition_record_version
-from broker.metadata.image import NO_LEADER, UNASSIGNED_DIRECTORY, ResourceType
-from broker.metadata.internal_topics import InternalTopic
-from broker.metadata.producer_ids import BLOCK_SIZE
-from broker.metadata.records import MetadataRecord, make_record
-from protocol.messages.metadata_records import ConfigRecord, PartitionRecord, ProducerIdsRecord, TopicRecord
-from storage.names import TopicPartition
-from storage.survey import PartitionSurvey
+from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.features import partition_record_version
+from odradek.broker.metadata.image import NO_LEADER, UNASSIGNED_DIRECTORY, ResourceType
+from odradek.broker.metadata.internal_topics import InternalTopic
+from odradek.broker.metadata.producer_ids import BLOCK_SIZE
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, ProducerIdsRecord, TopicRecord
+from odradek.storage.names import TopicPartition
+from odradek.storage.survey import PartitionSurvey
 
 KEEP_EVERYTHING: Final[Mapping[str, str]] = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Configs of a topic whose own ones are not known."""

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.quorum import Quorum
-from broker.metadata.records import MetadataRecord, read_record
-from broker.metadata.transactions import TransactionFilter
-from protocol.errors import KafkaError
-from protocol.records.batch import (
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.records import MetadataRecord, read_record
+from odradek.broker.metadata.transactions import TransactionFilter
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CURRENT_MAGIC,
     HEADER_SIZE,
@@ -23,9 +23,9 @@ from protocol.records.batch import (
     BatchHeader,
     read_header,
 )
-from protocol.records.checksum import crc32c
-from protocol.records.control import ControlType, control_type
-from protocol.records.record import Record, iter_records
+from odradek.protocol.records.checksum import crc32c
+from odradek.protocol.records.control import ControlType, control_type
+from odradek.protocol.records.record import Record, iter_records
 
 _NO_OP_RECORD: Final = bytes.fromhex("14 00 00 00 01 08 01 14 00 00 00")
 """A record without key, its value a NoOpRecord of version 0."""

@@ -6,9 +6,9 @@ the node's id for this one (KIP-226).
 
 from collections.abc import Mapping
 
-from broker.metadata.image import MetadataImage, ResourceType
-from broker.metadata.source import MetadataSource
-from config.layers import BrokerLayers
+from odradek.broker.metadata.image import MetadataImage, ResourceType
+from odradek.broker.metadata.source import MetadataSource
+from odradek.config.layers import BrokerLayers
 
 
 class BrokerConfigs:

@@ -10,7 +10,7 @@ go with it.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from broker.metadata.snapshots import (
+from odradek.broker.metadata.snapshots import (
     DELETED_SUFFIX,
     PART_SUFFIX,
     SnapshotName,
@@ -18,9 +18,9 @@ from broker.metadata.snapshots import (
     list_snapshots,
     read_timestamp,
 )
-from broker.runtime.logging import get_logger
-from storage.files import FileSystem
-from storage.log import Log
+from odradek.broker.runtime.logging import get_logger
+from odradek.storage.files import FileSystem
+from odradek.storage.log import Log
 
 _LEFTOVERS: Final = (f".checkpoint{PART_SUFFIX}", f".checkpoint{DELETED_SUFFIX}")
 

@@ -7,15 +7,15 @@ follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 
 from collections.abc import Callable, Mapping
 
-from broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
-from broker.metadata.image import ConfigResource, MetadataImage, ResourceType
-from broker.metadata.records import MetadataRecord, make_record
-from broker.metadata.topic_names import check_name
-from config.alter import Surroundings, Target
-from config.errors import ConfigError, ConfigRequestError, UnknownOperationError
-from config.layers import BrokerLayers
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import ConfigRecord
+from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
+from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.broker.metadata.topic_names import check_name
+from odradek.config.alter import Surroundings, Target
+from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
+from odradek.config.layers import BrokerLayers
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import ConfigRecord
 
 Alteration = Callable[[Target, Mapping[str, str], Surroundings], dict[str, str]]
 """Returns the values after a change of the current ones; raises ConfigError."""

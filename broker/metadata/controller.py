@@ -8,12 +8,12 @@ proposed before anybody else can change it.
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.configs import Alteration, plan_alteration
-from broker.metadata.image import ConfigResource, MetadataImage, TopicImage
-from broker.metadata.records import MetadataRecord
-from broker.metadata.source import MetadataSource
-from broker.metadata.topics import (
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.configs import Alteration, plan_alteration
+from odradek.broker.metadata.image import ConfigResource, MetadataImage, TopicImage
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.topics import (
     NewPartitions,
     NewTopic,
     PlacementRules,
@@ -23,7 +23,7 @@ from broker.metadata.topics import (
     plan_deletion,
     plan_partitions,
 )
-from protocol.errors import KafkaError
+from odradek.protocol.errors import KafkaError
 
 
 class Controller:

@@ -8,10 +8,10 @@ allows.
 from collections.abc import Iterator
 from typing import Final
 
-from broker.metadata.features import METADATA_VERSION, partition_record_version
-from broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
-from broker.metadata.records import Message, MetadataRecord, make_record, read_record
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.features import METADATA_VERSION, partition_record_version
+from odradek.broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from odradek.broker.metadata.records import Message, MetadataRecord, make_record, read_record
+from odradek.protocol.messages.metadata_records import (
     BrokerEndpoint,
     BrokerFeature,
     ConfigRecord,

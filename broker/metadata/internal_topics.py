@@ -6,8 +6,8 @@ Pure. Follows `AutoTopicCreationManager` and the settings `offsets.topic.*` and 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from config.definitions import broker_definitions
-from config.settings import BrokerSettings
+from odradek.config.definitions import broker_definitions
+from odradek.config.settings import BrokerSettings
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"

@@ -8,15 +8,15 @@ lost). Must not know: appending. The log proper is opened for writing only once 
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from broker.metadata.batches import Replay, is_undamaged
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.image import MetadataImage
-from broker.metadata.quorum import Quorum, read_epoch
-from broker.metadata.replay import ImageBuilder
-from broker.metadata.snapshots import LoadedSnapshot, load_newest
-from protocol.records.batch import HEADER_SIZE, read_header
-from storage.files import FileSystem, OpenFile
-from storage.names import LOG_SUFFIX, file_name, parse_file_name
+from odradek.broker.metadata.batches import Replay, is_undamaged
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.quorum import Quorum, read_epoch
+from odradek.broker.metadata.replay import ImageBuilder
+from odradek.broker.metadata.snapshots import LoadedSnapshot, load_newest
+from odradek.protocol.records.batch import HEADER_SIZE, read_header
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import LOG_SUFFIX, file_name, parse_file_name
 
 _CHUNK: Final = 1 << 20
 _LARGEST_BATCH: Final = 64 << 20

@@ -8,21 +8,21 @@ same directory (KIP-595).
 
 from collections.abc import Callable, Sequence
 
-from broker.metadata import cleaning
-from broker.metadata.errors import StaleMetadataError
-from broker.metadata.image import MetadataImage
-from broker.metadata.records import MetadataRecord
-from broker.metadata.replay import apply
-from broker.metadata.snapshot_writing import SnapshotWriter
-from broker.metadata.source import Watcher
-from broker.runtime.clock import Clock
-from protocol.codec import encode
-from protocol.messages.control_records import LeaderChangeMessage, Voter
-from protocol.records.building import build_batch, make_records
-from protocol.records.control import ControlType, build_control_batch
-from storage.errors import StorageError
-from storage.log import Log
-from storage.producer_state import Origin
+from odradek.broker.metadata import cleaning
+from odradek.broker.metadata.errors import StaleMetadataError
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.snapshot_writing import SnapshotWriter
+from odradek.broker.metadata.source import Watcher
+from odradek.broker.runtime.clock import Clock
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.control_records import LeaderChangeMessage, Voter
+from odradek.protocol.records.building import build_batch, make_records
+from odradek.protocol.records.control import ControlType, build_control_batch
+from odradek.storage.errors import StorageError
+from odradek.storage.log import Log
+from odradek.storage.producer_state import Origin
 
 
 class MetadataLog:

@@ -9,14 +9,14 @@ so that a restart in order writes nothing.
 
 from collections.abc import Collection
 
-from broker.metadata.features import partition_record_version
-from broker.metadata.image import MetadataImage
-from broker.metadata.records import MetadataRecord, make_record
-from broker.metadata.source import MetadataSource
-from broker.runtime.logging import get_logger
-from protocol.errors import KafkaError
-from protocol.messages.metadata_records import PartitionChangeRecord
-from storage.names import TopicPartition
+from odradek.broker.metadata.features import partition_record_version
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord
+from odradek.storage.names import TopicPartition
 
 log = get_logger("metadata")
 

@@ -11,38 +11,38 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.metadata.adoption import Adoption, plan_adoption
-from broker.metadata.cleaning import Limits, remove_leftovers
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, NEW_CLUSTER
-from broker.metadata.finding import (
+from odradek.broker.metadata.adoption import Adoption, plan_adoption
+from odradek.broker.metadata.cleaning import Limits, remove_leftovers
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, NEW_CLUSTER
+from odradek.broker.metadata.finding import (
     check_metadata_is_there,
     check_same_origin,
     compacted_topics,
     is_undescribed,
     survey_directories,
 )
-from broker.metadata.image import MetadataImage, ResourceType
-from broker.metadata.internal_topics import InternalTopic
-from broker.metadata.loading import LoadedMetadata, load_metadata
-from broker.metadata.log import MetadataLog
-from broker.metadata.records import MetadataRecord, make_record
-from broker.metadata.replay import apply
-from broker.metadata.snapshot_writing import Schedule, SnapshotWriter
-from broker.metadata.snapshots import load_bootstrap
-from broker.metadata.takeover import check_takeover, plan_elections
-from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
-from config.topic import TopicConfig
-from protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
-from protocol.uuids import METADATA_TOPIC_ID, random_uuid
-from storage.deletion import PendingDeletions
-from storage.errors import StorageError
-from storage.files import FileSystem
-from storage.loader import Opening, open_log
-from storage.log import Log
-from storage.log_dirs import LogDirectory
-from storage.names import METADATA_TOPIC, TopicPartition, directory_name
+from odradek.broker.metadata.image import MetadataImage, ResourceType
+from odradek.broker.metadata.internal_topics import InternalTopic
+from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.snapshot_writing import Schedule, SnapshotWriter
+from odradek.broker.metadata.snapshots import load_bootstrap
+from odradek.broker.metadata.takeover import check_takeover, plan_elections
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.logging import get_logger
+from odradek.config.topic import TopicConfig
+from odradek.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from odradek.protocol.uuids import METADATA_TOPIC_ID, random_uuid
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import StorageError
+from odradek.storage.files import FileSystem
+from odradek.storage.loader import Opening, open_log
+from odradek.storage.log import Log
+from odradek.storage.log_dirs import LogDirectory
+from odradek.storage.names import METADATA_TOPIC, TopicPartition, directory_name
 
 FIRST_EPOCH: Final = 1
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"

@@ -7,7 +7,7 @@ ended.
 
 from collections.abc import Sequence
 
-from protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def place(brokers: Sequence[int], replication_factor: int, first_partition: int, count: int) -> list[tuple[int, ...]]:

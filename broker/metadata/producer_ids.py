@@ -6,9 +6,9 @@ is left of a block when the broker stops is lost, as in Kafka (KIP-730).
 
 from typing import Final
 
-from broker.metadata.records import make_record
-from broker.metadata.source import MetadataSource
-from protocol.messages.metadata_records import ProducerIdsRecord
+from odradek.broker.metadata.records import make_record
+from odradek.broker.metadata.source import MetadataSource
+from odradek.protocol.messages.metadata_records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
 

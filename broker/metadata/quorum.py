@@ -8,11 +8,11 @@ decided (KIP-595, KIP-853).
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from protocol.codec import DecodeError, Message, decode
-from protocol.messages.control_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
-from protocol.records.control import ControlType
-from storage.files import FileSystem
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.protocol.codec import DecodeError, Message, decode
+from odradek.protocol.messages.control_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
+from odradek.protocol.records.control import ControlType
+from odradek.storage.files import FileSystem
 
 M = TypeVar("M", bound=Message)
 

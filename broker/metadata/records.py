@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from protocol.codec import decode, encode
-from protocol.codec.errors import DecodeError
-from protocol.messages import metadata_records as messages
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.protocol.codec import decode, encode
+from odradek.protocol.codec.errors import DecodeError
+from odradek.protocol.messages import metadata_records as messages
 
 FRAME_VERSION: Final = 1
 

@@ -5,9 +5,9 @@ that ran on the same directory, and must survive for it. Effects follow Kafka's 
 KIP-1066).
 """
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.image import BrokerImage, Endpoint
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.image import BrokerImage, Endpoint
+from odradek.protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
     RegisterBrokerRecord,

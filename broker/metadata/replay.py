@@ -9,13 +9,20 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.features import check_level
-from broker.metadata.image import BrokerImage, ConfigResource, ImageDelta, MetadataImage, ResourceType, TopicImage
-from broker.metadata.records import MetadataRecord
-from broker.metadata.registrations import apply_registration
-from broker.metadata.topic_drafts import TopicDrafts
-from protocol.messages import metadata_records as messages
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.features import check_level
+from odradek.broker.metadata.image import (
+    BrokerImage,
+    ConfigResource,
+    ImageDelta,
+    MetadataImage,
+    ResourceType,
+    TopicImage,
+)
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.registrations import apply_registration
+from odradek.broker.metadata.topic_drafts import TopicDrafts
+from odradek.protocol.messages import metadata_records as messages
 
 K = TypeVar("K")
 V = TypeVar("V")

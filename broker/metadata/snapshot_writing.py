@@ -10,16 +10,16 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from broker.metadata.export import image_records
-from broker.metadata.image import MetadataImage
-from broker.metadata.quorum import Quorum
-from broker.metadata.snapshots import PART_SUFFIX, SnapshotName
-from broker.runtime.logging import get_logger
-from protocol.codec import encode
-from protocol.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.control import ControlType, build_control_batch
-from storage.files import FileSystem
+from odradek.broker.metadata.export import image_records
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.snapshots import PART_SUFFIX, SnapshotName
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.control_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.control import ControlType, build_control_batch
+from odradek.storage.files import FileSystem
 
 _RECORDS_PER_BATCH: Final = 5_000
 """Some 300 KiB; Kafka reads batches of up to 8 MiB."""

@@ -9,19 +9,19 @@ log.
 import re
 from typing import Final, NamedTuple
 
-from broker.metadata.batches import Replay, is_undamaged
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.image import MetadataImage
-from broker.metadata.quorum import Quorum
-from broker.metadata.records import MetadataRecord
-from broker.metadata.replay import ImageBuilder
-from protocol.codec import DecodeError, decode
-from protocol.errors import KafkaError
-from protocol.messages.control_records import SnapshotHeaderRecord
-from protocol.records.batch import HEADER_SIZE, iter_batches
-from protocol.records.control import ControlType, control_type
-from protocol.records.record import iter_records
-from storage.files import FileSystem
+from odradek.broker.metadata.batches import Replay, is_undamaged
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.replay import ImageBuilder
+from odradek.protocol.codec import DecodeError, decode
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.messages.control_records import SnapshotHeaderRecord
+from odradek.protocol.records.batch import HEADER_SIZE, iter_batches
+from odradek.protocol.records.control import ControlType, control_type
+from odradek.protocol.records.record import iter_records
+from odradek.storage.files import FileSystem
 
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
 PART_SUFFIX: Final = ".part"

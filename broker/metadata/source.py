@@ -7,8 +7,8 @@ quorum or ZooKeeper can stand behind the same three operations. Must not know: a
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from broker.metadata.image import ImageDelta, MetadataImage
-from broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.records import MetadataRecord
 
 Watcher = Callable[[MetadataImage, MetadataImage, ImageDelta], None]
 """Called with the old image, the new one and what changed, once per change, in order. Must not raise or propose."""

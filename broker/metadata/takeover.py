@@ -5,11 +5,11 @@ Kafka stops, partitions may stand without a leader; Kafka elects one when the br
 we.
 """
 
-from broker.metadata.errors import UnsupportedMetadataError
-from broker.metadata.features import partition_record_version
-from broker.metadata.image import MetadataImage, PartitionImage, RecoveryState, TopicImage
-from broker.metadata.records import MetadataRecord, make_record
-from protocol.messages.metadata_records import PartitionChangeRecord
+from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.features import partition_record_version
+from odradek.broker.metadata.image import MetadataImage, PartitionImage, RecoveryState, TopicImage
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord
 
 
 def check_takeover(image: MetadataImage, node_id: int) -> None:

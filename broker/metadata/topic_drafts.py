@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage, PartitionName, TopicImage
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage, PartitionName, TopicImage
+from odradek.protocol.messages.metadata_records import (
     ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.metadata.features import partition_record_version
-from broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
-from broker.metadata.placement import place
-from broker.metadata.records import MetadataRecord, make_record
-from broker.metadata.topic_names import check_name, find_collision, names_by_metric
-from config.errors import ConfigError
-from config.topic import validate_overrides
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
-from protocol.uuids import random_uuid
-from storage.names import METADATA_TOPIC
+from odradek.broker.metadata.features import partition_record_version
+from odradek.broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
+from odradek.broker.metadata.placement import place
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.broker.metadata.topic_names import check_name, find_collision, names_by_metric
+from odradek.config.errors import ConfigError
+from odradek.config.topic import validate_overrides
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from odradek.protocol.uuids import random_uuid
+from odradek.storage.names import METADATA_TOPIC
 
 DEFAULT: Final = -1
 """Number of partitions or replicas that stands for the broker's default."""

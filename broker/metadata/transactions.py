@@ -4,9 +4,13 @@ Pure. Follows KIP-866: `BeginTransaction ... EndTransaction` is one change, `Abo
 transaction that is still open where the log ends has not happened.
 """
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.records import MetadataRecord
-from protocol.messages.metadata_records import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.protocol.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
 
 
 class TransactionFilter:

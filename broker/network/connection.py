@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from socket import socket
 from struct import Struct
 
-from broker.network.cold_reads import is_cold, read_through
-from broker.network.receiving import FrameError, FrameReader, ReceiveMemory
-from broker.network.sending import FileEndedError, Outgoing
-from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
-from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
+from odradek.broker.network.cold_reads import is_cold, read_through
+from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveMemory
+from odradek.broker.network.sending import FileEndedError, Outgoing
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.logging import get_logger
 
 log = get_logger("network")
 

@@ -8,11 +8,11 @@ from asyncio import AbstractEventLoop, Event, TimerHandle
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from broker.network.admission import Admission
-from broker.network.connection import Connection, FrameHandler, Shared
-from broker.network.receiving import ReceiveMemory
-from broker.runtime.context import RequestContext
-from broker.runtime.logging import get_logger
+from odradek.broker.network.admission import Admission
+from odradek.broker.network.connection import Connection, FrameHandler, Shared
+from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.logging import get_logger
 
 log = get_logger("network")
 

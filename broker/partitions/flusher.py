@@ -11,11 +11,11 @@ import asyncio
 from asyncio import AbstractEventLoop, Future, TimerHandle
 from concurrent.futures import Executor
 
-from broker.partitions.partition import Partition
-from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
-from storage.errors import StorageError
-from storage.flush import FlushPlan
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.logging import get_logger
+from odradek.storage.errors import StorageError
+from odradek.storage.flush import FlushPlan
 
 log = get_logger("storage")
 

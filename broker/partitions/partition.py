@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from broker.partitions.waiting import WaitingFetch
-from broker.runtime.logging import get_logger
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.errors import CorruptRecord
-from storage.errors import OffsetOutOfRange
-from storage.log import Log
-from storage.log_values import AppendInfo, LogSlice
-from storage.producer_state import Origin
-from storage.retention import DueSegment
+from odradek.broker.partitions.waiting import WaitingFetch
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import OffsetOutOfRange
+from odradek.storage.log import Log
+from odradek.storage.log_values import AppendInfo, LogSlice
+from odradek.storage.producer_state import Origin
+from odradek.storage.retention import DueSegment
 
 NO_LEADER_EPOCH = -1
 DAMAGES_REPORTED = 16

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from broker.partitions.partition import Partition
-from broker.partitions.table import PartitionTable
-from broker.runtime.clock import Clock
-from broker.runtime.logging import get_logger
-from protocol.errors import KafkaError
-from storage.names import TopicPartition
-from storage.retention import DueSegment, Reason
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import KafkaError
+from odradek.storage.names import TopicPartition
+from odradek.storage.retention import DueSegment, Reason
 
 log = get_logger("retention")
 

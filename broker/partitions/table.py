@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
-from broker.partitions.partition import Flusher, Partition
-from broker.runtime.logging import get_logger
-from config.topic import TopicConfig
-from protocol.errors import ErrorCode, KafkaError
-from storage.errors import StorageError
-from storage.log import Log
-from storage.names import TopicPartition
+from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from odradek.broker.partitions.partition import Flusher, Partition
+from odradek.broker.runtime.logging import get_logger
+from odradek.config.topic import TopicConfig
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.storage.errors import StorageError
+from odradek.storage.log import Log
+from odradek.storage.names import TopicPartition
 
 log = get_logger("partitions")
 

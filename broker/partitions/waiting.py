@@ -11,8 +11,8 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from broker.runtime.answers import Answer, CloseConnectionError
-from broker.runtime.logging import get_logger
+from odradek.broker.runtime.answers import Answer, CloseConnectionError
+from odradek.broker.runtime.logging import get_logger
 
 log = get_logger("partitions")
 

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 
-from broker.runtime.logging import get_logger
-from protocol.errors import KafkaError
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.errors import KafkaError
 
 log = get_logger("tasks")
 

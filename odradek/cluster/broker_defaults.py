@@ -18,15 +18,19 @@ from odradek.cluster.configs import Config
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, sentence
 from odradek.cluster.wire import ask, can_ask
-from protocol.codec import DecodeError, Message
-from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource, DescribeConfigsResponse
-from protocol.messages.incremental_alter_configs import (
+from odradek.protocol.codec import DecodeError, Message
+from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from odradek.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from protocol.registry import ApiKey
+from odradek.protocol.registry import ApiKey
 
 WHAT = "the default of all brokers"
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from odradek.cluster.wire import ask
-from protocol.codec import DecodeError
-from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest, DescribeLogDirsResponse
-from protocol.registry import ApiKey
+from odradek.protocol.codec import DecodeError
+from odradek.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from odradek.protocol.registry import ApiKey
 
 VERSION = 1
 

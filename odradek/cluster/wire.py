@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import TypeVar
 
-from protocol.codec import Message, decode, encode
-from protocol.headers import RequestHeader, encode_request_header
-from protocol.registry import ApiKey
+from odradek.protocol.codec import Message, decode, encode
+from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.registry import ApiKey
 
 Answer = TypeVar("Answer", bound=Message)
 

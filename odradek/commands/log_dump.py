@@ -12,8 +12,8 @@ from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
 from odradek.logs.entries import Progress
-from storage.errors import StorageError
-from storage.files import FileSystem, PosixFiles
+from odradek.storage.errors import StorageError
+from odradek.storage.files import FileSystem, PosixFiles
 
 _WRITTEN_AT_ONCE = 1 << 16
 """Characters: a write for each line would take longer than all else."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from odradek.cli.errors import CommandError
-from storage.errors import StorageError
+from odradek.storage.errors import StorageError
 
 
 def sentence(path: str, error: OSError | StorageError) -> str:

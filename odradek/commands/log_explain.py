@@ -9,7 +9,7 @@ from odradek.commands.log_errors import in_one_sentence
 from odradek.logs.explain import explain_offset, explain_timestamp
 from odradek.logs.explain_json import explain_json
 from odradek.logs.explain_text import explain_lines
-from storage.files import PosixFiles
+from odradek.storage.files import PosixFiles
 
 
 def run(output: Output, directory: str, offset: int | None, timestamp: int | None) -> bool:

@@ -13,7 +13,7 @@ from odradek.logs.message_json import Json
 from odradek.logs.picture import DATA, INDEX, bar, share
 from odradek.logs.stat import PartitionStat, SegmentStat, stat_partitions, stat_segments
 from odradek.logs.verify.directory import data_size, read_layout
-from storage.files import PosixFiles
+from odradek.storage.files import PosixFiles
 
 _BAR_WIDTH = 32
 

@@ -9,8 +9,8 @@ from odradek.logs.message_json import Json
 from odradek.logs.verify.directory import VerifyReport, data_size, read_layout, verify_directory
 from odradek.logs.verify.findings import Finding
 from odradek.logs.verify.repair import Repair, repair_indexes
-from storage.directory_lock import lock_directory
-from storage.files import FileSystem, HeldLock, PosixFiles
+from odradek.storage.directory_lock import lock_directory
+from odradek.storage.files import FileSystem, HeldLock, PosixFiles
 
 
 def run(output: Output, directory: str, deep: bool, repair: bool, interval_bytes: int) -> bool:

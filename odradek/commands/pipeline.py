@@ -18,8 +18,8 @@ from odradek.commands.pipeline_options import JobOptions, application_name, clie
 from odradek.documents import pipeline as documents
 
 if TYPE_CHECKING:
-    from pipeline.running import Job
-    from pipeline.store import Store
+    from odradek.pipeline.running import Job
+    from odradek.pipeline.store import Store
 
 app = group("pipeline", "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.")
 
@@ -72,9 +72,9 @@ def archive(
     name = application_name(given, "archive")
 
     def make(store: Store) -> Job:
-        from pipeline.archive import COLUMNS, Archive
-        from pipeline.errors import WrongOptionError
-        from pipeline.ledger import Ledger
+        from odradek.pipeline.archive import COLUMNS, Archive
+        from odradek.pipeline.errors import WrongOptionError
+        from odradek.pipeline.ledger import Ledger
 
         chosen = [each.strip() for each in columns.split(",")] if columns else COLUMNS
         for each in chosen:
@@ -111,8 +111,8 @@ def wordcount(
 
     def make(store: Store) -> Job:
         del store
-        from pipeline.sink import TopicSink
-        from pipeline.wordcount import WordCount
+        from odradek.pipeline.sink import TopicSink
+        from odradek.pipeline.wordcount import WordCount
 
         def show(batch: int, words: Sequence[tuple[str, int]]) -> None:
             _show_words(output, batch, words)
@@ -188,8 +188,8 @@ def relay(
 
     def make(store: Store) -> Job:
         del store
-        from pipeline.relay import Relay, Rules
-        from pipeline.sink import TopicSink
+        from odradek.pipeline.relay import Relay, Rules
+        from odradek.pipeline.sink import TopicSink
 
         sink = {f"kafka.{name}": value for name, value in options.items()} | ({"topic": to} if to else {})
         return Relay(Rules(matching, where, tuple(select or ()), source_header), TopicSink(sink))

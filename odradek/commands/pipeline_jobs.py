@@ -29,9 +29,9 @@ from odradek.commands.pipeline_options import (
 )
 
 if TYPE_CHECKING:
-    from pipeline.progress import BatchProgress
-    from pipeline.running import Job
-    from pipeline.store import Store
+    from odradek.pipeline.progress import BatchProgress
+    from odradek.pipeline.running import Job
+    from odradek.pipeline.store import Store
 
 NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis")
 
@@ -70,7 +70,7 @@ def register(
 def show_progress(output: Output, url: str, application: str | None) -> None:
     """Show what Redis has of applications."""
     _require("redis", "pyspark")
-    from pipeline import redis_offsets
+    from odradek.pipeline import redis_offsets
 
     with _told_in_a_sentence():
         found = redis_offsets.progress(redis_offsets.connect(url))
@@ -109,11 +109,11 @@ def _run(
     name, when = application_name(given, job), trigger(given)
     options, conf = reader_options(given, _now_ms()), settings(given.conf, "--conf")
     _require(*NEEDED)
-    from pipeline import source
-    from pipeline.redis_offsets import RedisOffsets, connect
-    from pipeline.running import Run, Runner
-    from pipeline.session import SessionSettings, spark_session
-    from pipeline.store import HadoopStore
+    from odradek.pipeline import source
+    from odradek.pipeline.redis_offsets import RedisOffsets, connect
+    from odradek.pipeline.running import Run, Runner
+    from odradek.pipeline.session import SessionSettings, spark_session
+    from odradek.pipeline.store import HadoopStore
 
     source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
     offsets = RedisOffsets(connect(given.redis), name, job, _now_ms) if given.redis else None
@@ -139,7 +139,7 @@ def _checkpoint(given: JobOptions, default: str | None) -> Iterator[str]:
 
 
 def _show(output: Output, progress: BatchProgress) -> None:
-    from pipeline.progress import as_dict
+    from odradek.pipeline.progress import as_dict
 
     if output.json:
         print(json.dumps(as_dict(progress)), file=sys.stderr, flush=True)  # noqa: T201
@@ -168,7 +168,7 @@ def _told_in_a_sentence() -> Iterator[None]:
     except Exception as failed:
         if not _is_there("pyspark"):
             raise
-        from pipeline.errors import PipelineError, WrongOptionError
+        from odradek.pipeline.errors import PipelineError, WrongOptionError
 
         if isinstance(failed, WrongOptionError):
             raise WrongUsageError(str(failed)) from failed

@@ -7,7 +7,7 @@ once.
 from __future__ import annotations
 
 from odradek.logs.entries import Fields
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
     CURRENT_MAGIC,

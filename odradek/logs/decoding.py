@@ -13,13 +13,13 @@ from types import ModuleType
 from typing import NamedTuple
 
 from odradek.logs.message_json import Json, message_to_json
-from protocol.codec import DecodeError, Message, decode
-from protocol.codec.runtime import read_uvarint
-from protocol.messages import control_records, group_records, metadata_records, transaction_records
-from protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from protocol.records.control import ControlType, control_type, end_transaction_marker
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import Record
+from odradek.protocol.codec import DecodeError, Message, decode
+from odradek.protocol.codec.runtime import read_uvarint
+from odradek.protocol.messages import control_records, group_records, metadata_records, transaction_records
+from odradek.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from odradek.protocol.records.control import ControlType, control_type, end_transaction_marker
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import Record
 
 DELETED = "<DELETE>"
 """Stands for an absent value: what the key names is removed."""

@@ -25,13 +25,13 @@ from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, 
 from odradek.logs.kinds import Contents, Kind, base_offset_of, contents_of, kind_of, snapshot_end_of
 from odradek.logs.message_json import Json
 from odradek.logs.small_files import small_file_rows
-from protocol.errors import KafkaError
-from protocol.records.batch import CURRENT_MAGIC, NO_SEQUENCE, BatchHeader
-from protocol.records.legacy import compute_message_crc, iter_inner, read_message, unwrap
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import CURRENT_MAGIC, NO_SEQUENCE, BatchHeader
+from odradek.protocol.records.legacy import compute_message_crc, iter_inner, read_message, unwrap
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
 
 MAX_DECODED_BATCH = 256 << 20
 """Largest batch that is taken into memory to look at its records; no broker takes such from a client."""

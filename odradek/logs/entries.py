@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CURRENT_MAGIC,
     HEADER,
@@ -18,9 +18,9 @@ from protocol.records.batch import (
     MAGIC_AT,
     MIN_ENTRY_LENGTH,
 )
-from protocol.records.checksum import Checksum, crc32c
-from storage.files import OpenFile
-from storage.walk import header_at
+from odradek.protocol.records.checksum import Checksum, crc32c
+from odradek.storage.files import OpenFile
+from odradek.storage.walk import header_at
 
 READ_BYTES = 1 << 20
 """Bytes read at a time: large enough to make system calls rare, small enough to stay in the processor's cache."""

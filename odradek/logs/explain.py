@@ -14,15 +14,15 @@ from typing import NamedTuple
 from odradek.logs.dump import MAX_DECODED_BATCH
 from odradek.logs.index_entries import TIME_ENTRY, count_entries
 from odradek.logs.lookup import Scan, Scanned, Search, scan, search_offset_index, search_segments, search_time_index
-from protocol.errors import KafkaError
-from protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, MAGIC_AT, BatchHeader
-from protocol.records.checksum import crc32c
-from protocol.records.legacy import compute_message_crc
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
-from storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name, parse_file_name
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, MAGIC_AT, BatchHeader
+from odradek.protocol.records.checksum import crc32c
+from odradek.protocol.records.legacy import compute_message_crc
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name, parse_file_name
 
 Clock = Callable[[], int]
 """Nanoseconds of a clock that never goes back."""

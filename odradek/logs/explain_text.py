@@ -9,8 +9,8 @@ from odradek.logs.batch_values import CODEC_NAMES
 from odradek.logs.dump_text import printable
 from odradek.logs.explain import Cost, Explanation
 from odradek.logs.lookup import Probe, Scanned
-from protocol.records.batch import HEADER_SIZE
-from storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
+from odradek.protocol.records.batch import HEADER_SIZE
+from odradek.storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
 
 _LONGEST_SHOWN = 100
 """Characters of a key or value."""

@@ -8,10 +8,10 @@ format, offset index, time index and transaction index.
 from collections.abc import Iterator
 from struct import Struct
 
-from storage.files import OpenFile
-from storage.offset_index import OffsetIndex
-from storage.time_index import TimeIndex
-from storage.transaction_index import TransactionIndex
+from odradek.storage.files import OpenFile
+from odradek.storage.offset_index import OffsetIndex
+from odradek.storage.time_index import TimeIndex
+from odradek.storage.transaction_index import TransactionIndex
 
 OFFSET_ENTRY: Struct = OffsetIndex.ENTRY
 TIME_ENTRY: Struct = TimeIndex.ENTRY

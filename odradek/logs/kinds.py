@@ -8,7 +8,7 @@ import os
 import re
 from enum import StrEnum
 
-from storage.names import (
+from odradek.storage.names import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,

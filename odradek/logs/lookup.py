@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from odradek.logs.entries import EntryWalk
 from odradek.logs.index_entries import OFFSET_ENTRY, TIME_ENTRY, count_entries
-from protocol.records.batch import HEADER_SIZE, BatchHeader
-from storage.files import OpenFile
+from odradek.protocol.records.batch import HEADER_SIZE, BatchHeader
+from odradek.storage.files import OpenFile
 
 
 class Probe(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
-from protocol.codec import Message, Struct
-from protocol.codec.fields import Field, parse_versions
-from protocol.uuids import to_text
+from odradek.protocol.codec import Message, Struct
+from odradek.protocol.codec.fields import Field, parse_versions
+from odradek.protocol.uuids import to_text
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 

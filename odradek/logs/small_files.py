@@ -10,14 +10,14 @@ import os
 
 from odradek.logs.kinds import Kind
 from odradek.logs.message_json import Json
-from protocol.uuids import to_text
-from storage.checkpoints import read_offset_checkpoint
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.leader_epochs import read_leader_epochs
-from storage.meta_properties import parse_properties
-from storage.partition_metadata import read_topic_id
-from storage.producer_snapshot import decode_snapshot
+from odradek.protocol.uuids import to_text
+from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.leader_epochs import read_leader_epochs
+from odradek.storage.meta_properties import parse_properties
+from odradek.storage.partition_metadata import read_topic_id
+from odradek.storage.producer_snapshot import decode_snapshot
 
 MAX_SMALL_FILE = 64 << 20
 """Largest snapshot or checkpoint that is read: one of more than a million producers or partitions."""

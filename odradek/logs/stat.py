@@ -16,12 +16,12 @@ from odradek.logs.dump import MAX_DECODED_BATCH
 from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, count_entries
 from odradek.logs.verify.directory import Layout
-from protocol.errors import KafkaError
-from protocol.records.batch import CODEC_MASK, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP
-from protocol.records.compression import DEFAULT_LIMIT, decompress
-from protocol.records.legacy import read_message, unwrap
-from storage.files import FileSystem, OpenFile
-from storage.names import (
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import CODEC_MASK, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP
+from odradek.protocol.records.compression import DEFAULT_LIMIT, decompress
+from odradek.protocol.records.legacy import read_message, unwrap
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,

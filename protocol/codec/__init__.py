@@ -4,9 +4,9 @@ Declaring: `Message`, `Struct` and the field functions (`int32`, `string`, `arra
 `decode`. Knows Kafka's primitive types, compact encodings and tagged fields (KIP-482), and no message.
 """
 
-from protocol.codec.compiler import decode, encode, encode_into
-from protocol.codec.errors import DecodeError, EncodeError
-from protocol.codec.fields import (
+from odradek.protocol.codec.compiler import decode, encode, encode_into
+from odradek.protocol.codec.errors import DecodeError, EncodeError
+from odradek.protocol.codec.fields import (
     RecordData,
     array,
     binary,
@@ -23,7 +23,7 @@ from protocol.codec.fields import (
     uint32,
     uuid,
 )
-from protocol.codec.message import Message, Struct
+from odradek.protocol.codec.message import Message, Struct
 
 __all__ = [
     "DecodeError",

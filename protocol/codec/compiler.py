@@ -9,11 +9,11 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-from protocol.codec.decoder import compile_decoder
-from protocol.codec.encoder import compile_encoder
-from protocol.codec.errors import DecodeError, EncodeError
-from protocol.codec.layout import Layout, layout_of
-from protocol.codec.message import Message
+from odradek.protocol.codec.decoder import compile_decoder
+from odradek.protocol.codec.encoder import compile_encoder
+from odradek.protocol.codec.errors import DecodeError, EncodeError
+from odradek.protocol.codec.layout import Layout, layout_of
+from odradek.protocol.codec.message import Message
 
 M = TypeVar("M", bound=Message)
 

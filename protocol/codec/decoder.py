@@ -44,10 +44,10 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
-from protocol.codec import runtime
-from protocol.codec.fields import BYTES, STRING, UUID128, Field, Primitive
-from protocol.codec.layout import Layout, Slot, minimum_size
-from protocol.codec.source import Source
+from odradek.protocol.codec import runtime
+from odradek.protocol.codec.fields import BYTES, STRING, UUID128, Field, Primitive
+from odradek.protocol.codec.layout import Layout, Slot, minimum_size
+from odradek.protocol.codec.source import Source
 
 Decoder = Callable[[bytes | memoryview, int], tuple[object, int]]
 

@@ -20,10 +20,10 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
-from protocol.codec import runtime
-from protocol.codec.fields import STRING, UUID128, Primitive
-from protocol.codec.layout import Layout, Slot
-from protocol.codec.source import Source
+from odradek.protocol.codec import runtime
+from odradek.protocol.codec.fields import STRING, UUID128, Primitive
+from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.source import Source
 
 Encoder = Callable[[bytearray, object], None]
 

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar, cast, overload
 from uuid import UUID
 
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.uuids import ZERO_UUID
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.codec.fields import BYTES, RECORDS, STRING, Field, Primitive, parse_versions
-from protocol.codec.message import Struct
+from odradek.protocol.codec.fields import BYTES, RECORDS, STRING, Field, Primitive, parse_versions
+from odradek.protocol.codec.message import Struct
 
 
 class Slot(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar, dataclass_transform
 
-from protocol.codec.fields import Field, Versions, parse_versions
+from odradek.protocol.codec.fields import Field, Versions, parse_versions
 
 NO_API = -1
 

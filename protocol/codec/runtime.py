@@ -11,8 +11,8 @@ from struct import Struct
 from typing import NoReturn
 from uuid import UUID
 
-from protocol.codec.errors import DecodeError
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.codec.errors import DecodeError
+from odradek.protocol.uuids import ZERO_UUID
 
 Buffer = bytes | memoryview
 

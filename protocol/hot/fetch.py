@@ -10,7 +10,7 @@ for the network layer), whose length was written before it.
 from struct import Struct
 from typing import NamedTuple, Protocol
 
-from protocol.hot.wire import (
+from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
     INT16,
     INT32,

@@ -7,7 +7,7 @@ encoding with v9, the current leader with v10, topic ids instead of names with v
 from struct import Struct
 from typing import NamedTuple
 
-from protocol.hot.wire import (
+from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
     INT32,
     Endpoint,

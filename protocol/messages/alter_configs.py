@@ -5,7 +5,7 @@ Superseded by IncrementalAlterConfigs, which changes single configs.
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
 
 
 class AlterableConfig(Struct):

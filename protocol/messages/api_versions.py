@@ -7,7 +7,7 @@ request of an unknown version is answered in v0.
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, boolean, int16, int32, int64, string
 
 
 class ApiVersionsRequest(Message, api_key=18, versions="0-4", flexible="3+"):

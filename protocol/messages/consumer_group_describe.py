@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string, struct, uuid
-from protocol.codec.fields import MIN_INT32
+from odradek.protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string, struct, uuid
+from odradek.protocol.codec.fields import MIN_INT32
 
 
 class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible="0+"):

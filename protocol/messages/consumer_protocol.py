@@ -6,7 +6,7 @@ A version number stands before each. Version notes: owned partitions come with v
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, binary, int32, string
+from odradek.protocol.codec import Message, Struct, array, binary, int32, string
 
 
 class TopicPartition(Struct):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, int16, int32, int64, string, struct, uint16, uuid
+from odradek.protocol.codec import Message, Struct, array, int16, int32, int64, string, struct, uint16, uuid
 
 
 class Voter(Struct):

@@ -5,7 +5,7 @@ Version notes: flexible encoding comes with v2, quota errors with v3 (KIP-599).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, boolean, int16, int32, string
 
 
 class CreatePartitionsAssignment(Struct):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, int16, int32, int64, string
 
 
 class DeleteRecordsPartition(Struct):

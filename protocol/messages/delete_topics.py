@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, int16, int32, string, uuid
+from odradek.protocol.codec import Message, Struct, array, int16, int32, string, uuid
 
 
 class DeleteTopicState(Struct):

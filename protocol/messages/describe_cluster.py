@@ -5,8 +5,8 @@ Version notes: the kind of endpoint comes with v1 (KIP-919), fenced brokers with
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
-from protocol.codec.fields import MIN_INT32
+from odradek.protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
+from odradek.protocol.codec.fields import MIN_INT32
 
 
 class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):

@@ -6,7 +6,7 @@ documentation (KIP-569), v4 is flexible.
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, boolean, int8, int16, int32, string
 
 
 class DescribeConfigsResource(Struct):

@@ -6,8 +6,8 @@ flexible encoding with v5, error messages and GROUP_ID_NOT_FOUND with v6 (KIP-10
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, binary, boolean, int16, int32, string
-from protocol.codec.fields import MIN_INT32
+from odradek.protocol.codec import Message, Struct, array, binary, boolean, int16, int32, string
+from odradek.protocol.codec.fields import MIN_INT32
 
 
 class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):

@@ -6,7 +6,7 @@ whether the directory is cordoned with v5 (KIP-1066).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, boolean, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, boolean, int16, int32, int64, string
 
 
 class DescribableLogDirTopic(Struct):

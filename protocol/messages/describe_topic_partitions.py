@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, boolean, int16, int32, string, struct, uuid
-from protocol.codec.fields import MIN_INT32
+from odradek.protocol.codec import Message, Struct, array, boolean, int16, int32, string, struct, uuid
+from odradek.protocol.codec.fields import MIN_INT32
 
 
 class TopicRequest(Struct):

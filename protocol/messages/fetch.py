@@ -11,8 +11,21 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, RecordData, Struct, array, int8, int16, int32, int64, records, string, struct, uuid
-from protocol.codec.fields import MAX_INT32, MAX_INT64
+from odradek.protocol.codec import (
+    Message,
+    RecordData,
+    Struct,
+    array,
+    int8,
+    int16,
+    int32,
+    int64,
+    records,
+    string,
+    struct,
+    uuid,
+)
+from odradek.protocol.codec.fields import MAX_INT32, MAX_INT64
 
 
 class ReplicaState(Struct):

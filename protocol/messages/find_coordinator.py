@@ -6,7 +6,7 @@ v4 (KIP-699), TRANSACTION_ABORTABLE with v5 (KIP-890), share groups' partitions 
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int8, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, int8, int16, int32, string
 
 
 class FindCoordinatorRequest(Message, api_key=10, versions="0-6", flexible="3+"):

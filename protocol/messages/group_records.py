@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, binary, int8, int32, int64, string, struct, uuid
+from odradek.protocol.codec import Message, Struct, array, binary, int8, int32, int64, string, struct, uuid
 
 
 class LegacyOffsetCommitKey(Message, api_key=0, versions="0"):

@@ -5,7 +5,7 @@ Version notes: throttle time comes with v1, static members with v3 (KIP-345), fl
 
 from __future__ import annotations
 
-from protocol.codec import Message, int16, int32, string
+from odradek.protocol.codec import Message, int16, int32, string
 
 
 class HeartbeatRequest(Message, api_key=12, versions="0-4", flexible="4+"):

@@ -7,7 +7,7 @@ does not count as stable.
 
 from __future__ import annotations
 
-from protocol.codec import Message, boolean, int16, int32, int64, string
+from odradek.protocol.codec import Message, boolean, int16, int32, int64, string
 
 
 class InitProducerIdRequest(Message, api_key=22, versions="0-6", flexible="2+"):

@@ -7,7 +7,7 @@ answers with v7 (KIP-559), the reason with v8 (KIP-800), the choice to skip the 
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, binary, boolean, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, binary, boolean, int16, int32, string
 
 
 class JoinGroupRequestProtocol(Struct):

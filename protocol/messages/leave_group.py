@@ -6,7 +6,7 @@ encoding with v4, the reason with v5 (KIP-800).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, int16, int32, string
 
 
 class MemberIdentity(Struct):

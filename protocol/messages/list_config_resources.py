@@ -5,7 +5,7 @@ Version notes: v0 lists client metrics resources only (KIP-714), v1 those of the
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int8, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, int8, int16, int32, string
 
 
 class ListConfigResourcesRequest(Message, api_key=74, versions="0-1", flexible="0+"):

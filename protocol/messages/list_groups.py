@@ -6,7 +6,7 @@ with v5 (KIP-848).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, int16, int32, string
 
 
 class ListGroupsRequest(Message, api_key=16, versions="0-5", flexible="3+"):

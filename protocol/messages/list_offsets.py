@@ -8,7 +8,7 @@ timestamp) with v7, -4 (earliest local) with v8, -5 (latest tiered) with v9, a t
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int8, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, int8, int16, int32, int64, string
 
 
 class ListOffsetsPartition(Struct):

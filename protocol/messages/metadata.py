@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, boolean, int16, int32, string, uuid
-from protocol.codec.fields import MIN_INT32
+from odradek.protocol.codec import Message, Struct, array, boolean, int16, int32, string, uuid
+from odradek.protocol.codec.fields import MIN_INT32
 
 
 class MetadataRequestTopic(Struct):

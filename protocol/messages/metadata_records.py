@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import (
+from odradek.protocol.codec import (
     Message,
     Struct,
     array,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, Struct, array, int16, int32, int64, string, uuid
+from odradek.protocol.codec import Message, Struct, array, int16, int32, int64, string, uuid
 
 
 class OffsetCommitRequestPartition(Struct):

@@ -6,7 +6,7 @@ id with v3 (-1 for a consumer), flexible encoding with v4.
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, int16, int32, int64, string
 
 
 class OffsetForLeaderPartition(Struct):

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import Message, RecordData, Struct, array, int16, int32, int64, records, string, struct, uuid
+from odradek.protocol.codec import (
+    Message,
+    RecordData,
+    Struct,
+    array,
+    int16,
+    int32,
+    int64,
+    records,
+    string,
+    struct,
+    uuid,
+)
 
 
 class PartitionProduceData(Struct):

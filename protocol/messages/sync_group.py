@@ -6,7 +6,7 @@ and name with v5 (KIP-559).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, binary, int16, int32, string
+from odradek.protocol.codec import Message, Struct, array, binary, int16, int32, string
 
 
 class SyncGroupRequestAssignment(Struct):

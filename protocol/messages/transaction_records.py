@@ -7,7 +7,7 @@ before and after this one (KIP-890).
 
 from __future__ import annotations
 
-from protocol.codec import Message, Struct, array, int8, int16, int32, int64, string
+from odradek.protocol.codec import Message, Struct, array, int8, int16, int32, int64, string
 
 
 class TransactionLogKey(Message, api_key=0, versions="0"):

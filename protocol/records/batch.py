@@ -10,8 +10,8 @@ from enum import IntEnum
 from struct import Struct, error
 from typing import NamedTuple
 
-from protocol.records.checksum import Buffer, crc32c
-from protocol.records.errors import CorruptRecord
+from odradek.protocol.records.checksum import Buffer, crc32c
+from odradek.protocol.records.errors import CorruptRecord
 
 LOG_OVERHEAD = 12
 """Bytes of offset and size that come before every entry of a log, in all versions; `length` does not count them."""

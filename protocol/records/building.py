@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CONTROL_BIT,
     CRC_AT,
@@ -26,9 +26,9 @@ from protocol.records.batch import (
     TRANSACTIONAL_BIT,
     Codec,
 )
-from protocol.records.checksum import crc32c
-from protocol.records.compression import compress
-from protocol.records.record import Record, append_record
+from odradek.protocol.records.checksum import crc32c
+from odradek.protocol.records.compression import compress
+from odradek.protocol.records.record import Record, append_record
 
 Pair: TypeAlias = tuple[bytes | None, bytes | None]
 

@@ -10,10 +10,10 @@ import zlib
 
 import cramjam
 
-from protocol.records import lz4, snappy
-from protocol.records.batch import Codec
-from protocol.records.checksum import Buffer
-from protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records import lz4, snappy
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
 DEFAULT_LIMIT = 128 * 1024 * 1024
 """Largest decompressed size of one batch that is accepted.

@@ -8,10 +8,10 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-from protocol.records.batch import NO_SEQUENCE
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import Record
+from odradek.protocol.records.batch import NO_SEQUENCE
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import Record
 
 _KEY = Struct(">hh")
 _MARKER = Struct(">hi")

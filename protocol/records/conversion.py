@@ -8,8 +8,8 @@ too; aborted transactions are not, since readers of old versions read uncommitte
 import struct
 from collections.abc import Iterable, Iterator
 
-from protocol.errors import KafkaError
-from protocol.records.batch import (
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import (
     CURRENT_MAGIC,
     HEADER_SIZE_UP_TO_MAGIC,
     LOG_APPEND_TIME_BIT,
@@ -19,14 +19,14 @@ from protocol.records.batch import (
     check_crc,
     iter_batches,
 )
-from protocol.records.building import BatchFields, assemble_batch
-from protocol.records.checksum import Buffer
-from protocol.records.compression import DEFAULT_LIMIT
-from protocol.records.errors import InvalidRecord, TooManyRecords, UnsupportedCompression
-from protocol.records.legacy import check_message_crc
-from protocol.records.legacy_building import build_message, build_wrapper, message_size
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record, append_record
+from odradek.protocol.records.building import BatchFields, assemble_batch
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.compression import DEFAULT_LIMIT
+from odradek.protocol.records.errors import InvalidRecord, TooManyRecords, UnsupportedCompression
+from odradek.protocol.records.legacy import check_message_crc
+from odradek.protocol.records.legacy_building import build_message, build_wrapper, message_size
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record, append_record
 
 MOST_RECORDS = 500_000
 """Records of an entry that is converted down: looking at them takes a second or two. No honest batch has so many."""

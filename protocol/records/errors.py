@@ -10,7 +10,7 @@ KafkaError
     +-- TooManyRecords       there are more of them than are converted at a time
 """
 
-from protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 class CorruptRecord(KafkaError):  # noqa: N818 - Kafka's name

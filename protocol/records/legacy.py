@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from protocol.records import lz4
-from protocol.records.batch import (
+from odradek.protocol.records import lz4
+from odradek.protocol.records.batch import (
     CODEC_MASK,
     LENGTH_AT,
     LOG_APPEND_TIME_BIT,
@@ -21,10 +21,10 @@ from protocol.records.batch import (
     NO_TIMESTAMP,
     Codec,
 )
-from protocol.records.checksum import Buffer
-from protocol.records.compression import DEFAULT_LIMIT, decompress
-from protocol.records.errors import CorruptRecord, InvalidRecord
-from protocol.records.record import Record
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.compression import DEFAULT_LIMIT, decompress
+from odradek.protocol.records.errors import CorruptRecord, InvalidRecord
+from odradek.protocol.records.record import Record
 
 MIN_LENGTH_V0 = MIN_ENTRY_LENGTH
 MIN_LENGTH_V1 = MIN_LENGTH_V0 + 8

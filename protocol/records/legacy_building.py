@@ -8,12 +8,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from struct import Struct
 
-from protocol.records import lz4
-from protocol.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, NO_TIMESTAMP, Codec
-from protocol.records.checksum import Buffer
-from protocol.records.compression import compress
-from protocol.records.errors import UnsupportedCompression
-from protocol.records.record import Record
+from odradek.protocol.records import lz4
+from odradek.protocol.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, NO_TIMESTAMP, Codec
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.compression import compress
+from odradek.protocol.records.errors import UnsupportedCompression
+from odradek.protocol.records.record import Record
 
 _HEAD = Struct(">qiI")
 _FRONT = (Struct(">bBi"), Struct(">bBqi"))

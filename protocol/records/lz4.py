@@ -15,9 +15,9 @@ from struct import Struct
 
 import cramjam
 
-from protocol.records.batch import CURRENT_MAGIC
-from protocol.records.checksum import Buffer
-from protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records.batch import CURRENT_MAGIC
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _VERSION_BITS = 0x40

@@ -5,12 +5,12 @@ The one way in which those who want records, and not bytes, read them; it knows 
 
 from collections.abc import Iterator
 
-from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE_UP_TO_MAGIC, MAGIC_AT
-from protocol.records.checksum import Buffer
-from protocol.records.compression import DEFAULT_LIMIT
-from protocol.records.errors import CorruptRecord
-from protocol.records.legacy import iter_message_records
-from protocol.records.record import Record, iter_records
+from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE_UP_TO_MAGIC, MAGIC_AT
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.compression import DEFAULT_LIMIT
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.legacy import iter_message_records
+from odradek.protocol.records.record import Record, iter_records
 
 
 def iter_entry_records(entry: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:

@@ -8,11 +8,11 @@ fetch never come here. Follows Kafka's storage format, record inside a V2 batch.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from protocol.records.batch import HEADER_SIZE, BatchHeader, read_header
-from protocol.records.checksum import Buffer
-from protocol.records.compression import DEFAULT_LIMIT, decompress
-from protocol.records.errors import InvalidRecord
-from protocol.records.varint import encode_varint, read_varint, read_varlong
+from odradek.protocol.records.batch import HEADER_SIZE, BatchHeader, read_header
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.compression import DEFAULT_LIMIT, decompress
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.varint import encode_varint, read_varint, read_varlong
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes | None], ...]
 """Names (UTF-8, unchecked) and values of a record's headers, in order; a name may come more than once."""

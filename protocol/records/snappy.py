@@ -9,8 +9,8 @@ from struct import Struct
 
 import cramjam
 
-from protocol.records.checksum import Buffer
-from protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
 _MARK = b"\x82SNAPPY\0"
 _HEADER = _MARK + b"\0\0\0\1\0\0\0\1"

@@ -4,8 +4,8 @@ A varint holds 32 bits in at most 5 bytes, a varlong 64 bits in at most 10. As i
 not fit are dropped, and an encoding longer than needed is valid.
 """
 
-from protocol.records.checksum import Buffer
-from protocol.records.errors import InvalidRecord
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import InvalidRecord
 
 _SMALL = [bytes([(n << 1) ^ (n >> 63)]) for n in (*range(64), *range(-64, 0))]
 """Encodings of -64..63, the ones that fit one byte; a negative number indexes from the end."""

@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeVar
 
-from protocol.errors import RETRIABLE, ErrorCode
-from protocol.messages.list_offsets import (
+from odradek.protocol.errors import RETRIABLE, ErrorCode
+from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.registry import ApiKey
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.connection import Connection
 from pyspark_odradek.errors import ClusterError, ConnectionLostError, UnknownTopicError
 from pyspark_odradek.offsets import Offsets, TopicPartition

@@ -7,9 +7,9 @@ import ssl
 from struct import Struct
 from typing import Final, TypeVar
 
-from protocol.codec import DecodeError, Message, decode, encode
-from protocol.headers import RequestHeader, encode_request_header
-from protocol.registry import ApiKey
+from odradek.protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.registry import ApiKey
 from pyspark_odradek.errors import ClusterError, ConnectionLostError
 
 _SIZE: Final = Struct(">i")

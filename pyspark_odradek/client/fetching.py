@@ -13,12 +13,12 @@ from contextlib import suppress
 from heapq import heapify, heappop
 from typing import Final, NamedTuple
 
-from protocol.codec import RecordData
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
-from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, check_crc, iter_batches
-from protocol.records.compression import decompress
-from protocol.registry import ApiKey
+from odradek.protocol.codec import RecordData
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, check_crc, iter_batches
+from odradek.protocol.records.compression import decompress
+from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.cluster import Cluster, check
 from pyspark_odradek.client.connection import Connection
 from pyspark_odradek.columns.building import Body

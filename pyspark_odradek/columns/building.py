@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from protocol.records.batch import CURRENT_MAGIC, BatchHeader
-from protocol.records.checksum import Buffer
+from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
+from odradek.protocol.records.checksum import Buffer
 from pyspark_odradek.offsets import Range
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from protocol.records.errors import InvalidRecord
+from odradek.protocol.records.errors import InvalidRecord
 from pyspark_odradek.columns import kernels
 from pyspark_odradek.offsets import Range
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, arrow_schema, headers_type

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 
-from protocol.records.batch import NO_TIMESTAMP
-from protocol.records.record import Record
+from odradek.protocol.records.batch import NO_TIMESTAMP
+from odradek.protocol.records.record import Record
 from pyspark_odradek.columns.plain import Row, from_rows
 from pyspark_odradek.offsets import Range
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, NO_TIME

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from protocol.records.batch import CURRENT_MAGIC
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Headers, Record, iter_body
+from odradek.protocol.records.batch import CURRENT_MAGIC
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Headers, Record, iter_body
 from pyspark_odradek.offsets import Range
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, NO_TIME, arrow_schema
 

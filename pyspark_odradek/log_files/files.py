@@ -12,14 +12,10 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
-from pyspark_odradek.errors import SourceError, UnknownTopicError
-from pyspark_odradek.log_files.conditions import MAX_OFFSET
-from pyspark_odradek.log_files.options import LogOptions
-from pyspark_odradek.offsets import TopicPartition
-from storage.checkpoints import read_offset_checkpoint
-from storage.errors import CorruptFile
-from storage.files import FileSystem, PosixFiles
-from storage.names import (
+from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, PosixFiles
+from odradek.storage.names import (
     LOG_START_FILE,
     LOG_SUFFIX,
     SWAP_SUFFIX,
@@ -29,7 +25,11 @@ from storage.names import (
     parse_directory_name,
     parse_file_name,
 )
-from storage.names import TopicPartition as Named
+from odradek.storage.names import TopicPartition as Named
+from pyspark_odradek.errors import SourceError, UnknownTopicError
+from pyspark_odradek.log_files.conditions import MAX_OFFSET
+from pyspark_odradek.log_files.options import LogOptions
+from pyspark_odradek.offsets import TopicPartition
 
 _INTERNAL = "__"
 _SHOWN = 5

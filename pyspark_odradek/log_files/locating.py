@@ -11,15 +11,15 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from protocol.records.batch import CURRENT_MAGIC, LOG_OVERHEAD, MIN_ENTRY_LENGTH
-from protocol.records.reading import iter_entry_records
+from odradek.protocol.records.batch import CURRENT_MAGIC, LOG_OVERHEAD, MIN_ENTRY_LENGTH
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from odradek.storage.offset_index import OffsetIndex
+from odradek.storage.time_index import TimeIndex
+from odradek.storage.walk import EXTENT, walk_headers
 from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, segment_path
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
-from storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from storage.offset_index import OffsetIndex
-from storage.time_index import TimeIndex
-from storage.walk import EXTENT, walk_headers
 
 _NO_LIMIT: Final = 0
 

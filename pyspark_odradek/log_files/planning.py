@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from odradek.storage.files import FileSystem
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.log_files.conditions import MAX_OFFSET, Conditions
 from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, find_partitions, reading, segment_path
@@ -18,7 +19,6 @@ from pyspark_odradek.log_files.options import LogOptions
 from pyspark_odradek.log_files.transactions import ALL_COMMITTED, Aborted, find_committed
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range, TopicPartition
 from pyspark_odradek.option_values import Position
-from storage.files import FileSystem
 
 _USUAL_TASKS: Final = 8
 _WORTH_A_TASK: Final = 8 * 1024 * 1024

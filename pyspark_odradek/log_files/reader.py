@@ -34,9 +34,9 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the tasks. Raises SourceError."""
+        from odradek.storage.errors import StorageError
         from pyspark_odradek.log_files.files import LogFiles
         from pyspark_odradek.log_files.planning import plan
-        from storage.errors import StorageError
 
         with sentence_first():
             try:

@@ -10,17 +10,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from protocol.errors import KafkaError
-from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, check_crc, iter_batches
-from protocol.records.batch import BatchHeader as Header
-from protocol.records.compression import decompress
-from protocol.records.errors import CorruptRecord
-from protocol.records.legacy import check_message_crc
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, check_crc, iter_batches
+from odradek.protocol.records.batch import BatchHeader as Header
+from odradek.protocol.records.compression import decompress
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.legacy import check_message_crc
+from odradek.storage.files import FileSystem, OpenFile
 from pyspark_odradek.columns.building import Body, build
 from pyspark_odradek.errors import DamagedRecordsError
 from pyspark_odradek.log_files.files import reading
 from pyspark_odradek.log_files.planning import Piece
-from storage.files import FileSystem, OpenFile
 
 if TYPE_CHECKING:
     import pyarrow as pa

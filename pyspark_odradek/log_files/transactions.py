@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.records.batch import CURRENT_MAGIC, BatchHeader
-from protocol.records.control import end_transaction_marker
-from protocol.records.reading import iter_entry_records
+from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
+from odradek.protocol.records.control import end_transaction_marker
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, parse_file_name
+from odradek.storage.producer_snapshot import decode_snapshot
+from odradek.storage.transaction_index import TransactionIndex
+from odradek.storage.walk import walk_headers
 from pyspark_odradek.log_files.conditions import MAX_OFFSET
 from pyspark_odradek.log_files.files import PartitionFiles, segment_path
 from pyspark_odradek.log_files.locating import Locator
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
-from storage.names import PRODUCER_SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, parse_file_name
-from storage.producer_snapshot import decode_snapshot
-from storage.transaction_index import TransactionIndex
-from storage.walk import walk_headers
 
 
 class Aborted(NamedTuple):

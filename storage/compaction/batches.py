@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.records.batch import NO_TIMESTAMP, BatchHeader, Codec
-from protocol.records.building import BatchFields, assemble_batch
-from protocol.records.varint import encode_varint, read_varint, read_varlong
-from storage.compaction.entries import RecordPlace
+from odradek.protocol.records.batch import NO_TIMESTAMP, BatchHeader, Codec
+from odradek.protocol.records.building import BatchFields, assemble_batch
+from odradek.protocol.records.varint import encode_varint, read_varint, read_varlong
+from odradek.storage.compaction.entries import RecordPlace
 
 
 def empty_batch(header: BatchHeader) -> bytearray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CURRENT_MAGIC,
     HEADER_SIZE,
@@ -20,14 +20,14 @@ from protocol.records.batch import (
     MIN_ENTRY_LENGTH,
     BatchHeader,
 )
-from protocol.records.checksum import crc32c
-from protocol.records.compression import decompress
-from protocol.records.errors import InvalidRecord
-from protocol.records.legacy import compute_message_crc
-from protocol.records.varint import read_varint, read_varlong
-from storage.errors import CorruptFile
-from storage.files import OpenFile
-from storage.walk import header_at
+from odradek.protocol.records.checksum import crc32c
+from odradek.protocol.records.compression import decompress
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.legacy import compute_message_crc
+from odradek.protocol.records.varint import read_varint, read_varlong
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import OpenFile
+from odradek.storage.walk import header_at
 
 Pace: TypeAlias = Callable[[int], None]
 """Called with the number of bytes that were read or written; may wait, and may raise to end the work."""

@@ -6,13 +6,13 @@ transactions and records without a key do not count; where the map is full, the 
 
 from __future__ import annotations
 
-from protocol.records.batch import CURRENT_MAGIC
-from protocol.records.reading import iter_entry_records
-from storage.compaction.entries import Entry, Pace, body_of, find_records
-from storage.compaction.offset_map import OffsetMap
-from storage.compaction.sources import SourceLog, control_kind
-from storage.compaction.transactions import TransactionPass
-from storage.compaction.values import Task
+from odradek.protocol.records.batch import CURRENT_MAGIC
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.compaction.entries import Entry, Pace, body_of, find_records
+from odradek.storage.compaction.offset_map import OffsetMap
+from odradek.storage.compaction.sources import SourceLog, control_kind
+from odradek.storage.compaction.transactions import TransactionPass
+from odradek.storage.compaction.values import Task
 
 
 def map_keys(task: Task, log: SourceLog, pace: Pace) -> tuple[OffsetMap, int]:

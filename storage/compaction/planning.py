@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from storage.compaction.selection import Candidate, Limits, LogFacts
-from storage.compaction.swap import Swapped, swap_in
-from storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
-from storage.names import LOG_SUFFIX
-from storage.producer_entry import NO_OFFSET
-from storage.segment import Segment
-from storage.transaction_index import AbortedTransaction
+from odradek.storage.compaction.selection import Candidate, Limits, LogFacts
+from odradek.storage.compaction.swap import Swapped, swap_in
+from odradek.storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
+from odradek.storage.names import LOG_SUFFIX
+from odradek.storage.producer_entry import NO_OFFSET
+from odradek.storage.segment import Segment
+from odradek.storage.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 class CleanerLimits(NamedTuple):

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from protocol.records.batch import BatchHeader
-from storage.compaction.entries import RecordPlace
-from storage.compaction.values import NO_OFFSET, LastBatch
+from odradek.protocol.records.batch import BatchHeader
+from odradek.storage.compaction.entries import RecordPlace
+from odradek.storage.compaction.values import NO_OFFSET, LastBatch
 
 
 class Offsets(Protocol):

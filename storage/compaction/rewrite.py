@@ -9,12 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
-from protocol.records.legacy_building import build_wrapper
-from protocol.records.reading import iter_entry_records
-from storage.compaction.batches import empty_batch, partial_batch
-from storage.compaction.entries import Entry, Pace, body_of, find_records
-from storage.compaction.retain import (
+from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
+from odradek.protocol.records.legacy_building import build_wrapper
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.compaction.batches import empty_batch, partial_batch
+from odradek.storage.compaction.entries import Entry, Pace, body_of, find_records
+from odradek.storage.compaction.retain import (
     BatchFate,
     RoundRules,
     fate_of,
@@ -23,14 +23,14 @@ from storage.compaction.retain import (
     records_must_go,
     tombstones_stay,
 )
-from storage.compaction.sources import SourceLog, control_kind
-from storage.compaction.transactions import TransactionPass
-from storage.compaction.values import Task
-from storage.errors import StorageError
-from storage.files import Buffer, FileSystem
-from storage.names import CLEANED_SUFFIX, LOG_SUFFIX
-from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
-from storage.walk import header_at
+from odradek.storage.compaction.sources import SourceLog, control_kind
+from odradek.storage.compaction.transactions import TransactionPass
+from odradek.storage.compaction.values import Task
+from odradek.storage.errors import StorageError
+from odradek.storage.files import Buffer, FileSystem
+from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX
+from odradek.storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.walk import header_at
 
 MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""

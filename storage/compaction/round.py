@@ -11,16 +11,16 @@ import errno
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
-from protocol.errors import KafkaError
-from storage.compaction.entries import Pace
-from storage.compaction.grouping import group_segments
-from storage.compaction.indexing import map_keys
-from storage.compaction.retain import RoundRules
-from storage.compaction.rewrite import Counts, Rewriter
-from storage.compaction.sources import SourceLog
-from storage.compaction.values import Failed, Finished, Statistics, Task, Written, unpack_producers
-from storage.errors import CorruptFile
-from storage.files import FileSystem
+from odradek.protocol.errors import KafkaError
+from odradek.storage.compaction.entries import Pace
+from odradek.storage.compaction.grouping import group_segments
+from odradek.storage.compaction.indexing import map_keys
+from odradek.storage.compaction.retain import RoundRules
+from odradek.storage.compaction.rewrite import Counts, Rewriter
+from odradek.storage.compaction.sources import SourceLog
+from odradek.storage.compaction.values import Failed, Finished, Statistics, Task, Written, unpack_producers
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 

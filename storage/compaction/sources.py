@@ -8,17 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from protocol.errors import KafkaError
-from protocol.records.control import ControlType, control_type
-from protocol.records.errors import InvalidRecord
-from protocol.records.reading import iter_entry_records
-from storage.compaction.entries import Entry, Pace, read_entries
-from storage.compaction.grouping import SegmentSizes
-from storage.compaction.values import Task, unpack_aborted
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, file_name
-from storage.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.control import ControlType, control_type
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.compaction.entries import Entry, Pace, read_entries
+from odradek.storage.compaction.grouping import SegmentSizes
+from odradek.storage.compaction.values import Task, unpack_aborted
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    file_name,
+)
+from odradek.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 
 class SourceLog:

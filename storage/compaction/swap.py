@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from storage.files import FileSystem
-from storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
-from storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.files import FileSystem
+from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
+from odradek.storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
 
 if TYPE_CHECKING:
-    from storage.log import Log
+    from odradek.storage.log import Log
 
 
 class Swapped(NamedTuple):

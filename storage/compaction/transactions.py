@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from protocol.records.batch import BatchHeader
-from protocol.records.control import ControlType
-from storage.transaction_index import AbortedTransaction
+from odradek.protocol.records.batch import BatchHeader
+from odradek.protocol.records.control import ControlType
+from odradek.storage.transaction_index import AbortedTransaction
 
 
 class MarkerFate(NamedTuple):

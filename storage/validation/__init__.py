@@ -16,11 +16,11 @@ in place where it can.
 Knows nothing of logs, producers' states or requests. Follows Kafka's log behaviour, produce path and offset assignment.
 """
 
-from storage.validation.batch import ValidatedBatch, assign_offsets, validate_client_batch
-from storage.validation.errors import RecordError, RejectedRecords
-from storage.validation.messages import convert_message_set
-from storage.validation.request import check_produce_records
-from storage.validation.rules import ValidationRules, validation_rules
+from odradek.storage.validation.batch import ValidatedBatch, assign_offsets, validate_client_batch
+from odradek.storage.validation.errors import RecordError, RejectedRecords
+from odradek.storage.validation.messages import convert_message_set
+from odradek.storage.validation.request import check_produce_records
+from odradek.storage.validation.rules import ValidationRules, validation_rules
 
 __all__ = [
     "RecordError",

@@ -9,7 +9,7 @@ LogValidator) and offset assignment.
 from struct import Struct
 from typing import NamedTuple, NoReturn
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
     CODEC_MASK,
     CONTROL_BIT,
@@ -29,15 +29,15 @@ from protocol.records.batch import (
     check_crc,
     read_header,
 )
-from protocol.records.building import BatchFields, assemble_batch
-from protocol.records.checksum import Buffer, crc32c
-from protocol.records.compression import decompress
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord
-from protocol.records.record import append_record, iter_body
-from storage.validation.errors import MessageTooLarge
-from storage.validation.framing import check_framing
-from storage.validation.records import Findings, look_at_records, reject_records
-from storage.validation.rules import MAX_TIMESTAMP, ValidationRules
+from odradek.protocol.records.building import BatchFields, assemble_batch
+from odradek.protocol.records.checksum import Buffer, crc32c
+from odradek.protocol.records.compression import decompress
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord
+from odradek.protocol.records.record import append_record, iter_body
+from odradek.storage.validation.errors import MessageTooLarge
+from odradek.storage.validation.framing import check_framing
+from odradek.storage.validation.records import Findings, look_at_records, reject_records
+from odradek.storage.validation.rules import MAX_TIMESTAMP, ValidationRules
 
 _CLOSELY_LOOKED_AT = 16
 """Records at the start of every batch that are looked at one by one; so small batches always are, as a whole.

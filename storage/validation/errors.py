@@ -7,7 +7,7 @@ single records are collected over the whole batch, and reported per record (KIP-
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 _SHOWN_IN_MESSAGE = 3
 

@@ -5,9 +5,9 @@ they do not, the bytes of all lengths are compared at once: records of one size 
 length says the same at each of those places, the first record leads to the second, and so on to the last.
 """
 
-from protocol.records.checksum import Buffer
-from protocol.records.errors import InvalidRecord
-from protocol.records.varint import read_varint
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.varint import read_varint
 
 _FIRST_PROBE = 64
 """Records looked at in one go at first, and how many are walked one by one after a probe that was in vain."""

@@ -9,7 +9,7 @@ conversion to the current format).
 from collections.abc import Iterator
 from itertools import islice
 
-from protocol.records.batch import (
+from odradek.protocol.records.batch import (
     CODEC_MASK,
     CURRENT_MAGIC,
     HEADER_SIZE,
@@ -20,11 +20,11 @@ from protocol.records.batch import (
     entry_size,
     read_header,
 )
-from protocol.records.building import BatchFields
-from protocol.records.checksum import Buffer
-from protocol.records.conversion import up_convert
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooManyRecords
-from protocol.records.legacy import (
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.conversion import up_convert
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooManyRecords
+from odradek.protocol.records.legacy import (
     Message,
     check_message_crc,
     first_inner_offset,
@@ -32,9 +32,9 @@ from protocol.records.legacy import (
     read_message,
     unwrap,
 )
-from protocol.records.record import Record
-from storage.validation.errors import MessageTooLarge, RecordError, RejectedRecords
-from storage.validation.rules import ValidationRules
+from odradek.protocol.records.record import Record
+from odradek.storage.validation.errors import MessageTooLarge, RecordError, RejectedRecords
+from odradek.storage.validation.rules import ValidationRules
 
 UNWRAPPED_LIMIT = 32 * 1024 * 1024
 """Most that the wrappers of a request may hold: what old clients put into one is a batch of a megabyte or less."""

@@ -6,13 +6,13 @@ for records to be refused, they are read again, properly. Follows Kafka's storag
 
 from typing import NamedTuple
 
-from protocol.records.batch import NO_TIMESTAMP, BatchHeader
-from protocol.records.checksum import Buffer
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import Record, iter_body
-from protocol.records.varint import read_raw
-from storage.validation.errors import RecordError, RejectedRecords
-from storage.validation.rules import ValidationRules
+from odradek.protocol.records.batch import NO_TIMESTAMP, BatchHeader
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import Record, iter_body
+from odradek.protocol.records.varint import read_raw
+from odradek.storage.validation.errors import RecordError, RejectedRecords
+from odradek.storage.validation.rules import ValidationRules
 
 _VARINT = 5
 _VARLONG = 10

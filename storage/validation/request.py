@@ -3,9 +3,9 @@
 Follows Kafka's produce path, the checks of a request before any log is asked (ProduceRequest.validateRecords, KIP-110).
 """
 
-from protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, Codec, entry_size
-from protocol.records.checksum import Buffer
-from protocol.records.errors import DecompressionError, InvalidRecord, UnsupportedCompression
+from odradek.protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, Codec, entry_size
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import DecompressionError, InvalidRecord, UnsupportedCompression
 
 _FIRST_VERSION_OF_MAGIC_2 = 3
 _FIRST_VERSION_OF_ZSTD = 7

@@ -6,8 +6,8 @@ compression.*.level, message.timestamp.* and max.message.bytes (KIP-390, KIP-937
 
 from dataclasses import dataclass
 
-from config.topic import TopicConfig
-from protocol.records.batch import Codec
+from odradek.config.topic import TopicConfig
+from odradek.protocol.records.batch import Codec
 
 NO_LIMIT_MS = (1 << 63) - 1
 """The value of a timestamp limit that means there is none."""

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from storage.errors import StorageError
-from storage.log import Log
-from storage.names import SYNC_FAILED_FILE
+from odradek.storage.errors import StorageError
+from odradek.storage.log import Log
+from odradek.storage.names import SYNC_FAILED_FILE
 from tests.support.logs import NOW_MS, append_values, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

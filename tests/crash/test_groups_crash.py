@@ -11,18 +11,18 @@ from itertools import pairwise
 
 import pytest
 
-from broker.groups.administration import delete_group, expire, remove_offsets
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, SupportedProtocol, SyncRequest
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.consumer.heartbeat import Client
-from broker.groups.effects import Answer, Effects, Token
-from broker.groups.group import Group
-from broker.groups.shard import Shard
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from odradek.broker.groups.administration import delete_group, expire, remove_offsets
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, SupportedProtocol, SyncRequest
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.effects import Answer, Effects, Token
+from odradek.broker.groups.group import Group
+from odradek.broker.groups.shard import Shard
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.support.consumer_group import image_of
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.groups.shard_world import World, load

@@ -44,7 +44,7 @@ def cleaner_pid(broker: BrokerProcess) -> int:
             command = (path.parent / "cmdline").read_bytes()
         except OSError:
             continue  # it has ended meanwhile
-        if int(fields[1]) == broker.pid and b"broker.compaction.child" in command:
+        if int(fields[1]) == broker.pid and b"odradek.broker.compaction.child" in command:
             return int(path.parent.name)
     return 0
 

@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from odradek.cli.app import run
-from protocol.records.building import build_batch
-from protocol.records.record import Record
-from storage.files import PosixFiles
+from odradek.protocol.records.building import build_batch
+from odradek.protocol.records.record import Record
+from odradek.storage.files import PosixFiles
 from tests.conftest import BrokerFactory
 from tests.integration.clients import Codec, Confluent, FromOffset, ProduceSettings, Sent
 from tests.support.broker import REPOSITORY, OdradekProcess

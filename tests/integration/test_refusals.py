@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from protocol.messages.metadata_records import ConfigRecord
-from storage.files import PosixFiles
-from storage.names import TopicPartition
+from odradek.protocol.messages.metadata_records import ConfigRecord
+from odradek.storage.files import PosixFiles
+from odradek.storage.names import TopicPartition
 from tests.conftest import AGAINST_APACHE_KAFKA
 from tests.support.broker import OdradekProcess
 from tests.support.kafka_directories import (

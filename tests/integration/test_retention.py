@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.records.batch import iter_batches
-from protocol.records.record import iter_records
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.record import iter_records
 from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory
 from tests.fault.talk import MEGABYTE, create_topic, fetch, fetch_fields, produce, set_config
 from tests.support.broker import BrokerProcess

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from protocol.records.legacy_building import build_message
-from protocol.records.record import Record
-from protocol.uuids import to_text
-from storage.files import PosixFiles
-from storage.names import TopicPartition
+from odradek.protocol.records.legacy_building import build_message
+from odradek.protocol.records.record import Record
+from odradek.protocol.uuids import to_text
+from odradek.storage.files import PosixFiles
+from odradek.storage.names import TopicPartition
 from tests.conftest import AGAINST_APACHE_KAFKA
 from tests.integration.clients import BEGINNING, Confluent, ProduceSettings, Sent
 from tests.support.broker import OdradekProcess

@@ -12,8 +12,8 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from protocol.records.batch import iter_batches
-from protocol.records.reading import iter_entry_records
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.reading import iter_entry_records
 from tests.conftest import BrokerFactory
 from tests.interop.hand_over import inspect
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess

@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from odradek.cli.app import run
-from protocol.records.batch import Codec as RecordCodec
-from protocol.records.legacy_building import build_message, build_wrapper
-from protocol.records.record import Record
-from storage.files import PosixFiles
+from odradek.protocol.records.batch import Codec as RecordCodec
+from odradek.protocol.records.legacy_building import build_message, build_wrapper
+from odradek.protocol.records.record import Record
+from odradek.storage.files import PosixFiles
 from tests.integration.clients import Codec, Confluent, Sent
 from tests.support.broker import ApacheKafkaProcess, OdradekProcess, run_java
 from tests.support.log_samples import make_log_directory

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from protocol.records.batch import Codec
-from protocol.records.legacy_building import build_message_set
-from protocol.records.record import Record
-from storage.files import PosixFiles
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.record import Record
+from odradek.storage.files import PosixFiles
 from tests.interop.hand_over import inspect
 from tests.support.legacy_logs import records_of_dump
 from tests.support.logs import NOW_MS, check_log, open_at, small_config

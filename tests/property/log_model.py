@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields
-from storage.errors import OffsetOutOfRange
-from storage.log import Log
-from storage.names import LOG_SUFFIX
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields
+from odradek.storage.errors import OffsetOutOfRange
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_SUFFIX
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, a_batch, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles

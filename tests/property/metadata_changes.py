@@ -3,10 +3,10 @@
 from random import Random
 from uuid import UUID
 
-from broker.metadata.image import MetadataImage
-from broker.metadata.records import Message, MetadataRecord, make_record
-from broker.metadata.replay import apply
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.records import Message, MetadataRecord, make_record
+from odradek.broker.metadata.replay import apply
+from odradek.protocol.messages.metadata_records import (
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,

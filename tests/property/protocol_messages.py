@@ -9,8 +9,8 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from protocol.codec.compiler import layout
-from protocol.codec.fields import (
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.fields import (
     BOOLEAN,
     BYTES,
     FLOAT64,
@@ -25,8 +25,8 @@ from protocol.codec.fields import (
     UUID128,
     Primitive,
 )
-from protocol.codec.layout import Layout, Slot
-from protocol.codec.message import Message, Struct
+from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.message import Message, Struct
 
 EXAMPLES_FACTOR = int(os.environ.get("ODRADEK_EXAMPLES", "1"))
 

@@ -5,7 +5,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from protocol.records.record import Headers, Record
+from odradek.protocol.records.record import Headers, Record
 
 EXAMPLES_FACTOR = int(os.environ.get("ODRADEK_EXAMPLES", "1"))
 

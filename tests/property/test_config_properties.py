@@ -6,9 +6,14 @@ import tempfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.alter import Change, Surroundings, Target, alter, replace
-from config.definitions import broker_definitions, client_metrics_definitions, group_definitions, topic_definitions
-from config.effective import (
+from odradek.config.alter import Change, Surroundings, Target, alter, replace
+from odradek.config.definitions import (
+    broker_definitions,
+    client_metrics_definitions,
+    group_definitions,
+    topic_definitions,
+)
+from odradek.config.effective import (
     describe_broker,
     describe_client_metrics,
     describe_created_topic,
@@ -16,12 +21,12 @@ from config.effective import (
     describe_group,
     describe_topic,
 )
-from config.errors import ConfigError
-from config.layers import BrokerLayers
-from config.listeners import advertised_address
-from config.loading import load_settings
-from config.properties import parse_properties
-from config.values import ConfigType, parse, to_text
+from odradek.config.errors import ConfigError
+from odradek.config.layers import BrokerLayers
+from odradek.config.listeners import advertised_address
+from odradek.config.loading import load_settings
+from odradek.config.properties import parse_properties
+from odradek.config.values import ConfigType, parse, to_text
 
 KEYS = [*broker_definitions(), *topic_definitions(), *group_definitions(), *client_metrics_definitions(), "no.such", ""]
 WORDS = """PLAINTEXT :// : , [ ] :: 0.0.0.0 9092 -1 99999999999999999999 1e999 NaN true delete compact * 0:1 1@h:1

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.rebalance import JOIN_TIMER, SESSION, SYNC_TIMER
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.rebalance import JOIN_TIMER, SESSION, SYNC_TIMER
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import (
     CommitRequest,
     JoinResult,
     LeavingMember,
@@ -25,9 +25,9 @@ from broker.groups.classic.values import (
     SupportedProtocol,
     SyncResult,
 )
-from broker.groups.effects import TimerKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import GroupMetadataValue
+from odradek.broker.groups.effects import TimerKey
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import GroupMetadataValue
 from tests.property.records_strategies import examples
 from tests.unit.broker.groups.classic_world import Request, World
 

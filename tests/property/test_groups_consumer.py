@@ -15,13 +15,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import Limits
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.subscriptions import topic_ids, topic_names
-from broker.groups.effects import TimerKey
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.subscriptions import topic_ids, topic_names
+from odradek.broker.groups.effects import TimerKey
+from odradek.protocol.errors import ErrorCode
 from tests.support.classic_member import FakeClassicMember
 from tests.support.consumer_group import GROUP, FakeMember, GroupUnderTest, image_of, settle
 

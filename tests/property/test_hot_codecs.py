@@ -6,13 +6,13 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.hot.fetch import FIRST_BY_ID as FETCH_BY_ID
-from protocol.hot.fetch import FetchResult, encode_fetch_response
-from protocol.hot.produce import FIRST_BY_ID as PRODUCE_BY_ID
-from protocol.hot.produce import PartitionResult, encode_produce_response
-from protocol.hot.wire import Endpoint, TopicRef
-from protocol.messages import fetch, produce
-from protocol.registry import encode
+from odradek.protocol.hot.fetch import FIRST_BY_ID as FETCH_BY_ID
+from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
+from odradek.protocol.hot.produce import FIRST_BY_ID as PRODUCE_BY_ID
+from odradek.protocol.hot.produce import PartitionResult, encode_produce_response
+from odradek.protocol.hot.wire import Endpoint, TopicRef
+from odradek.protocol.messages import fetch, produce
+from odradek.protocol.registry import encode
 
 int16s = st.integers(-(2**15), 2**15 - 1)
 int32s = st.integers(-(2**31), 2**31 - 1)

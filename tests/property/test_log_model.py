@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from protocol.records.batch import Codec
+from odradek.protocol.records.batch import Codec
 from tests.property.log_model import LogModel
 
 CODECS = (Codec.NONE, Codec.NONE, Codec.GZIP, Codec.ZSTD)

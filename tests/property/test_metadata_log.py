@@ -5,11 +5,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, open_metadata_log
-from broker.metadata.records import MetadataRecord
-from config.topic import kafka_defaults
-from protocol.messages.metadata_records import PartitionChangeRecord
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord
 from tests.property.metadata_changes import History
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles

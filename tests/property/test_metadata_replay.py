@@ -5,14 +5,14 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.metadata.batches import Replay
-from broker.metadata.errors import CorruptMetadataError, MetadataError
-from broker.metadata.export import image_records
-from broker.metadata.image import MetadataImage, ResourceType
-from broker.metadata.quorum import Quorum
-from broker.metadata.records import read_record
-from broker.metadata.replay import ImageBuilder, apply
-from protocol.records.building import BatchFields, build_batch, make_records
+from odradek.broker.metadata.batches import Replay
+from odradek.broker.metadata.errors import CorruptMetadataError, MetadataError
+from odradek.broker.metadata.export import image_records
+from odradek.broker.metadata.image import MetadataImage, ResourceType
+from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.records import read_record
+from odradek.broker.metadata.replay import ImageBuilder, apply
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
 from tests.property.metadata_changes import History
 
 SEEDS = st.integers(0, 1 << 32)

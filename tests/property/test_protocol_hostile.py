@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.codec import DecodeError, Message, decode, encode
-from protocol.headers import decode_request_header
+from odradek.protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.headers import decode_request_header
 from tests.property.protocol_messages import examples, messages
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, version_id, versions_of
 

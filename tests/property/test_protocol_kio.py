@@ -19,12 +19,12 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from protocol.codec import Message, decode, encode
-from protocol.codec.compiler import layout
-from protocol.codec.fields import INT16, INT64, Primitive
-from protocol.codec.layout import Layout, Slot
-from protocol.codec.message import Struct
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.codec import Message, decode, encode
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.fields import INT16, INT64, Primitive
+from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.message import Struct
+from odradek.protocol.uuids import ZERO_UUID
 from tests.property.protocol_messages import any_value, examples, messages
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, version_id
 
@@ -153,8 +153,8 @@ def test_kio_knows_nearly_all_messages() -> None:
     """The comparison is not empty: it leaves out the records of internal logs, and versions that Kafka 4 removed."""
     left_out = {cls for cls, _ in MESSAGE_VERSIONS} - {cls for cls, _ in SHARED}
     assert {cls.__module__ for cls in left_out} == {
-        "protocol.messages.metadata_records",
-        "protocol.messages.group_records",
-        "protocol.messages.transaction_records",
+        "odradek.protocol.messages.metadata_records",
+        "odradek.protocol.messages.group_records",
+        "odradek.protocol.messages.transaction_records",
     }
     assert len(SHARED) > 350

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.codec import Message, decode, encode
-from protocol.codec.compiler import layout
-from protocol.codec.layout import Layout
-from protocol.codec.message import Struct
-from protocol.registry import API
+from odradek.protocol.codec import Message, decode, encode
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.layout import Layout
+from odradek.protocol.codec.message import Struct
+from odradek.protocol.registry import API
 from tests.property.protocol_messages import examples, messages
 from tests.support.wire import codec as by_schema
 from tests.unit.protocol.declared import rows, version_id

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.codec import DecodeError, Message, decode, encode
 from tests.property.protocol_messages import examples, messages
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, version_id, versions_of
 

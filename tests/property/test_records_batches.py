@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-from protocol.records.batch import Codec, check_crc, iter_batches, read_header
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.record import Record, iter_records
-from protocol.records.varint import encode_varint, read_varint, read_varlong, varint_size
+from odradek.protocol.records.batch import Codec, check_crc, iter_batches, read_header
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.record import Record, iter_records
+from odradek.protocol.records.varint import encode_varint, read_varint, read_varlong, varint_size
 from tests.property.records_strategies import any_timestamps, examples, record_lists
 
 PYTHON_CLIENTS = [

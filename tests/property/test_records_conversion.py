@@ -5,23 +5,23 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from protocol.errors import KafkaError
-from protocol.records.batch import Codec, check_crc, compute_crc, iter_batches, read_header
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.conversion import down_convert
-from protocol.records.errors import (
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import Codec, check_crc, compute_crc, iter_batches, read_header
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.conversion import down_convert
+from odradek.protocol.records.errors import (
     CorruptRecord,
     DecompressionError,
     InvalidRecord,
     TooMuchData,
     UnsupportedCompression,
 )
-from protocol.records.legacy_building import build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record, iter_records
-from storage.validation import RejectedRecords, ValidationRules, convert_message_set, validate_client_batch
-from storage.validation.errors import MessageTooLarge
-from storage.validation.messages import Allowance
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record, iter_records
+from odradek.storage.validation import RejectedRecords, ValidationRules, convert_message_set, validate_client_batch
+from odradek.storage.validation.errors import MessageTooLarge
+from odradek.storage.validation.messages import Allowance
 from tests.property.records_strategies import NOW, damage, examples, record_lists
 from tests.property.test_records_legacy import entries, kafka_python, plain
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper

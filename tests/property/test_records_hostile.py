@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import KafkaError
-from protocol.records.batch import Codec, check_crc, compute_crc, iter_batches, read_header
-from protocol.records.building import BatchFields, assemble_batch, build_batch
-from protocol.records.compression import compress, decompress
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
-from protocol.records.record import Record, iter_body, iter_records
-from protocol.records.varint import encode_varint, read_varint
-from storage.validation import ValidationRules, check_produce_records, validate_client_batch
-from storage.validation.framing import check_framing
-from storage.validation.records import look_at_records
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import Codec, check_crc, compute_crc, iter_batches, read_header
+from odradek.protocol.records.building import BatchFields, assemble_batch, build_batch
+from odradek.protocol.records.compression import compress, decompress
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
+from odradek.protocol.records.record import Record, iter_body, iter_records
+from odradek.protocol.records.varint import encode_varint, read_varint
+from odradek.storage.validation import ValidationRules, check_produce_records, validate_client_batch
+from odradek.storage.validation.framing import check_framing
+from odradek.storage.validation.records import look_at_records
 from tests.property.records_strategies import NOW, damage, examples, record_lists
 
 codecs = st.sampled_from(list(Codec))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records.batch import Codec
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
-from protocol.records.legacy_building import build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
 from tests.property.records_strategies import damage, examples, record_lists
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper
 

@@ -6,19 +6,19 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.uuids import ZERO_UUID
-from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
-from storage.clean_shutdown import read_broker_epoch, write_clean_shutdown
-from storage.errors import StorageError
-from storage.files import FileSystem
-from storage.meta_properties import (
+from odradek.protocol.uuids import ZERO_UUID
+from odradek.storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.clean_shutdown import read_broker_epoch, write_clean_shutdown
+from odradek.storage.errors import StorageError
+from odradek.storage.files import FileSystem
+from odradek.storage.meta_properties import (
     MetaProperties,
     format_properties,
     parse_properties,
     read_meta_properties,
     write_meta_properties,
 )
-from storage.names import (
+from odradek.storage.names import (
     DirectoryState,
     TopicPartition,
     directory_name,
@@ -27,7 +27,7 @@ from storage.names import (
     parse_directory_name,
     parse_file_name,
 )
-from storage.partition_metadata import read_topic_id, write_topic_id
+from odradek.storage.partition_metadata import read_topic_id, write_topic_id
 from tests.support.memory_files import MemoryFiles
 
 offsets = st.integers(0, (1 << 63) - 1)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import KafkaError
-from protocol.records.batch import Codec, check_crc, iter_batches
-from protocol.records.building import BatchFields
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from protocol.records.record import iter_records
-from storage.errors import OutOfOrderSequence
-from storage.log import Log
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import Codec, check_crc, iter_batches
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.record import iter_records
+from odradek.storage.errors import OutOfOrderSequence
+from odradek.storage.log import Log
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, check_log, open_with_findings, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

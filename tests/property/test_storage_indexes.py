@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.offset_index import OffsetIndex
-from storage.time_index import TimeIndex
-from storage.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.offset_index import OffsetIndex
+from odradek.storage.time_index import TimeIndex
+from odradek.storage.transaction_index import AbortedTransaction, TransactionIndex
 from tests.support.memory_files import MemoryFiles
 
 BASE = 1000

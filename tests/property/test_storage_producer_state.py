@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records.batch import BatchHeader
-from storage.errors import CorruptFile, InvalidProducerEpoch, InvalidTxnState, LogError, OutOfOrderSequence
-from storage.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
-from storage.producer_state import Origin, ProducerStates
+from odradek.protocol.records.batch import BatchHeader
+from odradek.storage.errors import CorruptFile, InvalidProducerEpoch, InvalidTxnState, LogError, OutOfOrderSequence
+from odradek.storage.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
+from odradek.storage.producer_state import Origin, ProducerStates
 from tests.support.memory_files import MemoryFiles
 from tests.unit.storage.producer_headers import batch, marker
 

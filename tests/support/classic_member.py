@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from struct import pack
 from uuid import UUID
 
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
@@ -16,11 +16,11 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.consumer.embedded import by_id, read_assignment
-from broker.groups.effects import Answer, Effects
-from protocol.codec import encode
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
+from odradek.broker.groups.consumer.embedded import by_id, read_assignment
+from odradek.broker.groups.effects import Answer, Effects
+from odradek.protocol.codec import encode
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
 from tests.support.consumer_group import GroupUnderTest
 
 

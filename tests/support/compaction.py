@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protocol.records.batch import BatchHeader, iter_batches
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.compaction.planning import CleanerLimits, facts_of, limits_of, plan_round, still_fits, take_over
-from storage.compaction.round import compact
-from storage.compaction.selection import examine, first_dirty_offset
-from storage.compaction.values import Failed, Finished, Statistics, Written
-from storage.log import Log
+from odradek.protocol.records.batch import BatchHeader, iter_batches
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.compaction.planning import CleanerLimits, facts_of, limits_of, plan_round, still_fits, take_over
+from odradek.storage.compaction.round import compact
+from odradek.storage.compaction.selection import examine, first_dirty_offset
+from odradek.storage.compaction.values import Failed, Finished, Statistics, Written
+from odradek.storage.log import Log
 from tests.support.logs import NOW_MS
 
 

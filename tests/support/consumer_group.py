@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.consumer.heartbeat import Client
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.effects import Effects, Record, TimerKey
-from broker.groups.records import decode_record, encode_record
-from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.effects import Effects, Record, TimerKey
+from odradek.broker.groups.records import decode_record, encode_record
+from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 GROUP = "g"
 CLIENT = Client("tests", "/127.0.0.1")

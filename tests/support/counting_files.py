@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, cast
 
-from storage.files import FileSystem, OpenFile
+from odradek.storage.files import FileSystem, OpenFile
 
 
 class _CountingFile:

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.metadata.features import METADATA_VERSION
-from broker.metadata.records import Message, make_record
-from protocol.codec import encode
-from protocol.messages.control_records import LeaderChangeMessage, Voter
-from protocol.messages.metadata_records import FeatureLevelRecord
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.control import ControlType, build_control_batch
-from protocol.uuids import to_text
-from storage.files import FileSystem
-from storage.names import TopicPartition
+from odradek.broker.metadata.features import METADATA_VERSION
+from odradek.broker.metadata.records import Message, make_record
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.control_records import LeaderChangeMessage, Voter
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.control import ControlType, build_control_batch
+from odradek.protocol.uuids import to_text
+from odradek.storage.files import FileSystem
+from odradek.storage.names import TopicPartition
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 NOW_MS = 1_700_000_000_000

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from protocol.records.record import Record
-from storage.files import FileSystem
+from odradek.protocol.records.record import Record
+from odradek.storage.files import FileSystem
 
 DATA = Path(__file__).parent.parent / "data" / "legacy"
 NAMES = tuple(sorted(path.name for path in DATA.iterdir() if path.is_dir()))

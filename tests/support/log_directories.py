@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from storage.files import FileSystem
-from storage.log_dirs import (
+from odradek.storage.files import FileSystem
+from odradek.storage.log_dirs import (
     LogDirectory,
     find_log_directories,
     identify_log_directories,

@@ -6,14 +6,14 @@ checkpoints, the identity of the directory and the marker of a clean stop.
 
 from uuid import UUID
 
-from protocol.records.building import BatchFields
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from storage.checkpoints import write_offset_checkpoint
-from storage.clean_shutdown import write_clean_shutdown
-from storage.files import FileSystem
-from storage.log import Log
-from storage.meta_properties import MetaProperties, write_meta_properties
-from storage.names import HIGH_WATERMARK_FILE, LOG_SUFFIX, RECOVERY_POINT_FILE, file_name
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.storage.checkpoints import write_offset_checkpoint
+from odradek.storage.clean_shutdown import write_clean_shutdown
+from odradek.storage.files import FileSystem
+from odradek.storage.log import Log
+from odradek.storage.meta_properties import MetaProperties, write_meta_properties
+from odradek.storage.names import HIGH_WATERMARK_FILE, LOG_SUFFIX, RECOVERY_POINT_FILE, file_name
 from tests.support.logs import NOW_MS, PARTITION, a_batch, open_at
 
 DATA = "/data"

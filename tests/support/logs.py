@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from config.topic import TopicConfig, kafka_defaults
-from protocol.records.batch import iter_batches
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.deletion import PendingDeletions
-from storage.errors import LogError
-from storage.files import FileSystem
-from storage.loader import Opening, open_log
-from storage.log import Log
-from storage.names import TopicPartition
-from storage.segment import Segment
-from storage.walk import walk_headers
+from odradek.config.topic import TopicConfig, kafka_defaults
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import LogError
+from odradek.storage.files import FileSystem
+from odradek.storage.loader import Opening, open_log
+from odradek.storage.log import Log
+from odradek.storage.names import TopicPartition
+from odradek.storage.segment import Segment
+from odradek.storage.walk import walk_headers
 
 NOW_MS = 1_700_000_000_000
 PARTITION = TopicPartition("spool", 0)

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from config.topic import kafka_defaults
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.record import Record
-from storage.deletion import PendingDeletions
-from storage.files import FileSystem, PosixFiles
-from storage.loader import Opening, open_log
-from storage.log import Log
-from storage.names import TopicPartition
-from storage.producer_state import Origin
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.record import Record
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.files import FileSystem, PosixFiles
+from odradek.storage.loader import Opening, open_log
+from odradek.storage.log import Log
+from odradek.storage.names import TopicPartition
+from odradek.storage.producer_state import Origin
 
 SEGMENTS = (0, 368769, 737337, 1105814)
 SOUGHT = 368776

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from storage.files import TEMPORARY_SUFFIX, Buffer, DirectoryEntry, DiskSpace
+from odradek.storage.files import TEMPORARY_SUFFIX, Buffer, DirectoryEntry, DiskSpace
 from tests.support.memory_nodes import MemoryDirectory, MemoryFile
 
 _UNLIMITED = 1 << 60

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import cast
 from unittest.mock import MagicMock
 
-from broker.group_services import SERVED
-from broker.routes import Handlers, direct_routes, message_routes
-from protocol.registry import API
+from odradek.broker.group_services import SERVED
+from odradek.broker.routes import Handlers, direct_routes, message_routes
+from odradek.protocol.registry import API
 from tests.interop.differential import intended
 from tests.support import tour
 

@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
-from broker.metadata.image import MetadataImage, ResourceType
-from broker.metadata.records import Message as MetadataMessage
-from broker.partitions.partition import Partition
-from broker.partitions.table import PartitionTable
-from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
-from broker.runtime.context import RequestContext
-from config.topic import TopicConfig
-from protocol.codec import Message
-from protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord
-from protocol.records.building import BatchFields
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from protocol.registry import decode
-from storage.flush import FlushPlan
-from storage.log_values import AppendInfo
-from storage.manager import LoadReport, LogManager, LogManagerSettings
-from storage.names import TopicPartition
+from odradek.broker.metadata.image import MetadataImage, ResourceType
+from odradek.broker.metadata.records import Message as MetadataMessage
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
+from odradek.broker.runtime.context import RequestContext
+from odradek.config.topic import TopicConfig
+from odradek.protocol.codec import Message
+from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.registry import decode
+from odradek.storage.flush import FlushPlan
+from odradek.storage.log_values import AppendInfo
+from odradek.storage.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.names import TopicPartition
 from tests.support.clock import ManualClock
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import a_batch, small_config

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from odradek.cli.app import run
-from storage.files import PosixFiles
+from odradek.storage.files import PosixFiles
 from tests.support.log_samples import flip
 from tests.support.lookup_example import SOUGHT, make_example
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from broker.groups.classic.joining import join
-from broker.groups.classic.leaving import leave
-from broker.groups.classic.rebalance import (
+from odradek.broker.groups.classic.joining import join
+from odradek.broker.groups.classic.leaving import leave
+from odradek.broker.groups.classic.rebalance import (
     JOIN_TIMER,
     SESSION,
     SYNC_TIMER,
@@ -24,17 +24,23 @@ from broker.groups.classic.rebalance import (
     sync_time_over,
     watch,
 )
-from broker.groups.classic.roster import Member
-from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE, GroupData, from_record, metadata_record, tombstone
-from broker.groups.classic.states import Event, GroupState
-from broker.groups.classic.syncing import sync
-from broker.groups.classic.validation import (
+from odradek.broker.groups.classic.roster import Member
+from odradek.broker.groups.classic.state import (
+    CONSUMER_PROTOCOL_TYPE,
+    GroupData,
+    from_record,
+    metadata_record,
+    tombstone,
+)
+from odradek.broker.groups.classic.states import Event, GroupState
+from odradek.broker.groups.classic.syncing import sync
+from odradek.broker.groups.classic.validation import (
     commit_error,
     delete_error,
     delete_offsets_error,
     generation_error,
 )
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.values import (
     CommitRequest,
     GroupView,
     HeartbeatRequest,
@@ -47,9 +53,9 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.effects import Effects, Now, TimerKey, Token
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import GroupMetadataValue
+from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import GroupMetadataValue
 
 
 class ClassicGroup:

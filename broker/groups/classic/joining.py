@@ -8,7 +8,7 @@ Follows: Kafka's group coordinator; KIP-394 (members come back with the id they 
 
 from __future__ import annotations
 
-from broker.groups.classic.rebalance import (
+from odradek.broker.groups.classic.rebalance import (
     SESSION,
     answer_join,
     complete_if_all_joined,
@@ -17,14 +17,14 @@ from broker.groups.classic.rebalance import (
     rebalance_or_complete,
     watch,
 )
-from broker.groups.classic.roster import Member
-from broker.groups.classic.state import GroupData
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.static import replace
-from broker.groups.classic.validation import member_error
-from broker.groups.classic.values import JoinRequest, JoinResult, Limits
-from broker.groups.effects import Effects, Now, TimerKey, Token
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.roster import Member
+from odradek.broker.groups.classic.state import GroupData
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.static import replace
+from odradek.broker.groups.classic.validation import member_error
+from odradek.broker.groups.classic.values import JoinRequest, JoinResult, Limits
+from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
+from odradek.protocol.errors import ErrorCode
 
 MEMBER_ID_REQUIRED_VERSION = 4
 """From here on a new member must come again with the id it is given, so that a lost answer leaves no dead member."""

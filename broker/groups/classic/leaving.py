@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.groups.classic.rebalance import complete_if_all_joined, forget, prepare
-from broker.groups.classic.state import GroupData
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.validation import member_error
-from broker.groups.classic.values import LeaveResult, LeavingMember, LeftMember
-from broker.groups.effects import Effects, Now, Token
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.rebalance import complete_if_all_joined, forget, prepare
+from odradek.broker.groups.classic.state import GroupData
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.validation import member_error
+from odradek.broker.groups.classic.values import LeaveResult, LeavingMember, LeftMember
+from odradek.broker.groups.effects import Effects, Now, Token
+from odradek.protocol.errors import ErrorCode
 
 
 def leave(group: GroupData, effects: Effects, leaving: Sequence[LeavingMember], token: Token, now: Now) -> None:

@@ -8,12 +8,12 @@ Follows: Kafka's group coordinator; KIP-62 (rebalance timeout), KIP-134 (initial
 
 from __future__ import annotations
 
-from broker.groups.classic.roster import Member
-from broker.groups.classic.state import GroupData, InitialDelay, metadata_record
-from broker.groups.classic.states import Event, GroupState
-from broker.groups.classic.values import JoinResult, SyncResult
-from broker.groups.effects import Effects, Now, TimerKey
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.roster import Member
+from odradek.broker.groups.classic.state import GroupData, InitialDelay, metadata_record
+from odradek.broker.groups.classic.states import Event, GroupState
+from odradek.broker.groups.classic.values import JoinResult, SyncResult
+from odradek.broker.groups.effects import Effects, Now, TimerKey
+from odradek.protocol.errors import ErrorCode
 
 SESSION = "session"
 """Kind of the timer that watches a member, or a member-to-be."""

@@ -6,14 +6,14 @@ Owns: the fields of a group, the way between its states, and the form in which a
 
 from __future__ import annotations
 
-from broker.groups.classic.roster import Member, Roster
-from broker.groups.classic.states import Event, GroupState, moved
-from broker.groups.classic.values import Limits, SupportedProtocol
-from broker.groups.effects import Now, Record
-from protocol.codec import decode
-from protocol.codec.errors import DecodeError
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from odradek.broker.groups.classic.roster import Member, Roster
+from odradek.broker.groups.classic.states import Event, GroupState, moved
+from odradek.broker.groups.classic.values import Limits, SupportedProtocol
+from odradek.broker.groups.effects import Now, Record
+from odradek.protocol.codec import decode
+from odradek.protocol.codec.errors import DecodeError
+from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 """The protocol type of consumers; others (Connect) divide other things than partitions."""

@@ -8,7 +8,7 @@ Follows: KIP-345 (static membership), KIP-814 (a leader that comes back is told 
 
 from __future__ import annotations
 
-from broker.groups.classic.rebalance import (
+from odradek.broker.groups.classic.rebalance import (
     SESSION,
     answer_join,
     answer_sync,
@@ -16,12 +16,12 @@ from broker.groups.classic.rebalance import (
     rebalance_or_complete,
     watch,
 )
-from broker.groups.classic.roster import Member
-from broker.groups.classic.state import GroupData, metadata_record
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import JoinRequest, JoinResult, SyncResult
-from broker.groups.effects import Effects, Now, TimerKey, Token
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.roster import Member
+from odradek.broker.groups.classic.state import GroupData, metadata_record
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import JoinRequest, JoinResult, SyncResult
+from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
+from odradek.protocol.errors import ErrorCode
 
 SKIP_ASSIGNMENT_VERSION = 9
 """From here on a leader can be told that the assignment stands."""

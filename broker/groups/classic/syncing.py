@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from broker.groups.classic.rebalance import SYNC_TIMER, answer_sync, hand_out, prepare, withdraw
-from broker.groups.classic.state import GroupData, metadata_record
-from broker.groups.classic.states import Event, GroupState
-from broker.groups.classic.validation import generation_error
-from broker.groups.classic.values import SyncRequest, SyncResult
-from broker.groups.effects import Effects, Now, Token
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.rebalance import SYNC_TIMER, answer_sync, hand_out, prepare, withdraw
+from odradek.broker.groups.classic.state import GroupData, metadata_record
+from odradek.broker.groups.classic.states import Event, GroupState
+from odradek.broker.groups.classic.validation import generation_error
+from odradek.broker.groups.classic.values import SyncRequest, SyncResult
+from odradek.broker.groups.effects import Effects, Now, Token
+from odradek.protocol.errors import ErrorCode
 
 
 def sync(group: GroupData, effects: Effects, request: SyncRequest, token: Token) -> None:

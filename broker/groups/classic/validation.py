@@ -6,10 +6,10 @@ for those who pass.
 
 from __future__ import annotations
 
-from broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE, GroupData
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import CommitRequest
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE, GroupData
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import CommitRequest
+from odradek.protocol.errors import ErrorCode
 
 
 def member_error(group: GroupData, member_id: str, group_instance_id: str | None) -> ErrorCode:

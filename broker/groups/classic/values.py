@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from broker.groups.classic.states import GroupState
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.states import GroupState
+from odradek.protocol.errors import ErrorCode
 
 
 class Limits(NamedTuple):

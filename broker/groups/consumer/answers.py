@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker.groups.consumer.member import Partitions
-from protocol.errors import ErrorCode
+from odradek.broker.groups.consumer.member import Partitions
+from odradek.protocol.errors import ErrorCode
 
 
 class HeartbeatResult(NamedTuple):

@@ -7,7 +7,7 @@ versions of messages. Follows the `...ToConsumerGroup` methods of Kafka's coordi
 
 from __future__ import annotations
 
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     JoinRequest,
     JoinResult,
@@ -16,11 +16,11 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.embedded import PROTOCOL_TYPE, by_id, read_subscription, write_assignment
-from broker.groups.consumer.member import Member, MemberState, Metadata
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.steps import (
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.embedded import PROTOCOL_TYPE, by_id, read_subscription, write_assignment
+from odradek.broker.groups.consumer.member import Member, MemberState, Metadata
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.steps import (
     Circumstances,
     advance,
     check_instance,
@@ -29,10 +29,10 @@ from broker.groups.consumer.steps import (
     unknown_member,
     write_metadata,
 )
-from broker.metadata.image import MetadataImage
-from protocol.codec import DecodeError
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.group_records import ClassicMemberMetadata, ClassicProtocol
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.codec import DecodeError
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.group_records import ClassicMemberMetadata, ClassicProtocol
 
 _FIRST_WITH_ID = 4
 """First version of JoinGroup in which a new member is given an id to come back with (KIP-394)."""

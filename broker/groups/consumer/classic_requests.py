@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
@@ -18,13 +18,13 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.consumer import classic_members
-from broker.groups.consumer.core import GroupCore
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.member import Member
-from broker.groups.consumer.migration import can_downgrade
-from broker.groups.effects import Answer, Effects, Now, Token
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.consumer import classic_members
+from odradek.broker.groups.consumer.core import GroupCore
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.member import Member
+from odradek.broker.groups.consumer.migration import can_downgrade
+from odradek.broker.groups.effects import Answer, Effects, Now, Token
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effects:

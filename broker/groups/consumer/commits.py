@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import Member
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.steps import unknown_member
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.consumer.member import Member
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.steps import unknown_member
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 _FIRST_COMMIT_VERSION: Final = 9
 """Of OffsetCommit, that knows member epochs."""

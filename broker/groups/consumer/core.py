@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from broker.groups.consumer import records
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.leaving import remove_members
-from broker.groups.consumer.member import Member, MemberState
-from broker.groups.consumer.migration import can_downgrade, downgrade
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.steps import Circumstances
-from broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS
-from broker.groups.effects import Effects, Now, Record, TimerKey
-from broker.metadata.image import MetadataImage, TopicImage
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import GroupMetadataValue
+from odradek.broker.groups.consumer import records
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.leaving import remove_members
+from odradek.broker.groups.consumer.member import Member, MemberState
+from odradek.broker.groups.consumer.migration import can_downgrade, downgrade
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.steps import Circumstances
+from odradek.broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS
+from odradek.broker.groups.effects import Effects, Now, Record, TimerKey
+from odradek.broker.metadata.image import MetadataImage, TopicImage
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import GroupMetadataValue
 
 SESSION: Final = "session"
 """Kind of the timer that removes a member which is not heard of."""

@@ -11,10 +11,10 @@ from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import Owned, Partitions
-from broker.metadata.image import MetadataImage
-from protocol.codec import DecodeError, decode, encode
-from protocol.messages.consumer_protocol import (
+from odradek.broker.groups.consumer.member import Owned, Partitions
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.codec import DecodeError, decode, encode
+from odradek.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     TopicPartition,

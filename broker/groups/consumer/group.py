@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
-from broker.groups.consumer import classic_requests
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.core import GroupCore, tombstones
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.heartbeat import Client, beat
-from broker.groups.consumer.leaving import find_leaving, leave_for_a_while
-from broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member
-from broker.groups.consumer.migration import check_upgrade, upgrade
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.subscriptions import subscribes_to
-from broker.groups.consumer.views import GroupView, describe
-from broker.groups.effects import Effects, Now, Record, TimerKey, Token
-from broker.metadata.image import MetadataImage
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
+from odradek.broker.groups.consumer import classic_requests
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.core import GroupCore, tombstones
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.heartbeat import Client, beat
+from odradek.broker.groups.consumer.leaving import find_leaving, leave_for_a_while
+from odradek.broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member
+from odradek.broker.groups.consumer.migration import check_upgrade, upgrade
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.subscriptions import subscribes_to
+from odradek.broker.groups.consumer.views import GroupView, describe
+from odradek.broker.groups.effects import Effects, Now, Record, TimerKey, Token
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
 
 
 class ConsumerGroup:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.member import JOINING, Member, Metadata, Owned, Partitions
-from broker.groups.consumer.steps import (
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.member import JOINING, Member, Metadata, Owned, Partitions
+from odradek.broker.groups.consumer.steps import (
     Circumstances,
     advance,
     check_instance,
@@ -22,8 +22,8 @@ from broker.groups.consumer.steps import (
     unknown_member,
     write_metadata,
 )
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 
 class Client(NamedTuple):

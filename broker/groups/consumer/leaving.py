@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from broker.groups.consumer import records
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, Member
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.steps import check_instance, unknown_member
-from broker.groups.consumer.subscriptions import metadata_hash
-from broker.metadata.image import MetadataImage
+from odradek.broker.groups.consumer import records
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, Member
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.steps import check_instance, unknown_member
+from odradek.broker.groups.consumer.subscriptions import metadata_hash
+from odradek.broker.metadata.image import MetadataImage
 
 
 def find_leaving(state: GroupState, member_id: str, instance_id: str | None) -> Member:

@@ -11,26 +11,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.roster import Member as ClassicMember
-from broker.groups.consumer import records
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.embedded import (
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.roster import Member as ClassicMember
+from odradek.broker.groups.consumer import records
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.embedded import (
     PROTOCOL_TYPE,
     by_id,
     read_assignment,
     read_subscription,
     write_assignment,
 )
-from broker.groups.consumer.member import NO_PARTITIONS, Member, Metadata
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.subscriptions import metadata_hash
-from broker.groups.effects import Record
-from broker.metadata.image import MetadataImage
-from protocol.codec import DecodeError
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.group_records import (
+from odradek.broker.groups.consumer.member import NO_PARTITIONS, Member, Metadata
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.subscriptions import metadata_hash
+from odradek.broker.groups.effects import Record
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.codec import DecodeError
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.group_records import (
     ClassicMemberMetadata,
     ClassicProtocol,
     GroupMetadataKey,

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import NOTHING, Member, MemberState, Owned, Partitions
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.consumer.member import NOTHING, Member, MemberState, Owned, Partitions
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 class Aim(NamedTuple):

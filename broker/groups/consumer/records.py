@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from broker.groups.consumer.member import Member, Owned, Partitions
-from broker.groups.effects import Record
-from protocol.messages.group_records import (
+from odradek.broker.groups.consumer.member import Member, Owned, Partitions
+from odradek.broker.groups.effects import Record
+from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from broker.groups.consumer.regex_syntax import (
+from odradek.broker.groups.consumer.regex_syntax import (
     ASSERTIONS,
     CONTROL_ESCAPES,
     LINE_END,

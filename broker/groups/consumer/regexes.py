@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from broker.groups.consumer.regex_reader import read
-from broker.groups.consumer.regex_syntax import (
+from odradek.broker.groups.consumer.regex_reader import read
+from odradek.broker.groups.consumer.regex_syntax import (
     Accepts,
     Assertion,
     Character,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from broker.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from odradek.broker.groups.consumer.member import JOINING, LEAVING, LEAVING_FOR_A_WHILE
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 _CLIENT_CHOOSES_ID: Final = 1
 """First version in which the client makes its member id up itself (KIP-1082)."""

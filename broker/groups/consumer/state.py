@@ -11,7 +11,7 @@ from copy import copy
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import (
+from odradek.broker.groups.consumer.member import (
     LEAVING,
     NOTHING,
     Member,
@@ -21,8 +21,8 @@ from broker.groups.consumer.member import (
     metadata_from_record,
     with_assignment,
 )
-from broker.groups.effects import Record
-from protocol.messages.group_records import (
+from odradek.broker.groups.effects import Record
+from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,

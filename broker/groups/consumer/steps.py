@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker.groups.consumer import records
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.member import JOINING, LEAVING_FOR_A_WHILE, NO_PARTITIONS, Member, Metadata, Partitions
-from broker.groups.consumer.reconciliation import Aim, reconcile
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.subscriptions import match_topics, metadata_hash, topic_ids, topic_names
-from broker.groups.consumer.targets import assign, is_due
-from broker.metadata.image import MetadataImage
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.consumer import records
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.member import (
+    JOINING,
+    LEAVING_FOR_A_WHILE,
+    NO_PARTITIONS,
+    Member,
+    Metadata,
+    Partitions,
+)
+from odradek.broker.groups.consumer.reconciliation import Aim, reconcile
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.subscriptions import match_topics, metadata_hash, topic_ids, topic_names
+from odradek.broker.groups.consumer.targets import assign, is_due
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 class Circumstances(NamedTuple):

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from broker.groups.consumer.member import Member
-from broker.groups.consumer.state import GroupState
-from broker.metadata.image import MetadataImage
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.consumer.member import Member
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 REFRESH_MIN_INTERVAL_MS: Final = 10_000
 """New topics are looked for at most this often in one group, as in Kafka: creating many costs one search."""
@@ -61,8 +61,10 @@ def metadata_hash(state: GroupState, image: MetadataImage) -> int:
 
 def match_topics(expression: str, image: MetadataImage) -> frozenset[str]:
     """Return the names of all topics that match; raises KafkaError INVALID_REGULAR_EXPRESSION."""
-    from broker.groups.consumer.regex_syntax import InvalidExpressionError  # few groups need what these bring in
-    from broker.groups.consumer.regexes import Expression
+    from odradek.broker.groups.consumer.regex_syntax import (
+        InvalidExpressionError,  # few groups need what these bring in
+    )
+    from odradek.broker.groups.consumer.regexes import Expression
 
     try:
         return Expression(expression).matching(image.topics_by_name)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from broker.groups.consumer import records
-from broker.groups.consumer.assignors.registry import ASSIGNORS
-from broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec
-from broker.groups.consumer.draft import Draft
-from broker.groups.consumer.member import NO_PARTITIONS
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.subscriptions import topic_ids, topic_names
-from broker.metadata.image import MetadataImage
+from odradek.broker.groups.consumer import records
+from odradek.broker.groups.consumer.assignors.registry import ASSIGNORS
+from odradek.broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec
+from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.member import NO_PARTITIONS
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.subscriptions import topic_ids, topic_names
+from odradek.broker.metadata.image import MetadataImage
 
 
 def assignor_name(state: GroupState, settings: ConsumerGroupSettings) -> str:

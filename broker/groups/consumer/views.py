@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.groups.consumer.member import NO_PARTITIONS, Member
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.consumer.state import GroupState
-from broker.groups.consumer.targets import assignor_name
-from broker.metadata.image import MetadataImage
+from odradek.broker.groups.consumer.member import NO_PARTITIONS, Member
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.targets import assignor_name
+from odradek.broker.metadata.image import MetadataImage
 
 
 class TopicView(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from odradek.logs.index_entries import OFFSET_ENTRY, TIME_ENTRY, IndexEntries
 from odradek.logs.verify.findings import Findings
-from storage.files import OpenFile
+from odradek.storage.files import OpenFile
 
 NONE_LEFT = 1 << 63
 """Above every position and offset: there is no further entry."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from odradek.logs.kinds import Kind, kind_of
 from odradek.logs.verify.findings import Findings
-from storage.files import TEMPORARY_SUFFIX, DirectoryEntry
-from storage.names import (
+from odradek.storage.files import TEMPORARY_SUFFIX, DirectoryEntry
+from odradek.storage.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOCK_FILE,

@@ -12,13 +12,13 @@ from odradek.logs.verify.findings import Findings
 from odradek.logs.verify.names import PartitionNames, check_partition_names
 from odradek.logs.verify.producers import ProducerCheck
 from odradek.logs.verify.segment import SegmentCheck, SegmentTask
-from protocol.errors import KafkaError
-from protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
-from protocol.records.reading import iter_entry_records
-from storage.errors import CorruptFile
-from storage.files import FileSystem, OpenFile
-from storage.leader_epochs import EpochStart, read_leader_epochs
-from storage.names import (
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.leader_epochs import EpochStart, read_leader_epochs
+from odradek.storage.names import (
     LEADER_EPOCH_FILE,
     LOG_SUFFIX,
     PARTITION_METADATA_FILE,
@@ -26,8 +26,8 @@ from storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from storage.partition_metadata import read_topic_id
-from storage.transaction_index import AbortedTransaction
+from odradek.storage.partition_metadata import read_topic_id
+from odradek.storage.transaction_index import AbortedTransaction
 
 _MAX_CONTROL_BATCH = 1 << 20
 

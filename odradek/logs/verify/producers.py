@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from odradek.logs.index_entries import ABORTED_ENTRY, IndexEntries
 from odradek.logs.small_files import MAX_SMALL_FILE
 from odradek.logs.verify.findings import Findings
-from protocol.records.batch import BatchHeader
-from storage.errors import CorruptFile
-from storage.files import FileSystem
-from storage.names import PRODUCER_SNAPSHOT_SUFFIX, file_name
-from storage.producer_entry import ProducerEntry
-from storage.producer_snapshot import decode_snapshot
-from storage.producer_state import ProducerStates
-from storage.replay import replay
-from storage.transaction_index import AbortedTransaction
+from odradek.protocol.records.batch import BatchHeader
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX, file_name
+from odradek.storage.producer_entry import ProducerEntry
+from odradek.storage.producer_snapshot import decode_snapshot
+from odradek.storage.producer_state import ProducerStates
+from odradek.storage.replay import replay
+from odradek.storage.transaction_index import AbortedTransaction
 
 NONE_LEFT = 1 << 63
 _VERSION = 0

@@ -14,9 +14,9 @@ from odradek.logs.entries import Ending, EntryWalk
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY
 from odradek.logs.verify.directory import VerifyReport
 from odradek.logs.verify.findings import Severity
-from protocol.records.batch import LOG_OVERHEAD, NO_TIMESTAMP
-from storage.files import TEMPORARY_SUFFIX, FileSystem
-from storage.names import (
+from odradek.protocol.records.batch import LOG_OVERHEAD, NO_TIMESTAMP
+from odradek.storage.files import TEMPORARY_SUFFIX, FileSystem
+from odradek.storage.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
@@ -24,7 +24,7 @@ from storage.names import (
     file_name,
     parse_file_name,
 )
-from storage.transaction_index import AbortedTransaction
+from odradek.storage.transaction_index import AbortedTransaction
 
 DEFAULT_INTERVAL_BYTES = 4096
 """Kafka's `index.interval.bytes`."""

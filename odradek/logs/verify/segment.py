@@ -14,16 +14,23 @@ from odradek.logs.verify.findings import Findings
 from odradek.logs.verify.indexes import NONE_LEFT, OffsetIndexCheck, TimeIndexCheck
 from odradek.logs.verify.producers import ProducerCheck
 from odradek.logs.verify.records import check_records
-from protocol.records.batch import CONTROL_BIT, CURRENT_MAGIC, LOG_OVERHEAD, NO_PRODUCER_ID, NO_TIMESTAMP, BatchHeader
-from storage.files import FileSystem, OpenFile
-from storage.names import (
+from odradek.protocol.records.batch import (
+    CONTROL_BIT,
+    CURRENT_MAGIC,
+    LOG_OVERHEAD,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchHeader,
+)
+from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from storage.transaction_index import AbortedTransaction
+from odradek.storage.transaction_index import AbortedTransaction
 
 _MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 _MAX_CONTROL_BATCH = 1 << 20

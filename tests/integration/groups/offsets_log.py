@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key
 from tests.support.broker import BrokerProcess
 from tests.support.wire import BatchFields, Record, build_batch
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from pipeline.batches import Batch
-from pipeline.errors import PipelineError, WrongOptionError
-from pipeline.redis_offsets import APPLICATIONS, RedisOffsets, connect, progress
+from odradek.pipeline.batches import Batch
+from odradek.pipeline.errors import PipelineError, WrongOptionError
+from odradek.pipeline.redis_offsets import APPLICATIONS, RedisOffsets, connect, progress
 from pyspark_odradek.offsets import Range, TopicPartition
 from tests.conftest import BrokerFactory
 from tests.integration.pipeline.conftest import StartJob

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from broker.live_settings import LiveSettings
-from broker.metadata.image import ImageDelta, ResourceType
-from broker.metadata.records import Message
-from config.loading import load_settings
-from config.settings import BrokerSettings
-from protocol.messages.metadata_records import ConfigRecord
+from odradek.broker.live_settings import LiveSettings
+from odradek.broker.metadata.image import ImageDelta, ResourceType
+from odradek.broker.metadata.records import Message
+from odradek.config.loading import load_settings
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.messages.metadata_records import ConfigRecord
 from tests.unit.broker.metadata.support import MemorySource, image_of, record_of, topic_records
 
 STATIC = load_settings(None, ["node.id=1", "max.connections=100", "log.retention.ms=5000"])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from broker import process
-from broker.metadata.errors import CorruptMetadataError
-from broker.runtime import logging
-from config.settings import BrokerSettings
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker import process
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.runtime import logging
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 class FakeBroker:

@@ -5,9 +5,9 @@ OK is the value stored afterwards; CONFIG is INVALID_CONFIG, REQUEST is INVALID_
 
 import pytest
 
-from config.alter import Change, Operation, Surroundings, Target, alter, replace
-from config.errors import ConfigError, ConfigRequestError, UnknownOperationError
-from config.layers import BrokerLayers
+from odradek.config.alter import Change, Operation, Surroundings, Target, alter, replace
+from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
+from odradek.config.layers import BrokerLayers
 
 SET, DELETE, APPEND, SUBTRACT = Operation
 MAP = "listener.security.protocol.map"

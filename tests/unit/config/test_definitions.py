@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.definitions import (
+from odradek.config.definitions import (
     Definition,
     Scope,
     Service,
@@ -19,8 +19,8 @@ from config.definitions import (
     topic_definitions,
     topic_name_of,
 )
-from config.errors import ConfigError
-from config.topic import TopicConfig
+from odradek.config.errors import ConfigError
+from odradek.config.topic import TopicConfig
 
 KAFKA_TABLE = Path(__file__).parents[2] / "data" / "configs.tsv"
 ANSWERS = Path(__file__).parent / "answers"

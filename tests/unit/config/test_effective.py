@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from config.definitions import broker_definitions
-from config.effective import (
+from odradek.config.definitions import broker_definitions
+from odradek.config.effective import (
     ConfigEntry,
     describe_broker,
     describe_client_metrics,
@@ -19,8 +19,8 @@ from config.effective import (
     describe_group,
     describe_topic,
 )
-from config.layers import BrokerLayers, ConfigSource, ConfigSynonym
-from config.loading import load_settings
+from odradek.config.layers import BrokerLayers, ConfigSource, ConfigSynonym
+from odradek.config.loading import load_settings
 
 ANSWERS = Path(__file__).parent / "answers"
 OVERRIDES = {

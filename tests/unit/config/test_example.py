@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from config import example, reference
-from config.definitions import Service, broker_definitions, topic_definitions
-from config.loading import load_settings
-from config.properties import parse_properties
+from odradek.config import example, reference
+from odradek.config.definitions import Service, broker_definitions, topic_definitions
+from odradek.config.loading import load_settings
+from odradek.config.properties import parse_properties
 
 ROOT = Path(__file__).parents[3]
 
@@ -16,12 +16,12 @@ def served() -> set[str]:
 
 
 def test_the_example_in_the_repository_is_what_the_tables_say() -> None:
-    """Otherwise: python -m config.example > server.properties.example."""
+    """Otherwise: python -m odradek.config.example > server.properties.example."""
     assert (ROOT / "server.properties.example").read_text(encoding="utf-8") == example.render()
 
 
 def test_the_reference_in_the_repository_is_what_the_tables_say() -> None:
-    """Otherwise: python -m config.reference > docs/configuration.md."""
+    """Otherwise: python -m odradek.config.reference > docs/configuration.md."""
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference.render()
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from config.errors import ConfigError
-from config.listeners import Endpoint, Listener
-from config.loading import load_settings
-from config.settings import BrokerSettings
+from odradek.config.errors import ConfigError
+from odradek.config.listeners import Endpoint, Listener
+from odradek.config.loading import load_settings
+from odradek.config.settings import BrokerSettings
 
 CONTROLLER = ("controller.listener.names=CONTROLLER", "process.roles=broker,controller")
 

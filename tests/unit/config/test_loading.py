@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError, ConfigWarning
-from config.loading import load_settings
+from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.loading import load_settings
 
 NOT_SERVED = "Kafka knows this key, odradek does not serve it"
 LOWER_CASE = "the name in such a key is in lower case"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError
-from config.loading import load_settings
+from odradek.config.errors import ConfigError
+from odradek.config.loading import load_settings
 
 
 @pytest.mark.parametrize(

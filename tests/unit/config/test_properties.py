@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from config.errors import ConfigError
-from config.properties import MAX_FILE_BYTES, Property, parse_properties, read_properties
+from odradek.config.errors import ConfigError
+from odradek.config.properties import MAX_FILE_BYTES, Property, parse_properties, read_properties
 
 
 def test_entries_come_with_the_line_that_they_start_on() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from config.definitions import broker_definitions, group_definitions, topic_definitions
-from config.errors import ConfigError
-from config.rules import OFFSET_RESET, THROTTLED_REPLICAS, check
-from config.values import ConfigType, Value
+from odradek.config.definitions import broker_definitions, group_definitions, topic_definitions
+from odradek.config.errors import ConfigError
+from odradek.config.rules import OFFSET_RESET, THROTTLED_REPLICAS, check
+from odradek.config.values import ConfigType, Value
 
 INT, STRING, LIST, DOUBLE = ConfigType.INT, ConfigType.STRING, ConfigType.LIST, ConfigType.DOUBLE
 COMPRESSION = "[uncompressed, zstd, lz4, snappy, gzip, producer]"

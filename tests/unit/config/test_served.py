@@ -5,8 +5,8 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
-from config.definitions import Service, broker_definitions, topic_definitions
-from config.settings import BrokerSettings
+from odradek.config.definitions import Service, broker_definitions, topic_definitions
+from odradek.config.settings import BrokerSettings
 
 ROOT = Path(__file__).parents[3]
 OTHER_NAMES = {

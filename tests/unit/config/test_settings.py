@@ -4,10 +4,10 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from config.definitions import broker_definitions
-from config.errors import ConfigError
-from config.loading import load_settings
-from config.settings import BrokerSettings, build_settings
+from odradek.config.definitions import broker_definitions
+from odradek.config.errors import ConfigError
+from odradek.config.loading import load_settings
+from odradek.config.settings import BrokerSettings, build_settings
 
 LAYOUT = {
     "listeners",

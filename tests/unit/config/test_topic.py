@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from config.errors import ConfigError
-from config.topic import TopicConfig, kafka_defaults, topic_config, topic_defaults, validate_overrides
+from odradek.config.errors import ConfigError
+from odradek.config.topic import TopicConfig, kafka_defaults, topic_config, topic_defaults, validate_overrides
 
 
 def test_without_anything_a_topic_has_kafkas_defaults() -> None:

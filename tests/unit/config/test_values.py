@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.values import ConfigType, Value, parse, to_text, trim
+from odradek.config.values import ConfigType, Value, parse, to_text, trim
 
 N, L, S, D, B, T, X = (
     ConfigType.INT,

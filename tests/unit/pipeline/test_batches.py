@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.batches import Batch, from_offset_log, furthest, to_json
-from pipeline.checkpoints import Checkpoint
-from pipeline.errors import PipelineError
+from odradek.pipeline.batches import Batch, from_offset_log, furthest, to_json
+from odradek.pipeline.checkpoints import Checkpoint
+from odradek.pipeline.errors import PipelineError
 from pyspark_odradek.offsets import Range, TopicPartition
 from tests.unit.pipeline.memory_store import MemoryStore
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import SHOWN_CHARACTERS, sentence
+from odradek.pipeline.errors import SHOWN_CHARACTERS, sentence
 
 CHAINED = """Traceback (most recent call last):
 ConnectionRefusedError: [Errno 111] Connection refused

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import java
-from pipeline.errors import PipelineError
+from odradek.pipeline import java
+from odradek.pipeline.errors import PipelineError
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.archive import unseen
-from pipeline.batches import Batch
-from pipeline.errors import PipelineError
-from pipeline.ledger import HIDDEN, KEPT_COMMITS, Ledger
+from odradek.pipeline.archive import unseen
+from odradek.pipeline.batches import Batch
+from odradek.pipeline.errors import PipelineError
+from odradek.pipeline.ledger import HIDDEN, KEPT_COMMITS, Ledger
 from pyspark_odradek.offsets import Offsets, Range, TopicPartition
 from tests.unit.pipeline.memory_store import Crash, MemoryStore
 

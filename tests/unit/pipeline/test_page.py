@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import redis_offsets
-from pipeline.archive import COLUMNS
+from odradek.pipeline import redis_offsets
+from odradek.pipeline.archive import COLUMNS
 from pyspark_odradek import options
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "pipeline.md").read_text()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.progress import as_dict, from_spark
+from odradek.pipeline.progress import as_dict, from_spark
 
 
 def _report(**source: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How Spark is configured for a job, before it starts."""
 
-from pipeline.session import SessionSettings, logging_properties, settings_of_spark
+from odradek.pipeline.session import SessionSettings, logging_properties, settings_of_spark
 
 
 def test_what_a_person_sets_wins() -> None:

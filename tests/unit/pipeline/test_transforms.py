@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.archive import archived, only_unseen
-from pipeline.errors import PipelineError, WrongOptionError, sentence
-from pipeline.relay import Rules, relayed
-from pipeline.store import HadoopStore
-from pipeline.wordcount import as_messages, counted, most_frequent
+from odradek.pipeline.archive import archived, only_unseen
+from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
+from odradek.pipeline.relay import Rules, relayed
+from odradek.pipeline.store import HadoopStore
+from odradek.pipeline.wordcount import as_messages, counted, most_frequent
 from pyspark_odradek.offsets import Range, TopicPartition
 from pyspark_odradek.schema import ddl
 

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import protocol.messages
-from protocol.codec import Message
+from odradek.protocol import messages
+from odradek.protocol.codec import Message
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -18,8 +18,8 @@ DATA = Path(__file__).parents[2] / "data"
 def declared_messages() -> dict[str, type[Message]]:
     """All messages of all modules, by Kafka's name."""
     found = {}
-    for module in pkgutil.iter_modules(protocol.messages.__path__):
-        for value in vars(import_module(f"protocol.messages.{module.name}")).values():
+    for module in pkgutil.iter_modules(messages.__path__):
+        for value in vars(import_module(f"odradek.protocol.messages.{module.name}")).values():
             if isinstance(value, type) and issubclass(value, Message) and value is not Message:
                 found[value.__name__] = value
     return found

@@ -1,6 +1,6 @@
 """The error codes are Kafka's, all of them."""
 
-from protocol.errors import RETRIABLE, ErrorCode, KafkaError
+from odradek.protocol.errors import RETRIABLE, ErrorCode, KafkaError
 from tests.unit.protocol.declared import rows
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.codec.errors import DecodeError
-from protocol.headers import RequestHeader, decode_request_header, encode_request_header, encode_response_header
-from protocol.registry import API, ApiKey
+from odradek.protocol.codec.errors import DecodeError
+from odradek.protocol.headers import RequestHeader, decode_request_header, encode_request_header, encode_response_header
+from odradek.protocol.registry import API, ApiKey
 
 METADATA_V8 = bytes.fromhex("0003 0008 0000002a 0005") + b"rdkaf"
 METADATA_V12 = bytes.fromhex("0003 000c 0000002a 0005") + b"rdkaf" + b"\0"

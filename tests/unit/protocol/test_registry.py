@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.registry import API, ApiKey, DecodeError, EncodeError, decode, encode, encode_into
+from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from odradek.protocol.registry import API, ApiKey, DecodeError, EncodeError, decode, encode, encode_into
 from tests.unit.protocol.declared import kafka_messages, rows
 
 KAFKA_APIS = {int(row["key"]): row for row in rows("apis.tsv")}
@@ -62,7 +62,8 @@ def test_messages_of_an_api_are_found() -> None:
 
 def test_messages_are_imported_on_first_use_only() -> None:
     """A process that has imported the registry has imported no message: a broker starts without them."""
-    program = "import sys, protocol.registry; print([m for m in sys.modules if m.startswith('protocol.messages')])"
+    messages = "[m for m in sys.modules if m.startswith('odradek.protocol.messages')]"
+    program = f"import sys, odradek.protocol.registry; print({messages})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.uuids import METADATA_TOPIC_ID, ZERO_UUID, from_text, random_uuid, to_text
+from odradek.protocol.uuids import METADATA_TOPIC_ID, ZERO_UUID, from_text, random_uuid, to_text
 
 
 def test_reserved_uuids_have_the_text_of_kafka() -> None:
@@ -54,7 +54,7 @@ def test_random_uuids_avoid_the_reserved_ones_and_a_leading_dash(monkeypatch: py
     dash = UUID(bytes=b"\xf8" + bytes(15), version=4)
     good = UUID(bytes=b"\x01" + bytes(15), version=4)
     draws = iter([dash.bytes, good.bytes])
-    monkeypatch.setattr("protocol.uuids.os.urandom", lambda size: next(draws))
+    monkeypatch.setattr("odradek.protocol.uuids.os.urandom", lambda size: next(draws))
     assert to_text(dash).startswith("-")
     assert random_uuid() == good
 

@@ -1,6 +1,6 @@
 """Batch headers for the tests of producer state, with only the fields that matter there."""
 
-from protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
+from odradek.protocol.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader
 
 PRODUCER = 7
 

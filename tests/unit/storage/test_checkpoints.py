@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
-from storage.errors import CorruptFile
-from storage.names import TopicPartition
+from odradek.storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.errors import CorruptFile
+from odradek.storage.names import TopicPartition
 from tests.support.memory_files import MemoryFiles
 
 PATH = "/recovery-point-offset-checkpoint"

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from storage.checkpoints import read_offset_checkpoint
-from storage.manager import LogManager
-from storage.names import CLEANER_OFFSET_FILE
+from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.manager import LogManager
+from odradek.storage.names import CLEANER_OFFSET_FILE
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, small_config
 from tests.support.memory_files import MemoryFiles

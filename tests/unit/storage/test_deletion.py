@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from storage.deletion import Doomed, PendingDeletions
+from odradek.storage.deletion import Doomed, PendingDeletions
 from tests.support.memory_files import MemoryFiles
 
 

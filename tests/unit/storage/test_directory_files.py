@@ -9,25 +9,25 @@ from uuid import UUID
 
 import pytest
 
-from protocol.uuids import from_text
-from storage.clean_shutdown import (
+from odradek.protocol.uuids import from_text
+from odradek.storage.clean_shutdown import (
     read_broker_epoch,
     remove_clean_shutdown,
     was_clean_shutdown,
     write_clean_shutdown,
 )
-from storage.directory_lock import lock_directory
-from storage.errors import CorruptFile, DirectoryLocked
-from storage.files import PosixFiles
-from storage.partition_metadata import read_topic_id, write_topic_id
+from odradek.storage.directory_lock import lock_directory
+from odradek.storage.errors import CorruptFile, DirectoryLocked
+from odradek.storage.files import PosixFiles
+from odradek.storage.partition_metadata import read_topic_id, write_topic_id
 from tests.support.memory_files import MemoryFiles
 
 TOPIC_ID = from_text("h5eLiR1PRUODZ5HBf-rkAg")
 
 HOLD_LOCK = """
 import sys
-from storage.directory_lock import lock_directory
-from storage.files import PosixFiles
+from odradek.storage.directory_lock import lock_directory
+from odradek.storage.files import PosixFiles
 lock = lock_directory(PosixFiles(), sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from storage import files
-from storage.files import FileSystem, PosixFile, PosixFiles
+from odradek.storage import files
+from odradek.storage.files import FileSystem, PosixFile, PosixFiles
 from tests.support.memory_files import MemoryFiles
 
 

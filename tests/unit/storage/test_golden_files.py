@@ -9,12 +9,12 @@ from uuid import UUID
 
 import crcmod.predefined
 
-from protocol.records.building import BatchFields
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from storage.checkpoints import write_offset_checkpoint
-from storage.log import Log
-from storage.manager import LogManager
-from storage.names import CLEANER_OFFSET_FILE, TopicPartition
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.storage.checkpoints import write_offset_checkpoint
+from odradek.storage.log import Log
+from odradek.storage.manager import LogManager
+from odradek.storage.names import CLEANER_OFFSET_FILE, TopicPartition
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, contents, open_at, small_config
 from tests.support.memory_files import MemoryFiles

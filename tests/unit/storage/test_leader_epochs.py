@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.errors import CorruptFile
-from storage.leader_epochs import EpochStart, LeaderEpochCache, read_leader_epochs
+from odradek.storage.errors import CorruptFile
+from odradek.storage.leader_epochs import EpochStart, LeaderEpochCache, read_leader_epochs
 from tests.support.memory_files import MemoryFiles
 
 HOME = "/t-0"

@@ -1,6 +1,6 @@
 """File names that a stop left in the middle of something."""
 
-from storage.leftovers import settle_names
+from odradek.storage.leftovers import settle_names
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

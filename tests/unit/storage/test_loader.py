@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from protocol.records.building import BatchFields
-from storage.deletion import PendingDeletions
-from storage.errors import IncompatibleDirectory
-from storage.loader import Opening, load_log, open_log, parent_directory
-from storage.log import Log
+from odradek.protocol.records.building import BatchFields
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.errors import IncompatibleDirectory
+from odradek.storage.loader import Opening, load_log, open_log, parent_directory
+from odradek.storage.log import Log
 from tests.support.logs import (
     DIRECTORY,
     NOW_MS,

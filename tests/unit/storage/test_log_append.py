@@ -4,13 +4,13 @@ import errno
 
 import pytest
 
-from protocol.records.batch import Codec, read_header
-from protocol.records.building import BatchFields
-from protocol.records.errors import CorruptRecord
-from storage.errors import InvalidProducerEpoch, OutOfOrderSequence, StorageError
-from storage.log import Log
-from storage.log_values import AppendInfo
-from storage.producer_state import Origin
+from odradek.protocol.records.batch import Codec, read_header
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import InvalidProducerEpoch, OutOfOrderSequence, StorageError
+from odradek.storage.log import Log
+from odradek.storage.log_values import AppendInfo
+from odradek.storage.producer_state import Origin
 from tests.support.logs import (
     NOW_MS,
     a_batch,

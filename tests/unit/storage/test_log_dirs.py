@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from storage.errors import CorruptFile, DirectoryLocked, IncompatibleDirectory, StorageError
-from storage.files import PosixFiles
-from storage.log_dirs import release_log_directories
-from storage.meta_properties import read_meta_properties
-from storage.names import TopicPartition
+from odradek.storage.errors import CorruptFile, DirectoryLocked, IncompatibleDirectory, StorageError
+from odradek.storage.files import PosixFiles
+from odradek.storage.log_dirs import release_log_directories
+from odradek.storage.meta_properties import read_meta_properties
+from odradek.storage.names import TopicPartition
 from tests.support.log_directories import open_log_directories
 from tests.support.memory_files import MemoryFiles
 

@@ -4,10 +4,10 @@ import errno
 
 import pytest
 
-from config.topic import TopicConfig
-from storage.errors import StorageError
-from storage.flush import flush_all
-from storage.log import Log
+from odradek.config.topic import TopicConfig
+from odradek.storage.errors import StorageError
+from odradek.storage.flush import flush_all
+from odradek.storage.log import Log
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

@@ -4,10 +4,10 @@ import errno
 
 import pytest
 
-from protocol.records.building import BatchFields
-from protocol.records.errors import CorruptRecord
-from storage.errors import OffsetOutOfRange, StorageError
-from storage.log import Log
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import OffsetOutOfRange, StorageError
+from odradek.storage.log import Log
 from tests.support.logs import NOW_MS, a_batch, append_values, check_log, old_message, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from storage.errors import OffsetOutOfRange, StorageError
-from storage.log import Log
+from odradek.storage.errors import OffsetOutOfRange, StorageError
+from odradek.storage.log import Log
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

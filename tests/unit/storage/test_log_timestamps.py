@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 

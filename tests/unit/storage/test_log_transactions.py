@@ -2,13 +2,18 @@
 
 import pytest
 
-from protocol.records.batch import read_header
-from protocol.records.building import BatchFields
-from protocol.records.control import ControlType, EndTransactionMarker, build_control_batch, build_end_transaction_batch
-from protocol.records.errors import InvalidRecord
-from storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState
-from storage.log import Log
-from storage.transaction_index import AbortedTransaction
+from odradek.protocol.records.batch import read_header
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import (
+    ControlType,
+    EndTransactionMarker,
+    build_control_batch,
+    build_end_transaction_batch,
+)
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState
+from odradek.storage.log import Log
+from odradek.storage.transaction_index import AbortedTransaction
 from tests.support.logs import NOW_MS, a_batch, append_values, check_log, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 

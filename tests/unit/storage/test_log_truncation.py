@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.records.building import BatchFields
-from storage.errors import OffsetOutOfRange, StorageError
-from storage.log import Log
+from odradek.protocol.records.building import BatchFields
+from odradek.storage.errors import OffsetOutOfRange, StorageError
+from odradek.storage.log import Log
 from tests.support.logs import (
     DIRECTORY,
     NOW_MS,

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from config.topic import TopicConfig
-from storage.checkpoints import read_offset_checkpoint
-from storage.clean_shutdown import was_clean_shutdown
-from storage.errors import StorageError
-from storage.manager import LoadReport, LogManager, LogManagerSettings
-from storage.names import TopicPartition
+from odradek.config.topic import TopicConfig
+from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.clean_shutdown import was_clean_shutdown
+from odradek.storage.errors import StorageError
+from odradek.storage.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.names import TopicPartition
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, TOPIC_ID, append_values, check_log, read_all, small_config
 from tests.support.memory_files import MemoryFiles

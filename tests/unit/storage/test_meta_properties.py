@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from protocol.uuids import ZERO_UUID, from_text, to_text
-from storage.errors import CorruptFile, IncompatibleDirectory
-from storage.meta_properties import (
+from odradek.protocol.uuids import ZERO_UUID, from_text, to_text
+from odradek.storage.errors import CorruptFile, IncompatibleDirectory
+from odradek.storage.meta_properties import (
     MetaProperties,
     format_properties,
     parse_properties,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.names import (
+from odradek.storage.names import (
     DirectoryName,
     DirectoryState,
     FileName,

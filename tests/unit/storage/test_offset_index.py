@@ -6,9 +6,9 @@ from struct import pack
 
 import pytest
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.files import FileSystem, PosixFiles
-from storage.offset_index import OffsetIndex
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.files import FileSystem, PosixFiles
+from odradek.storage.offset_index import OffsetIndex
 from tests.support.memory_files import MemoryFiles
 
 PATH = "/00000000000000000100.index"

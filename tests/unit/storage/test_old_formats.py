@@ -5,13 +5,13 @@ import zlib
 
 import pytest
 
-from protocol.records.batch import Codec
-from protocol.records.errors import CorruptRecord
-from protocol.records.legacy_building import build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
-from storage.log import Log
-from storage.segment import Segment
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
+from odradek.storage.log import Log
+from odradek.storage.segment import Segment
 from tests.support.legacy_logs import FILES, INDEX_INTERVAL, NAMES, dumped_records, put, read_file
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, check_log, contents, open_at, open_with_findings
 from tests.support.logs import small_config as small

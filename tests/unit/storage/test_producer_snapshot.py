@@ -4,10 +4,10 @@ from struct import pack
 
 import pytest
 
-from protocol.records.checksum import crc32c
-from storage.errors import CorruptFile
-from storage.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
-from storage.producer_state import Origin, ProducerStates
+from odradek.protocol.records.checksum import crc32c
+from odradek.storage.errors import CorruptFile
+from odradek.storage.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
+from odradek.storage.producer_state import Origin, ProducerStates
 from tests.support.memory_files import MemoryFiles
 from tests.unit.storage.producer_headers import batch, marker
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.errors import InvalidProducerEpoch, LogError, OutOfOrderSequence
-from storage.producer_entry import SEQUENCE_MASK, WrittenBatch
-from storage.producer_state import Origin, ProducerStates
+from odradek.storage.errors import InvalidProducerEpoch, LogError, OutOfOrderSequence
+from odradek.storage.producer_entry import SEQUENCE_MASK, WrittenBatch
+from odradek.storage.producer_state import Origin, ProducerStates
 from tests.unit.storage.producer_headers import PRODUCER, batch
 
 LAST = SEQUENCE_MASK

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
-from storage.producer_state import CompletedTransaction, Origin, ProducerStates
+from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
+from odradek.storage.producer_state import CompletedTransaction, Origin, ProducerStates
 from tests.unit.storage.producer_headers import PRODUCER, batch, marker
 
 

@@ -4,11 +4,11 @@ import errno
 
 import pytest
 
-from config.topic import topic_config
-from storage.errors import StorageError
-from storage.log import Log
-from storage.names import LOG_SUFFIX
-from storage.retention import Reason, due_segments
+from odradek.config.topic import topic_config
+from odradek.storage.errors import StorageError
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_SUFFIX
+from odradek.storage.retention import Reason, due_segments
 from tests.support.logs import (
     DIRECTORY,
     NOW_MS,

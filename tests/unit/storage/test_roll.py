@@ -4,9 +4,9 @@ import errno
 
 import pytest
 
-from storage.errors import RecordListTooLarge, StorageError
-from storage.log import Log
-from storage.segment import Segment
+from odradek.storage.errors import RecordListTooLarge, StorageError
+from odradek.storage.log import Log
+from odradek.storage.segment import Segment
 from tests.support.logs import (
     NOW_MS,
     a_batch,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.scan import ScanBuffer, SegmentScan
+from odradek.storage.scan import ScanBuffer, SegmentScan
 from tests.support.logs import a_batch, old_message
 from tests.support.memory_files import MemoryFiles
 

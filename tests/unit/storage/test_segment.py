@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from storage.names import DELETED_SUFFIX
-from storage.segment import IndexSettings, Segment
+from odradek.storage.names import DELETED_SUFFIX
+from odradek.storage.segment import IndexSettings, Segment
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.memory_files import MemoryFiles
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from storage.errors import StorageError
-from storage.log import Log
-from storage.names import LOG_SUFFIX
-from storage.segment_offsets import newest_offsets, offsets_before
+from odradek.storage.errors import StorageError
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_SUFFIX
+from odradek.storage.segment_offsets import newest_offsets, offsets_before
 from tests.support.logs import NOW_MS, a_batch, open_at
 from tests.support.memory_files import MemoryFiles
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.segment import IndexSettings, Segment
-from storage.segments import Segments
+from odradek.storage.segment import IndexSettings, Segment
+from odradek.storage.segments import Segments
 from tests.support.memory_files import MemoryFiles
 
 

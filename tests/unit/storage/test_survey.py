@@ -4,13 +4,13 @@ from uuid import UUID
 
 import pytest
 
-from protocol.records.legacy_building import build_message
-from protocol.records.record import Record
-from storage.errors import CorruptFile
-from storage.names import TopicPartition
-from storage.producer_entry import ProducerEntry
-from storage.producer_snapshot import encode_snapshot
-from storage.survey import PartitionSurvey, segment_paths, survey_partition
+from odradek.protocol.records.legacy_building import build_message
+from odradek.protocol.records.record import Record
+from odradek.storage.errors import CorruptFile
+from odradek.storage.names import TopicPartition
+from odradek.storage.producer_entry import ProducerEntry
+from odradek.storage.producer_snapshot import encode_snapshot
+from odradek.storage.survey import PartitionSurvey, segment_paths, survey_partition
 from tests.support.kafka_directories import Kept, make_log, make_zookeeper_directory
 from tests.support.memory_files import MemoryFiles
 

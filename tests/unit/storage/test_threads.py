@@ -5,7 +5,7 @@ from threading import Barrier, get_ident
 
 import pytest
 
-from storage.threads import for_each
+from odradek.storage.threads import for_each
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 20])

@@ -5,9 +5,9 @@ from struct import pack
 
 import pytest
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.files import PosixFiles
-from storage.time_index import TimeIndex
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.files import PosixFiles
+from odradek.storage.time_index import TimeIndex
 from tests.support.memory_files import MemoryFiles
 
 PATH = "/00000000000000000100.timeindex"

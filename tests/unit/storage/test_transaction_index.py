@@ -4,8 +4,8 @@ from struct import pack
 
 import pytest
 
-from storage.errors import CorruptFile, InvalidOffset
-from storage.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.errors import CorruptFile, InvalidOffset
+from odradek.storage.transaction_index import AbortedTransaction, TransactionIndex
 from tests.support.memory_files import MemoryFiles
 
 PATH = "/00000000000000003003.txnindex"

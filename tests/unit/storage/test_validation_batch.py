@@ -5,13 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.records.batch import Codec, check_crc, read_header
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.compression import compress
-from protocol.records.errors import CorruptRecord, InvalidRecord, TooMuchData
-from protocol.records.record import Record, iter_records
-from storage.validation import RejectedRecords, ValidatedBatch, ValidationRules, assign_offsets, validate_client_batch
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.records.batch import Codec, check_crc, read_header
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.compression import compress
+from odradek.protocol.records.errors import CorruptRecord, InvalidRecord, TooMuchData
+from odradek.protocol.records.record import Record, iter_records
+from odradek.storage.validation import (
+    RejectedRecords,
+    ValidatedBatch,
+    ValidationRules,
+    assign_offsets,
+    validate_client_batch,
+)
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord, records, zigzag
 
 NOW = 1_795_246_204_644
@@ -279,7 +285,7 @@ def test_a_record_in_the_far_future_is_refused_where_the_header_tells_of_it(plac
 @pytest.mark.parametrize("codec", list(Codec)[1:])
 def test_bombs_are_refused(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that holds more than the limit once it is decompressed is MESSAGE_TOO_LARGE."""
-    from protocol.records import compression
+    from odradek.protocol.records import compression
 
     monkeypatch.setattr(compression.decompress, "__defaults__", (100_000,))
     body = HandmadeRecord(value=bytes(100_000)).encode()

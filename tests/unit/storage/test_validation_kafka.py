@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.batch import check_crc, read_header
-from storage.validation import ValidatedBatch, check_produce_records, validate_client_batch
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.batch import check_crc, read_header
+from odradek.storage.validation import ValidatedBatch, check_produce_records, validate_client_batch
 from tests.unit.storage.validation_cases import CASES, RULES, Case
 
 NOW = 1_795_246_204_644

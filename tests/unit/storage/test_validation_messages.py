@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.batch import Codec, check_crc, read_header
-from protocol.records.building import build_batch
-from protocol.records.errors import TooManyRecords, TooMuchData
-from protocol.records.legacy_building import build_message_set
-from protocol.records.record import Record, iter_records
-from storage.validation import ValidationRules, convert_message_set, validate_client_batch
-from storage.validation.messages import Allowance
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.batch import Codec, check_crc, read_header
+from odradek.protocol.records.building import build_batch
+from odradek.protocol.records.errors import TooManyRecords, TooMuchData
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.record import Record, iter_records
+from odradek.storage.validation import ValidationRules, convert_message_set, validate_client_batch
+from odradek.storage.validation.messages import Allowance
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper, message
 
 NOW = 1_700_000_000_000

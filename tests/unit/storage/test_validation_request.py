@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.batch import Codec
-from storage.validation import check_produce_records
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.batch import Codec
+from odradek.storage.validation import check_produce_records
 from tests.unit.protocol.records.handmade import HandmadeBatch, legacy_entry, records
 
 ONE = HandmadeBatch(records(1))

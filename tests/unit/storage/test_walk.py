@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.records.errors import CorruptRecord
-from storage.files import OpenFile
-from storage.walk import find_batch, walk_headers
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.files import OpenFile
+from odradek.storage.walk import find_batch, walk_headers
 from tests.support.logs import NOW_MS, a_batch, old_message
 from tests.support.memory_files import MemoryFiles
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import cramjam
 
-from protocol.errors import ErrorCode
-from protocol.records.batch import Codec
-from storage.validation import ValidationRules
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.records.batch import Codec
+from odradek.storage.validation import ValidationRules
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord, records, zigzag
 
 HOUR_MS = 3_600_000

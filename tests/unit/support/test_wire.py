@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.records.batch import iter_batches
-from protocol.records.checksum import crc32c
-from protocol.registry import API, ApiKey
-from protocol.registry import decode as decode_ours
-from protocol.registry import encode as encode_ours
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.checksum import crc32c
+from odradek.protocol.registry import API, ApiKey
+from odradek.protocol.registry import decode as decode_ours
+from odradek.protocol.registry import encode as encode_ours
 from tests.support.wire import BatchFields, Record, UndecodableError, build_batch, decode, encode, served_versions
 
 CRC_COVERS_FROM = 21

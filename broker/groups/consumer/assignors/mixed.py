@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker.groups.consumer.assignors.spec import GroupSpec, in_order
+from odradek.broker.groups.consumer.assignors.spec import GroupSpec, in_order
 
 
 def assign_mixed(group: GroupSpec) -> dict[str, dict[UUID, frozenset[int]]]:

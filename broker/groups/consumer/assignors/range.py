@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec, in_order
+from odradek.broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec, in_order
 
 
 def assign_ranges(group: GroupSpec) -> dict[str, dict[UUID, frozenset[int]]]:

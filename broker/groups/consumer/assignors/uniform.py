@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker.groups.consumer.assignors.mixed import assign_mixed
-from broker.groups.consumer.assignors.spec import GroupSpec, in_order
+from odradek.broker.groups.consumer.assignors.mixed import assign_mixed
+from odradek.broker.groups.consumer.assignors.spec import GroupSpec, in_order
 
 
 def assign_uniformly(group: GroupSpec) -> dict[str, dict[UUID, frozenset[int]]]:

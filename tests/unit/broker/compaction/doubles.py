@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
-from broker.compaction.frames import Message
-from storage.compaction.round import compact
-from storage.compaction.values import Cancel, Cancelled, Task
-from storage.log import Log
-from storage.manager import LogManager
-from storage.names import CLEANED_SUFFIX
+from odradek.broker.compaction.frames import Message
+from odradek.storage.compaction.round import compact
+from odradek.storage.compaction.values import Cancel, Cancelled, Task
+from odradek.storage.log import Log
+from odradek.storage.manager import LogManager
+from odradek.storage.names import CLEANED_SUFFIX
 from tests.support.compaction import unpaced
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, contents, small_config

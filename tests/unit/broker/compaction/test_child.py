@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.compaction.child import BrokerGoneError, Link, Pacer, RoundCancelledError, work
-from broker.compaction.frames import FrameReader, Message, encode
-from storage.compaction.values import Cancel, Cancelled, Failed, Task
+from odradek.broker.compaction.child import BrokerGoneError, Link, Pacer, RoundCancelledError, work
+from odradek.broker.compaction.frames import FrameReader, Message, encode
+from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Task
 from tests.support.memory_files import MemoryFiles
 
 TASK = Task(1, "/data/t-0", (), 0, 0, 0, 0, 1, 1, 1, 24, 0.9, 100, 1e308, b"", b"")
@@ -106,7 +106,7 @@ def test_a_cancelled_round_says_so(pair: tuple[socket.socket, Link], monkeypatch
     def cancelled(*_: object) -> Iterator[Message]:
         raise RoundCancelledError
 
-    monkeypatch.setattr("broker.compaction.child.compact", cancelled)
+    monkeypatch.setattr("odradek.broker.compaction.child.compact", cancelled)
     ours.sendall(encode(TASK))
     ours.shutdown(socket.SHUT_WR)
     with pytest.raises(BrokerGoneError):

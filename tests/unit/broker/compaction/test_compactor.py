@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from broker.compaction import compactor
-from broker.compaction.compactor import Compactor, CompactorParts
-from broker.compaction.process import ProcessGoneError
-from broker.runtime.logging import configure_logging
+from odradek.broker.compaction import compactor
+from odradek.broker.compaction.compactor import Compactor, CompactorParts
+from odradek.broker.compaction.process import ProcessGoneError
+from odradek.broker.runtime.logging import configure_logging
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
 from tests.support.logs import NOW_MS, PARTITION, append_values
@@ -43,7 +43,7 @@ class Rig:
         """Which processes, counted from 1, die with the first message."""
         self.tasks: list[object] = []
         self._lines = lines
-        monkeypatch.setattr("broker.compaction.process.start_process", self._start)
+        monkeypatch.setattr("odradek.broker.compaction.process.start_process", self._start)
         monkeypatch.setattr(compactor, "RETRY_S", 0.001)
         monkeypatch.setattr(compactor, "NOT_NOW_S", 0.001)
 

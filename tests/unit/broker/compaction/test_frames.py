@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.compaction import frames
-from broker.compaction.frames import MAX_FRAME_BYTES, BadFrameError, FrameReader, encode
-from storage.compaction.values import Cancel, Cancelled, Failed, Finished, Source, Statistics, Task, Written
+from odradek.broker.compaction import frames
+from odradek.broker.compaction.frames import MAX_FRAME_BYTES, BadFrameError, FrameReader, encode
+from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Source, Statistics, Task, Written
 
 TASK = Task(1, "/data/t-0", (Source(0, 10), Source(2**62, 20)), 0, 30, 5, 6, 7, 8, 9, 10, 0.9, 11, 1.8e308, b"p", b"a")
 MESSAGES = [

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from typing import cast
 
-from broker.compaction.process import CompactionProcess
+from odradek.broker.compaction.process import CompactionProcess
 
 
 class HungChild:

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from broker.compaction.frames import Message
-from broker.compaction.process import ProcessGoneError
-from broker.compaction.rounds import BrokerRound, Chosen, Surroundings, UncleanableError
-from storage.compaction.planning import CleanerLimits, facts_of, limits_of
-from storage.compaction.selection import examine
-from storage.compaction.values import Finished
+from odradek.broker.compaction.frames import Message
+from odradek.broker.compaction.process import ProcessGoneError
+from odradek.broker.compaction.rounds import BrokerRound, Chosen, Surroundings, UncleanableError
+from odradek.storage.compaction.planning import CleanerLimits, facts_of, limits_of
+from odradek.storage.compaction.selection import examine
+from odradek.storage.compaction.values import Finished
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
 from tests.support.logs import NOW_MS, PARTITION, check_log

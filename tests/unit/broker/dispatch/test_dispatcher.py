@@ -7,13 +7,13 @@ from typing import cast
 
 import pytest
 
-from broker.dispatch.dispatcher import Dispatcher, MessageHandler
-from broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
-from broker.runtime.context import RequestContext
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.registry import API, ApiKey, decode, encode
+from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
+from odradek.broker.runtime.context import RequestContext
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from odradek.protocol.registry import API, ApiKey, decode, encode
 
 
 @pytest.fixture

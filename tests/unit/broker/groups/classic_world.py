@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.joining import refusal
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.joining import refusal
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
@@ -20,9 +20,9 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.effects import Answer, Effects, Record, TimerKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import GroupMetadataValue
+from odradek.broker.groups.effects import Answer, Effects, Record, TimerKey
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import GroupMetadataValue
 
 RANGE = (SupportedProtocol("range", b"what range needs"),)
 SESSION_MS = 10_000

@@ -8,20 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.offsets_topic import OffsetsTopic
-from broker.handlers.node import ThisNode
-from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.controller import Controller
-from broker.metadata.image import MetadataImage
-from broker.metadata.topics import NewTopic
-from broker.partitions.table import PartitionTable
-from config.loading import load_settings
-from config.topic import TopicConfig, kafka_defaults
-from storage.deletion import PendingDeletions
-from storage.loader import Opening, open_log
-from storage.log import Log
-from storage.names import TopicPartition
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.offsets_topic import OffsetsTopic
+from odradek.broker.handlers.node import ThisNode
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.topics import NewTopic
+from odradek.broker.partitions.table import PartitionTable
+from odradek.config.loading import load_settings
+from odradek.config.topic import TopicConfig, kafka_defaults
+from odradek.storage.deletion import PendingDeletions
+from odradek.storage.loader import Opening, open_log
+from odradek.storage.log import Log
+from odradek.storage.names import TopicPartition
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.groups.shard_world import ManualFlusher

@@ -6,17 +6,17 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from broker.groups.classic.values import Limits
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.records import Committed, OffsetKey, encode_committed
-from broker.groups.shard import Shard, ShardServices, ShardState
-from broker.metadata.image import MetadataImage
-from broker.partitions.partition import Partition
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode
-from protocol.records.batch import iter_batches
-from protocol.records.record import Record, iter_records
-from storage.log import Log
+from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.shard import Shard, ShardServices, ShardState
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.record import Record, iter_records
+from odradek.storage.log import Log
 from tests.support.clock import ManualClock
 from tests.support.logs import open_at, small_config
 from tests.support.memory_files import MemoryFiles

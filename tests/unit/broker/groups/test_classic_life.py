@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import (
     CommitRequest,
     GroupView,
     JoinResult,
@@ -17,11 +17,11 @@ from broker.groups.classic.values import (
     SupportedProtocol,
     SyncResult,
 )
-from broker.groups.effects import TimerKey
-from protocol.codec import encode
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from odradek.broker.groups.effects import TimerKey
+from odradek.protocol.codec import encode
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from tests.unit.broker.groups.classic_world import RANGE, REBALANCE_MS, SESSION_MS, World
 
 NONE = ErrorCode.NONE

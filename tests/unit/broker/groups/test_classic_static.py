@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.states import GroupState
-from broker.groups.classic.values import JoinResult, LeavingMember, SupportedProtocol, SyncResult
-from broker.groups.effects import TimerKey
-from protocol.errors import ErrorCode
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.values import JoinResult, LeavingMember, SupportedProtocol, SyncResult
+from odradek.broker.groups.effects import TimerKey
+from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import RANGE, SESSION_MS, World
 
 FENCED = ErrorCode.FENCED_INSTANCE_ID

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.consumer.assignors.range import assign_ranges
-from broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec
-from broker.groups.consumer.assignors.uniform import assign_uniformly
+from odradek.broker.groups.consumer.assignors.range import assign_ranges
+from odradek.broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec
+from odradek.broker.groups.consumer.assignors.uniform import assign_uniformly
 
 T, U, V = UUID(int=1), UUID(int=2), UUID(int=3)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from broker.groups.consumer.answers import HeartbeatResult
-from broker.groups.consumer.member import MemberState
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.effects import Record, TimerKey
-from protocol.errors import ErrorCode
-from protocol.messages.group_records import (
+from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.member import MemberState
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.effects import Record, TimerKey
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,

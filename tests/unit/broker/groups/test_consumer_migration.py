@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import (
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
@@ -21,19 +21,19 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.consumer.embedded import read_assignment
-from broker.groups.consumer.group import ConsumerGroup
-from broker.groups.consumer.member import MemberState, MemberType
-from broker.groups.consumer.settings import ConsumerGroupSettings
-from broker.groups.effects import Effects, TimerKey
-from protocol.codec import encode
-from protocol.errors import ErrorCode
-from protocol.messages.consumer_protocol import (
+from odradek.broker.groups.consumer.embedded import read_assignment
+from odradek.broker.groups.consumer.group import ConsumerGroup
+from odradek.broker.groups.consumer.member import MemberState, MemberType
+from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.effects import Effects, TimerKey
+from odradek.protocol.codec import encode
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     TopicPartition,
 )
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from tests.support.consumer_group import GROUP, FakeMember, GroupUnderTest, image_of, topic_id
 
 T = topic_id("t")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.consumer import regexes
-from broker.groups.consumer.regex_syntax import InvalidExpressionError
-from broker.groups.consumer.regexes import Expression
+from odradek.broker.groups.consumer import regexes
+from odradek.broker.groups.consumer.regex_syntax import InvalidExpressionError
+from odradek.broker.groups.consumer.regexes import Expression
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from broker.groups.coordinator import GroupCoordinator
-from broker.groups.partitioning import partition_for
-from broker.groups.records import Committed, OffsetKey, encode_committed
-from broker.groups.settings import consumer_settings
-from broker.groups.shard import ShardState
-from broker.metadata.image import ResourceType
-from config.loading import load_settings
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import ConfigRecord
+from odradek.broker.groups.coordinator import GroupCoordinator
+from odradek.broker.groups.partitioning import partition_for
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.settings import consumer_settings
+from odradek.broker.groups.shard import ShardState
+from odradek.broker.metadata.image import ResourceType
+from odradek.config.loading import load_settings
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import ConfigRecord
 from tests.unit.broker.groups.coordinator_world import OFFSETS, Cluster, RunningBroker
 from tests.unit.broker.metadata.support import record_of
 
@@ -82,7 +82,7 @@ async def test_a_short_log_is_loaded_when_it_is_asked_for() -> None:
 
 @pytest.fixture
 def no_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.groups.loads.AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("odradek.broker.groups.loads.AT_ONCE_BYTES", 0)
 
 
 @pytest.mark.usefixtures("no_short_logs")

@@ -6,18 +6,18 @@ from uuid import UUID
 
 import pytest
 
-from broker.groups.effects import Record
-from broker.groups.loading import Loader
-from broker.groups.offsets import OffsetStore
-from broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
-from protocol.errors import KafkaError
-from protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
-from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, Codec, compute_crc, iter_batches
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from protocol.records.legacy_building import build_message, build_wrapper
-from protocol.records.record import Record as LogRecord
-from storage.producer_state import Origin
+from odradek.broker.groups.effects import Record
+from odradek.broker.groups.loading import Loader
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
+from odradek.protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, Codec, compute_crc, iter_batches
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.legacy_building import build_message, build_wrapper
+from odradek.protocol.records.record import Record as LogRecord
+from odradek.storage.producer_state import Origin
 from tests.support.logs import NOW_MS, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from broker.groups import loads
-from broker.groups.loading import Loader
-from broker.groups.records import Committed, OffsetKey, encode_committed
-from broker.groups.shard import Shard, ShardState
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.errors import CorruptRecord
-from storage.errors import StorageError
+from odradek.broker.groups import loads
+from odradek.broker.groups.loading import Loader
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.shard import Shard, ShardState
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import StorageError
 from tests.support.log_lines import LogLines
 from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 

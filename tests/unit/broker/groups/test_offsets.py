@@ -1,7 +1,7 @@
 """The store of committed offsets: what records make of it, and what is found in it."""
 
-from broker.groups.offsets import OffsetStore
-from broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 
 A, B = OffsetKey("g", "t", 0), OffsetKey("g", "t", 1)
 PRODUCER, OTHER = 7, 8

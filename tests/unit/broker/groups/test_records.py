@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.groups.effects import Record
-from broker.groups.records import (
+from odradek.broker.groups.effects import Record
+from odradek.broker.groups.records import (
     Committed,
     OffsetKey,
     UnknownRecordError,
@@ -19,8 +19,8 @@ from broker.groups.records import (
     encode_offset_key,
     encode_record,
 )
-from protocol.codec import DecodeError, encode
-from protocol.messages.group_records import (
+from odradek.protocol.codec import DecodeError, encode
+from odradek.protocol.messages.group_records import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
     GroupMetadataKey,

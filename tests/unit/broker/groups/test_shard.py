@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.groups import shard_log
-from broker.groups.administration import delete_group, expire, remove_offsets
-from broker.groups.classic.group import ClassicGroup
-from broker.groups.classic.values import (
+from odradek.broker.groups import shard_log
+from odradek.broker.groups.administration import delete_group, expire, remove_offsets
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import (
     CommitRequest,
     JoinRequest,
     JoinResult,
@@ -16,12 +16,12 @@ from broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from broker.groups.commits import check_commit
-from broker.groups.effects import Answer
-from broker.groups.records import Committed, OffsetKey, encode_committed, record_type
-from broker.groups.shard import Failed, ShardState
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.groups.commits import check_commit
+from odradek.broker.groups.effects import Answer
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, record_type
+from odradek.broker.groups.shard import Failed, ShardState
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
 from tests.unit.broker.groups.shard_world import World
 

@@ -1,8 +1,8 @@
 """Who fetches offsets is told nothing that a power cut could take back."""
 
-from broker.groups.offsets import OffsetStore
-from broker.groups.records import Committed, OffsetKey, encode_committed
-from broker.groups.visible import VisibleOffsets
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.visible import VisibleOffsets
 
 A, B = OffsetKey("g", "t", 0), OffsetKey("g", "u", 1)
 

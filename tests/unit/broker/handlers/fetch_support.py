@@ -4,9 +4,9 @@ import itertools
 from dataclasses import dataclass
 from uuid import UUID
 
-from broker.handlers.fetch import FetchHandler
-from broker.handlers.fetch_sessions import FINAL_EPOCH, FetchSessions
-from protocol.messages.fetch import (
+from odradek.broker.handlers.fetch import FetchHandler
+from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, FetchSessions
+from odradek.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -14,8 +14,8 @@ from protocol.messages.fetch import (
     ForgottenTopic,
     PartitionData,
 )
-from protocol.records.batch import iter_batches
-from protocol.records.record import iter_records
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.record import iter_records
 from tests.support.partitions import Node, Reply, context, decoded
 
 VERSION = 12

@@ -2,15 +2,15 @@
 
 from uuid import UUID
 
-from broker.handlers.produce import ProduceHandler
-from protocol.messages.produce import (
+from odradek.broker.handlers.produce import ProduceHandler
+from odradek.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from protocol.records.building import BatchFields
+from odradek.protocol.records.building import BatchFields
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.partitions import Node, Reply, context, decoded
 

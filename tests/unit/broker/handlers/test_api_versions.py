@@ -2,12 +2,12 @@
 
 import pytest
 
-from broker.handlers.api_versions import ApiVersionsHandler
-from broker.metadata.features import METADATA_VERSION, SUPPORTED
-from broker.metadata.image import MetadataImage
-from protocol.errors import ErrorCode
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.registry import API, ApiKey
+from odradek.broker.handlers.api_versions import ApiVersionsHandler
+from odradek.broker.metadata.features import METADATA_VERSION, SUPPORTED
+from odradek.broker.metadata.image import MetadataImage
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.protocol.registry import API, ApiKey
 from tests.support.partitions import context
 
 SERVED = (API[ApiKey.PRODUCE], API[ApiKey.FETCH], API[ApiKey.API_VERSIONS])

@@ -2,16 +2,16 @@
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages import incremental_alter_configs as incremental
-from protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
-from protocol.messages.describe_configs import (
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages import incremental_alter_configs as incremental
+from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
 )
-from protocol.messages.list_config_resources import ListConfigResourcesRequest
+from odradek.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.unit.broker.handlers.metadata_support import BROKER, GROUP, LOGGER, METRICS, TOPIC, Admin, at, new_admin
 from tests.unit.broker.metadata.support import create
 

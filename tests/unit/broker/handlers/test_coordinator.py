@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from broker.handlers.coordinator import CoordinatorHandler
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.find_coordinator import FindCoordinatorRequest
+from odradek.broker.handlers.coordinator import CoordinatorHandler
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
 

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from broker.handlers.fetch import FIRST_ZSTD
-from protocol.errors import ErrorCode
-from protocol.hot.fetch import FIRST_BY_ID
-from protocol.messages.metadata_records import PartitionChangeRecord
+from odradek.broker.handlers.fetch import FIRST_ZSTD
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.hot.fetch import FIRST_BY_ID
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord
 from tests.support.partitions import Node
 from tests.unit.broker.handlers.fetch_support import (
     ROOM,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.handlers.fetch_sessions import LAST_EPOCH, MIN_IDLE_BEFORE_EVICTION_MS, FetchSession, FetchSessions
-from protocol.errors import ErrorCode, KafkaError
-from protocol.hot.fetch import FetchResult
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from odradek.broker.handlers.fetch_sessions import LAST_EPOCH, MIN_IDLE_BEFORE_EVICTION_MS, FetchSession, FetchSessions
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.fetch import FetchResult
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 
 @dataclass

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.errors import ErrorCode
+from odradek.protocol.errors import ErrorCode
 from tests.support.partitions import Node, Reply
 from tests.unit.broker.handlers.fetch_support import Ask, Consumer, Place, at, result, results, size_of, values
 

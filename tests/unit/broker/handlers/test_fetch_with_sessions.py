@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, MIN_IDLE_BEFORE_EVICTION_MS
-from protocol.errors import ErrorCode
+from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, MIN_IDLE_BEFORE_EVICTION_MS
+from odradek.protocol.errors import ErrorCode
 from tests.support.partitions import Node, Reply
 from tests.unit.broker.handlers.fetch_support import Ask, Consumer, Place, at, response, results, values
 

@@ -5,38 +5,38 @@ from typing import TypeVar
 
 import pytest
 
-from broker.groups.records import OffsetKey
-from broker.handlers.group_admin import GroupAdminHandlers
-from broker.handlers.group_offsets import OffsetCommitHandlers
-from broker.handlers.groups import GroupHandlers
-from broker.handlers.offset_fetch import OffsetFetchHandler
-from broker.runtime.answers import Deferred
-from protocol.errors import ErrorCode
-from protocol.messages.delete_groups import DeleteGroupsRequest
-from protocol.messages.describe_groups import DescribeGroupsRequest
-from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from protocol.messages.list_groups import ListGroupsRequest
-from protocol.messages.offset_commit import (
+from odradek.broker.groups.records import OffsetKey
+from odradek.broker.handlers.group_admin import GroupAdminHandlers
+from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+from odradek.broker.handlers.groups import GroupHandlers
+from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+from odradek.broker.runtime.answers import Deferred
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
+from odradek.protocol.messages.describe_groups import DescribeGroupsRequest
+from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from odradek.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from odradek.protocol.messages.list_groups import ListGroupsRequest
+from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol.messages.offset_delete import (
+from odradek.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from protocol.messages.offset_fetch import (
+from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from protocol.registry import encode
+from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from odradek.protocol.registry import encode
 from tests.support.clock import ManualClock
 from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at

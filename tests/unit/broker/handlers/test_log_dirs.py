@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.handlers.log_dirs import LogDirHandlers
-from protocol.errors import ErrorCode
-from protocol.messages.describe_log_dirs import (
+from odradek.broker.handlers.log_dirs import LogDirHandlers
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResult,

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.uuids import ZERO_UUID
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from odradek.protocol.uuids import ZERO_UUID
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import create, image_of, topic_records
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from broker.handlers.offsets import (
+from odradek.broker.handlers.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -13,21 +13,21 @@ from broker.handlers.offsets import (
     MAX_TIMESTAMP,
     OffsetHandlers,
 )
-from protocol.errors import ErrorCode
-from protocol.messages.delete_records import (
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.messages.list_offsets import (
+from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from protocol.messages.metadata_records import PartitionChangeRecord
-from protocol.messages.offset_for_leader_epoch import (
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord
+from odradek.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,

@@ -6,17 +6,17 @@ import threading
 
 import pytest
 
-from broker.handlers import old_fetch
-from broker.handlers.fetch import FetchHandler
-from broker.handlers.fetch_sessions import FetchSessions
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import PartitionData
-from protocol.records.batch import Codec, iter_batches
-from protocol.records.building import BatchFields
-from protocol.records.legacy import check_message_crc, read_message
-from protocol.records.legacy_building import build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
+from odradek.broker.handlers import old_fetch
+from odradek.broker.handlers.fetch import FetchHandler
+from odradek.broker.handlers.fetch_sessions import FetchSessions
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.fetch import PartitionData
+from odradek.protocol.records.batch import Codec, iter_batches
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.legacy import check_message_crc, read_message
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
 from tests.support.memory_files import OpenMemoryFile
 from tests.support.partitions import Node, Reply, context
 from tests.unit.broker.handlers.fetch_support import (

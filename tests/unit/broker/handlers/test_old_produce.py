@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from broker.handlers import old_produce
-from broker.handlers.converting import Converter
-from broker.handlers.produce import ProduceHandler
-from broker.runtime.answers import CloseConnectionError
-from protocol.errors import ErrorCode
-from protocol.messages.produce import PartitionProduceResponse, ProduceRequest
-from protocol.records.batch import Codec, iter_batches
-from protocol.records.building import BatchFields
-from protocol.records.legacy_building import build_message_set
-from protocol.records.record import Record
+from odradek.broker.handlers import old_produce
+from odradek.broker.handlers.converting import Converter
+from odradek.broker.handlers.produce import ProduceHandler
+from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
+from odradek.protocol.records.batch import Codec, iter_batches
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.record import Record
 from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, Reply, context
 from tests.unit.broker.handlers.old_support import answered, until

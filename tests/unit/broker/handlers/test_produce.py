@@ -4,13 +4,13 @@ from uuid import UUID
 
 import pytest
 
-from broker.handlers.produce import ADMIN_CLIENT_ID
-from broker.runtime.answers import CloseConnectionError
-from protocol.errors import ErrorCode
-from protocol.hot.produce import FIRST_BY_ID
-from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields
+from odradek.broker.handlers.produce import ADMIN_CLIENT_ID
+from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.hot.produce import FIRST_BY_ID
+from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields
 from tests.support.logs import NOW_MS, a_batch, old_message, read_all
 from tests.support.partitions import Node, decoded
 from tests.unit.broker.handlers.produce_support import (

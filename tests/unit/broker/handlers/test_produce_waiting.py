@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.runtime.answers import CloseConnectionError
-from protocol.errors import ErrorCode
+from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.protocol.errors import ErrorCode
 from tests.support.logs import read_all
 from tests.support.partitions import Node
 from tests.unit.broker.handlers.produce_support import batch, idempotent, produce, request, result, results

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.handlers.producer_ids import ProducerIdHandler
-from broker.metadata.producer_ids import ProducerIds
-from protocol.errors import ErrorCode
-from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from odradek.broker.handlers.producer_ids import ProducerIdHandler
+from odradek.broker.metadata.producer_ids import ProducerIds
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from tests.unit.broker.handlers.metadata_support import at
 from tests.unit.broker.metadata.support import MemorySource
 

@@ -4,20 +4,20 @@ from uuid import UUID
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.create_partitions import (
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from protocol.messages.create_topics import (
+from odradek.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreatableTopicResult,
     CreateTopicsRequest,
 )
-from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import create
 

@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from uuid import UUID
 
-from broker.metadata.controller import Controller
-from broker.metadata.errors import StaleMetadataError
-from broker.metadata.features import NEW_CLUSTER
-from broker.metadata.image import ImageDelta, MetadataImage
-from broker.metadata.records import Message, MetadataRecord, make_record
-from broker.metadata.replay import apply
-from broker.metadata.source import Watcher
-from broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
-from protocol.errors import KafkaError
-from protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.errors import StaleMetadataError
+from odradek.broker.metadata.features import NEW_CLUSTER
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.records import Message, MetadataRecord, make_record
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.source import Watcher
+from odradek.broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from tests.support.memory_files import MemoryFiles
 
 DATA = Path(__file__).parent / "data"

@@ -6,16 +6,16 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.adoption import KEEP_EVERYTHING, Adoption, plan_adoption
-from broker.metadata.errors import UnsupportedMetadataError
-from broker.metadata.features import NEW_CLUSTER
-from broker.metadata.image import MetadataImage
-from broker.metadata.internal_topics import internal_topics
-from broker.metadata.replay import apply
-from broker.metadata.takeover import check_takeover, plan_elections
-from config.loading import load_settings
-from storage.names import TopicPartition
-from storage.survey import PartitionSurvey
+from odradek.broker.metadata.adoption import KEEP_EVERYTHING, Adoption, plan_adoption
+from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.features import NEW_CLUSTER
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.internal_topics import internal_topics
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.takeover import check_takeover, plan_elections
+from odradek.config.loading import load_settings
+from odradek.storage.names import TopicPartition
+from odradek.storage.survey import PartitionSurvey
 
 NODE = 3
 ID = UUID(int=0xA)

@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.cleaning import Limits, why_oldest_goes
-from broker.metadata.loading import load_metadata
-from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, open_metadata_log
-from broker.metadata.snapshot_writing import Schedule
-from broker.metadata.snapshots import list_snapshots, read_timestamp
-from config.topic import kafka_defaults
+from odradek.broker.metadata.cleaning import Limits, why_oldest_goes
+from odradek.broker.metadata.loading import load_metadata
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
+from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshots import list_snapshots, read_timestamp
+from odradek.config.topic import kafka_defaults
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.metadata.support import DIRECTORY, kafka_directory, topic_records

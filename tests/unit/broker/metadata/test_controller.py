@@ -2,13 +2,13 @@
 
 import pytest
 
-from broker.metadata.broker_configs import BrokerConfigs
-from broker.metadata.configs import Alteration
-from broker.metadata.controller import Controller
-from broker.metadata.image import ConfigResource, ResourceType
-from broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
-from config.alter import Change, alter
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.configs import Alteration
+from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.image import ConfigResource, ResourceType
+from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
+from odradek.config.alter import Change, alter
+from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource, create
 
 

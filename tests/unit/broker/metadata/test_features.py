@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.metadata.features import NEW_CLUSTER, SUPPORTED, check_level, partition_record_version
+from odradek.broker.metadata.features import NEW_CLUSTER, SUPPORTED, check_level, partition_record_version
 
 
 def test_new_cluster_has_levels_that_every_kafka_4_knows() -> None:

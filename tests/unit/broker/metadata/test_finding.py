@@ -6,23 +6,23 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import UnsupportedMetadataError
-from broker.metadata.finding import (
+from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.finding import (
     check_metadata_is_there,
     check_same_origin,
     compacted_topics,
     is_undescribed,
     survey_directories,
 )
-from broker.metadata.image import MetadataImage
-from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
-from config.topic import kafka_defaults
-from protocol.records.building import build_batch, make_records
-from storage.files import FileSystem
-from storage.log_dirs import LogDirectory, find_log_directories, identify_log_directories
-from storage.names import TopicPartition
-from storage.survey import PartitionSurvey
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.records.building import build_batch, make_records
+from odradek.storage.files import FileSystem
+from odradek.storage.log_dirs import LogDirectory, find_log_directories, identify_log_directories
+from odradek.storage.names import TopicPartition
+from odradek.storage.survey import PartitionSurvey
 from tests.support.clock import ManualClock
 from tests.support.kafka_directories import (
     Kept,

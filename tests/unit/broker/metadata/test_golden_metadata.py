@@ -10,12 +10,12 @@ from uuid import UUID
 import crcmod.predefined
 import pytest
 
-from broker.metadata.features import METADATA_VERSION
-from broker.metadata.opening import MetadataOptions, open_metadata_log
-from broker.metadata.quorum import read_epoch
-from broker.metadata.snapshot_writing import Schedule
-from config.topic import kafka_defaults
-from protocol.messages.metadata_records import FeatureLevelRecord
+from odradek.broker.metadata.features import METADATA_VERSION
+from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
+from odradek.broker.metadata.quorum import read_epoch
+from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DIRECTORY, topic_records

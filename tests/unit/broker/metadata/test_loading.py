@@ -4,20 +4,20 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.image import ConfigResource
-from broker.metadata.loading import LoadedMetadata, load_metadata
-from broker.metadata.records import Message, make_record
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.image import ConfigResource
+from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
+from odradek.broker.metadata.records import Message, make_record
+from odradek.protocol.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from protocol.records.batch import iter_batches
-from protocol.records.building import BatchFields, build_batch, make_records
-from storage.files import FileSystem
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.storage.files import FileSystem
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DATA, DIRECTORY, SNAPSHOT, kafka_directory, topic_records
 

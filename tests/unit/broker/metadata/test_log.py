@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, StaleMetadataError
-from broker.metadata.image import ImageDelta, MetadataImage
-from broker.metadata.loading import load_metadata
-from broker.metadata.records import Message
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import RemoveTopicRecord
-from storage.names import SYNC_FAILED_FILE
+from odradek.broker.metadata.errors import CorruptMetadataError, StaleMetadataError
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.loading import load_metadata
+from odradek.broker.metadata.records import Message
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import RemoveTopicRecord
+from odradek.storage.names import SYNC_FAILED_FILE
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.metadata.support import DIRECTORY, record_of, topic_records
 from tests.unit.broker.metadata.test_opening import new_directory, open_log, propose

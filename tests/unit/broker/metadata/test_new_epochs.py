@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata import new_epochs
-from broker.metadata.new_epochs import begin_new_epochs, plan_new_epochs
-from protocol.errors import ErrorCode, KafkaError
-from storage.names import TopicPartition
+from odradek.broker.metadata import new_epochs
+from odradek.broker.metadata.new_epochs import begin_new_epochs, plan_new_epochs
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.storage.names import TopicPartition
 from tests.support.log_lines import LogLines
 from tests.unit.broker.metadata.support import MemorySource, image_of, topic_records
 

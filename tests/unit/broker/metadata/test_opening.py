@@ -4,18 +4,18 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.features import NEW_CLUSTER
-from broker.metadata.image import ConfigResource
-from broker.metadata.loading import load_metadata
-from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, open_metadata_log
-from broker.metadata.records import Message, make_record
-from broker.metadata.snapshots import BOOTSTRAP_FILE
-from config.topic import kafka_defaults
-from protocol.messages.metadata_records import FeatureLevelRecord, PartitionChangeRecord
-from protocol.records.batch import iter_batches
-from storage.partition_metadata import read_topic_id
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.features import NEW_CLUSTER
+from odradek.broker.metadata.image import ConfigResource
+from odradek.broker.metadata.loading import load_metadata
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
+from odradek.broker.metadata.records import Message, make_record
+from odradek.broker.metadata.snapshots import BOOTSTRAP_FILE
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionChangeRecord
+from odradek.protocol.records.batch import iter_batches
+from odradek.storage.partition_metadata import read_topic_id
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DATA, DIRECTORY, kafka_directory, record_of, topic_records
@@ -187,7 +187,7 @@ def test_torn_end_after_a_clean_stop_is_refused_with_nothing_changed() -> None:
 
 def _with_checksums(log: bytes) -> bytes:
     """Return the log with the checksums of its batches made right."""
-    from protocol.records.checksum import crc32c
+    from odradek.protocol.records.checksum import crc32c
 
     out = bytearray(log)
     for at, header in iter_batches(memoryview(log)):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.metadata.placement import place
-from protocol.errors import ErrorCode, KafkaError
+from odradek.broker.metadata.placement import place
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def test_partition_i_begins_at_broker_i_and_replicas_follow() -> None:

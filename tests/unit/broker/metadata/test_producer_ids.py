@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import ProducerIdsRecord, RegisterBrokerRecord
+from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import ProducerIdsRecord, RegisterBrokerRecord
 from tests.unit.broker.metadata.support import MemorySource, image_of
 
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.quorum import Quorum
-from protocol.codec import encode
-from protocol.messages.control_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.quorum import Quorum
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.control_records import (
     KRaftVersionRecord,
     LeaderChangeMessage,
     Voter,
     VotersRecord,
     VotersRecordVoter,
 )
-from protocol.records.control import ControlType
+from odradek.protocol.records.control import ControlType
 
 
 def leader_change(leader: int, *voters: int, version: int = 0) -> bytes:

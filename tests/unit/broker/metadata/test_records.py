@@ -4,11 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.records import make_record, read_record
-from protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord, TopicRecord
-from protocol.records.batch import iter_batches
-from protocol.records.record import iter_records
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.records import make_record, read_record
+from odradek.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord, TopicRecord
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.record import iter_records
 from tests.unit.broker.metadata.support import DATA
 
 KAFKA_NO_OP = bytes.fromhex("01 14 00 00")

@@ -4,11 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
-from broker.metadata.image import ConfigResource, ImageDelta, MetadataImage, PartitionName
-from broker.metadata.records import Message
-from broker.metadata.replay import apply
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
+from odradek.broker.metadata.image import ConfigResource, ImageDelta, MetadataImage, PartitionName
+from odradek.broker.metadata.records import Message
+from odradek.broker.metadata.replay import apply
+from odradek.protocol.messages.metadata_records import (
     AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,

@@ -6,21 +6,21 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.export import image_records
-from broker.metadata.image import MetadataImage
-from broker.metadata.loading import load_metadata
-from broker.metadata.log import MetadataLog
-from broker.metadata.opening import MetadataOptions, open_metadata_log
-from broker.metadata.replay import apply
-from broker.metadata.snapshot_writing import Schedule
-from broker.metadata.snapshots import SnapshotName, list_snapshots
-from config.topic import kafka_defaults
-from protocol.codec import encode
-from protocol.messages.control_records import KRaftVersionRecord, VotersRecord, VotersRecordVoter
-from protocol.messages.metadata_records import FeatureLevelRecord
-from protocol.records.batch import iter_batches
-from protocol.records.control import ControlType, build_control_batch
-from protocol.records.record import iter_records
+from odradek.broker.metadata.export import image_records
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.loading import load_metadata
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshots import SnapshotName, list_snapshots
+from odradek.config.topic import kafka_defaults
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.control_records import KRaftVersionRecord, VotersRecord, VotersRecordVoter
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord
+from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.control import ControlType, build_control_batch
+from odradek.protocol.records.record import iter_records
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DATA, DIRECTORY, SNAPSHOT, kafka_directory, topic_records

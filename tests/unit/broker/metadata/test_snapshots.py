@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.snapshots import BOOTSTRAP_FILE, SnapshotName, list_snapshots, load_bootstrap, load_newest
-from protocol.messages.metadata_records import FeatureLevelRecord
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.snapshots import BOOTSTRAP_FILE, SnapshotName, list_snapshots, load_bootstrap, load_newest
+from odradek.protocol.messages.metadata_records import FeatureLevelRecord
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DATA, DIRECTORY, SNAPSHOT, kafka_directory
 

@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import UnsupportedMetadataError
-from broker.metadata.image import MetadataImage, PartitionImage, RecoveryState
-from broker.metadata.replay import apply
-from broker.metadata.takeover import check_takeover, plan_elections
-from protocol.messages.metadata_records import ConfigRecord
+from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.image import MetadataImage, PartitionImage, RecoveryState
+from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.takeover import check_takeover, plan_elections
+from odradek.protocol.messages.metadata_records import ConfigRecord
 from tests.unit.broker.metadata.support import image_of, topic_records
 
 A = UUID(int=0xA)

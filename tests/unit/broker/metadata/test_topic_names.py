@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.metadata.topic_names import check_name, find_collision, names_by_metric
+from odradek.broker.metadata.topic_names import check_name, find_collision, names_by_metric
 
 
 @pytest.mark.parametrize("name", ["a", "a.b_c-D9", "...", "x" * 249, "__consumer_offsets"])

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.image import MetadataImage
-from broker.metadata.topics import (
+from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.topics import (
     NewPartitions,
     NewTopic,
     PlacementRules,
@@ -15,8 +15,8 @@ from broker.metadata.topics import (
     plan_deletion,
     plan_partitions,
 )
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from tests.unit.broker.metadata.support import ONE_BROKER, image_of, topic_records
 
 A, DIRECTORY = UUID(int=0xA), UUID(int=0xD)

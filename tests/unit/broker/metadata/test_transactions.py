@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from broker.metadata.errors import CorruptMetadataError
-from broker.metadata.records import Message
-from broker.metadata.transactions import TransactionFilter
-from protocol.messages.metadata_records import (
+from odradek.broker.metadata.errors import CorruptMetadataError
+from odradek.broker.metadata.records import Message
+from odradek.broker.metadata.transactions import TransactionFilter
+from odradek.protocol.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,

@@ -1,6 +1,6 @@
 """New connections within their limits."""
 
-from broker.network.admission import WINDOW_S, Admission, ConnectionLimits
+from odradek.broker.network.admission import WINDOW_S, Admission, ConnectionLimits
 
 MANY = 2**31 - 1
 

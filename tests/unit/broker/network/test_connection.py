@@ -10,10 +10,10 @@ from struct import pack, unpack
 
 import pytest
 
-from broker.network.connection import Connection, Shared
-from broker.network.receiving import ReceiveMemory
-from broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
-from broker.runtime.context import RequestContext
+from odradek.broker.network.connection import Connection, Shared
+from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
+from odradek.broker.runtime.context import RequestContext
 
 MIB = 1024 * 1024
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveMemory
+from odradek.broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveMemory
 
 MIB = 1024 * 1024
 

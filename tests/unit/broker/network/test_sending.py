@@ -8,9 +8,9 @@ from socket import socket, socketpair
 
 import pytest
 
-from broker.network.sending import Outgoing
-from broker.runtime.answers import FileRegion
-from storage.files import PosixFiles
+from odradek.broker.network.sending import Outgoing
+from odradek.broker.runtime.answers import FileRegion
+from odradek.storage.files import PosixFiles
 
 Ends = tuple[socket, socket]
 

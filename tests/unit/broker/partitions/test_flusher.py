@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from broker.handlers.produce import ProduceHandler
-from broker.partitions import flusher
-from broker.partitions.flusher import RETRY_S, BackgroundFlusher
-from broker.partitions.partition import Partition
-from protocol.errors import ErrorCode
-from storage.errors import StorageError
+from odradek.broker.handlers.produce import ProduceHandler
+from odradek.broker.partitions import flusher
+from odradek.broker.partitions.flusher import RETRY_S, BackgroundFlusher
+from odradek.broker.partitions.partition import Partition
+from odradek.protocol.errors import ErrorCode
+from odradek.storage.errors import StorageError
 from tests.support.log_lines import LogLines
 from tests.support.logs import NOW_MS
 from tests.support.manual_loop import HandExecutor

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from broker.partitions.partition import Partition
-from broker.runtime.logging import configure_logging
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records.errors import CorruptRecord
-from storage.errors import OffsetOutOfRange
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.logging import configure_logging
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import OffsetOutOfRange
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.partitions import Node
 

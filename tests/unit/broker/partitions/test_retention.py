@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.partitions.retention import PARTITIONS_PER_STEP, Retention
-from broker.runtime.logging import configure_logging
-from protocol.errors import ErrorCode
+from odradek.broker.partitions.retention import PARTITIONS_PER_STEP, Retention
+from odradek.broker.runtime.logging import configure_logging
+from odradek.protocol.errors import ErrorCode
 from tests.support.logs import a_batch
 from tests.support.partitions import DATA, Node
 from tests.unit.broker.handlers.fetch_support import Ask, Consumer, at, result

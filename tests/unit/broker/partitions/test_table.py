@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
-from protocol.errors import ErrorCode, KafkaError
-from protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
-from storage.names import TopicPartition
+from odradek.broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
+from odradek.storage.names import TopicPartition
 from tests.support.partitions import DATA, Node
 from tests.unit.broker.metadata.support import topic_records
 

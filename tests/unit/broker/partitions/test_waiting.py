@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.partitions.waiting import WaitingFetch, WaitingProduce
-from broker.runtime.answers import Answer, CloseConnectionError
+from odradek.broker.partitions.waiting import WaitingFetch, WaitingProduce
+from odradek.broker.runtime.answers import Answer, CloseConnectionError
 
 SOON_S = 0.01
 NEVER_S = 3600.0

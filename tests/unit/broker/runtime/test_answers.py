@@ -1,6 +1,6 @@
 """Results that come later come once."""
 
-from broker.runtime.answers import Deferred, gather
+from odradek.broker.runtime.answers import Deferred, gather
 
 
 def test_a_result_is_handed_over_once() -> None:

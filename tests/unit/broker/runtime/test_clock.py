@@ -2,7 +2,7 @@
 
 import time
 
-from broker.runtime.clock import Clock, SystemClock
+from odradek.broker.runtime.clock import Clock, SystemClock
 from tests.support.clock import ManualClock
 
 

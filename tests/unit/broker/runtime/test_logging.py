@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.runtime import logging
+from odradek.broker.runtime import logging
 
 
 class Terminal(io.StringIO):
@@ -118,7 +118,7 @@ def test_imports_neither_structlog_before_the_first_line_nor_rich_ever() -> None
     """Getting a logger costs no import; the first line imports structlog but not rich, which stays importable."""
     program = """
 import sys
-from broker.runtime import logging
+from odradek.broker.runtime import logging
 logging.configure_logging("info")
 logger = logging.get_logger("x")
 logger.debug("nothing")

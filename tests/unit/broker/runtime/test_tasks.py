@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from broker.runtime.tasks import TURN_S, PeriodicJobs
+from odradek.broker.runtime.tasks import TURN_S, PeriodicJobs
 from tests.support.manual_loop import HandExecutor, ManualLoop
 
 OFTEN_S = 0.001

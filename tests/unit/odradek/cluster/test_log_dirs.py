@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from odradek.cluster.log_dirs import VERSION, SizesUnknownError, partition_sizes
-from protocol.codec import encode
-from protocol.messages.describe_log_dirs import (
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,

@@ -14,21 +14,21 @@ from odradek.logs.decoding import (
     decode_transaction_record,
 )
 from odradek.logs.message_json import message_to_json
-from protocol.codec import Message, encode
-from protocol.messages import group_records, metadata_records
-from protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
-from protocol.messages.control_records import KRaftVersionRecord, LeaderChangeMessage, Voter
-from protocol.messages.group_records import (
+from odradek.protocol.codec import Message, encode
+from odradek.protocol.messages import group_records, metadata_records
+from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
+from odradek.protocol.messages.control_records import KRaftVersionRecord, LeaderChangeMessage, Voter
+from odradek.protocol.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from protocol.messages.metadata_records import BrokerEndpoint, NoOpRecord, RegisterBrokerRecord, TopicRecord
-from protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue, TransactionPartitions
-from protocol.records.control import ControlType, EndTransactionMarker, build_end_transaction_batch, control_key
-from protocol.records.record import Record, iter_records
+from odradek.protocol.messages.metadata_records import BrokerEndpoint, NoOpRecord, RegisterBrokerRecord, TopicRecord
+from odradek.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue, TransactionPartitions
+from odradek.protocol.records.control import ControlType, EndTransactionMarker, build_end_transaction_batch, control_key
+from odradek.protocol.records.record import Record, iter_records
 
 
 def _versioned(number: int, message: Message, version: int = 0) -> bytes:

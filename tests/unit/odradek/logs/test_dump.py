@@ -10,12 +10,12 @@ from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
 from odradek.logs.small_files import MAX_SMALL_FILE
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.legacy_building import build_message, build_wrapper
-from protocol.records.record import Record
-from storage.errors import CorruptFile
-from storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.legacy_building import build_message, build_wrapper
+from odradek.protocol.records.record import Record
+from odradek.storage.errors import CorruptFile
+from odradek.storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from tests.support.documents import check_documents
 from tests.support.log_samples import DATA, SPOOL, make_log_directory, segment_paths
 from tests.support.memory_files import MemoryFiles

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.logs.entries import READ_BYTES, Ending, EntryWalk
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.legacy_building import build_message
-from protocol.records.record import Record
-from storage.files import OpenFile
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.legacy_building import build_message
+from odradek.protocol.records.record import Record
+from odradek.storage.files import OpenFile
 from tests.support.memory_files import MemoryFiles
 
 

@@ -10,8 +10,8 @@ from odradek.logs.explain import Explanation, explain_offset, explain_timestamp
 from odradek.logs.explain_json import explain_json
 from odradek.logs.explain_text import explain_lines
 from odradek.logs.lookup import search_segments
-from storage.errors import CorruptFile
-from storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
+from odradek.storage.errors import CorruptFile
+from odradek.storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
 from tests.support.log_samples import SPOOL, flip, make_log_directory
 from tests.support.logs import NOW_MS, read_all
 from tests.support.logs import open_at as open_log_at

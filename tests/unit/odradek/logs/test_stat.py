@@ -4,10 +4,10 @@ import pytest
 
 from odradek.logs.stat import stat_partitions, stat_segments
 from odradek.logs.verify.directory import read_layout
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.legacy_building import build_wrapper
-from protocol.records.record import Record
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.legacy_building import build_wrapper
+from odradek.protocol.records.record import Record
 from tests.support.log_samples import DATA, SPOOL, make_log_directory
 from tests.support.logs import NOW_MS
 from tests.support.memory_files import MemoryFiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.codec import (
+from odradek.protocol.codec import (
     Message,
     RecordData,
     Struct,

@@ -4,9 +4,9 @@ import tracemalloc
 
 import pytest
 
-from protocol.codec import DecodeError, Message, decode, encode, runtime
-from protocol.codec.compiler import layout
-from protocol.codec.decoder import compile_decoder
+from odradek.protocol.codec import DecodeError, Message, decode, encode, runtime
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.decoder import compile_decoder
 from tests.unit.protocol.codec.sample import Batches, Hollow, Hollows, Names, Node, Pair, Sample
 
 FULL = Sample(

@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from protocol.codec import EncodeError, Message, encode
-from protocol.messages.find_coordinator import FindCoordinatorRequest
+from odradek.protocol.codec import EncodeError, Message, encode
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.unit.protocol.codec.sample import Batches, Empty, Hollow, Names, Node, Pair, Sample
 
 

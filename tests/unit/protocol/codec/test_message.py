@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from protocol.codec.fields import LAST_VERSION, parse_versions
+from odradek.protocol.codec.fields import LAST_VERSION, parse_versions
 from tests.unit.protocol.codec.sample import Node, Pair, Sample
 
 

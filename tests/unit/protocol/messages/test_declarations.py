@@ -4,11 +4,11 @@ from typing import TypeAlias
 
 import pytest
 
-from protocol.codec.compiler import layout
-from protocol.codec.fields import BYTES, RECORDS, STRING, Primitive
-from protocol.codec.layout import Layout, Slot
-from protocol.codec.message import Message
-from protocol.registry import API
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.fields import BYTES, RECORDS, STRING, Primitive
+from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.message import Message
+from odradek.protocol.registry import API
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, kafka_messages, version_id, versions_of
 
 Notation: TypeAlias = str | list[object] | dict[str, object]

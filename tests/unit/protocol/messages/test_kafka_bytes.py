@@ -16,11 +16,11 @@ from uuid import UUID
 
 import pytest
 
-from protocol.codec import Message, decode, encode
-from protocol.codec.compiler import layout
-from protocol.codec.fields import BOOLEAN, BYTES, FLOAT64, INT8, RECORDS, STRING, UUID128, Primitive
-from protocol.codec.layout import Layout, Slot
-from protocol.codec.message import Struct
+from odradek.protocol.codec import Message, decode, encode
+from odradek.protocol.codec.compiler import layout
+from odradek.protocol.codec.fields import BOOLEAN, BYTES, FLOAT64, INT8, RECORDS, STRING, UUID128, Primitive
+from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.message import Struct
 from tests.unit.protocol.declared import declared_messages, version_id
 
 

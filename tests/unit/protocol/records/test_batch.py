@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from protocol.records import batch as layout
-from protocol.records.batch import BatchHeader, check_crc, compute_crc, entry_size, iter_batches, read_header
-from protocol.records.errors import CorruptRecord
+from odradek.protocol.records import batch as layout
+from odradek.protocol.records.batch import BatchHeader, check_crc, compute_crc, entry_size, iter_batches, read_header
+from odradek.protocol.records.errors import CorruptRecord
 from tests.unit.protocol.records import golden
 from tests.unit.protocol.records.handmade import HandmadeBatch, legacy_entry, records
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.records.batch import Codec, check_crc, read_header
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.record import Record, iter_records
+from odradek.protocol.records.batch import Codec, check_crc, read_header
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.record import Record, iter_records
 from tests.unit.protocol.records import golden
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord
 

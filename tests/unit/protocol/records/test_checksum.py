@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.records.checksum import Checksum, crc32c, load_extension, load_fallback
+from odradek.protocol.records.checksum import Checksum, crc32c, load_extension, load_fallback
 
 EXTENSION = load_extension()
 BOTH: list[Checksum] = [load_fallback(), *([EXTENSION] if EXTENSION else [])]

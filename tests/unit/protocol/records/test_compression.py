@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.records.batch import HEADER_SIZE, Codec
-from protocol.records.compression import compress, decompress
-from protocol.records.errors import DecompressionError, TooMuchData
-from protocol.records.record import iter_records
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.records.batch import HEADER_SIZE, Codec
+from odradek.protocol.records.compression import compress, decompress
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records.record import iter_records
 from tests.unit.protocol.records import golden
 
 CODECS = [codec for codec in Codec if codec]

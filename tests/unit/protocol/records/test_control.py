@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.records.batch import iter_batches, read_header
-from protocol.records.control import (
+from odradek.protocol.records.batch import iter_batches, read_header
+from odradek.protocol.records.control import (
     ControlType,
     EndTransactionMarker,
     build_control_batch,
@@ -12,8 +12,8 @@ from protocol.records.control import (
     control_type,
     end_transaction_marker,
 )
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import Record, iter_records
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import Record, iter_records
 from tests.unit.protocol.records import golden
 
 

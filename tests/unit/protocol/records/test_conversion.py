@@ -2,17 +2,17 @@
 
 import pytest
 
-from protocol.errors import ErrorCode, KafkaError
-from protocol.records import conversion
-from protocol.records.batch import Codec, compute_crc, iter_batches
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from protocol.records.conversion import down_convert, up_convert, whole_messages
-from protocol.records.errors import InvalidRecord, TooManyRecords
-from protocol.records.legacy import check_message_crc, read_message
-from protocol.records.legacy_building import build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record, iter_records
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records import conversion
+from odradek.protocol.records.batch import Codec, compute_crc, iter_batches
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.conversion import down_convert, up_convert, whole_messages
+from odradek.protocol.records.errors import InvalidRecord, TooManyRecords
+from odradek.protocol.records.legacy import check_message_crc, read_message
+from odradek.protocol.records.legacy_building import build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record, iter_records
 
 OLD_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 ROOM = 1 << 20

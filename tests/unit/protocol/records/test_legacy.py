@@ -2,13 +2,13 @@
 
 import pytest
 
-from protocol.records.batch import Codec
-from protocol.records.compression import compress
-from protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
-from protocol.records.legacy import check_message_crc, read_message
-from protocol.records.legacy_building import build_message, build_message_set, build_wrapper, message_size
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.compression import compress
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
+from odradek.protocol.records.legacy import check_message_crc, read_message
+from odradek.protocol.records.legacy_building import build_message, build_message_set, build_wrapper, message_size
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
 from tests.unit.protocol.records.legacy_handmade import gzip_wrapper, message
 
 

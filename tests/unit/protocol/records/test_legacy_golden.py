@@ -2,11 +2,11 @@
 
 import pytest
 
-from protocol.records.batch import Codec, iter_batches
-from protocol.records.legacy import check_message_crc, read_message, unwrap
-from protocol.records.legacy_building import build_message, build_message_set
-from protocol.records.reading import iter_entry_records
-from protocol.records.record import Record
+from odradek.protocol.records.batch import Codec, iter_batches
+from odradek.protocol.records.legacy import check_message_crc, read_message, unwrap
+from odradek.protocol.records.legacy_building import build_message, build_message_set
+from odradek.protocol.records.reading import iter_entry_records
+from odradek.protocol.records.record import Record
 from tests.support.legacy_logs import NAMES, dumped_records, read_file
 
 

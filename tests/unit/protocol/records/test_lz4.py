@@ -6,8 +6,8 @@ import struct
 import cramjam
 import pytest
 
-from protocol.records import lz4
-from protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records import lz4
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
 TEXT = b"some text, some more text, " * 50
 MASK = 0xFFFFFFFF

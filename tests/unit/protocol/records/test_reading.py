@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.records.building import build_batch, make_records
-from protocol.records.errors import CorruptRecord
-from protocol.records.reading import iter_entry_records
+from odradek.protocol.records.building import build_batch, make_records
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.protocol.records.reading import iter_entry_records
 from tests.unit.protocol.records.legacy_handmade import message
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.errors import KafkaError
-from protocol.records.batch import Codec, iter_batches
-from protocol.records.errors import InvalidRecord, TooMuchData
-from protocol.records.record import Record, iter_records
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import Codec, iter_batches
+from odradek.protocol.records.errors import InvalidRecord, TooMuchData
+from odradek.protocol.records.record import Record, iter_records
 from tests.unit.protocol.records import golden
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord, records, zigzag
 
@@ -80,7 +80,7 @@ MALFORMED = {
 @pytest.mark.parametrize("codec", list(Codec))
 def test_malformed_records_are_invalid(case: str, codec: Codec) -> None:
     """A record that breaks the format is an InvalidRecord, compressed or not."""
-    from protocol.records.compression import compress
+    from odradek.protocol.records.compression import compress
 
     body, count = MALFORMED[case]
     with pytest.raises(InvalidRecord):
@@ -99,7 +99,7 @@ def test_a_batch_that_is_cut_off_is_invalid() -> None:
 
 def test_decompression_keeps_to_the_limit() -> None:
     """A batch that holds more than the caller allows is refused, however small it is."""
-    from protocol.records.compression import compress
+    from odradek.protocol.records.compression import compress
 
     body = HandmadeRecord(value=bytes(100_000)).encode()
     encoded = HandmadeBatch(compress(Codec.GZIP, body), attributes=1).encode()

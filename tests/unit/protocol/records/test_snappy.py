@@ -5,8 +5,8 @@ import struct
 import cramjam
 import pytest
 
-from protocol.records import snappy
-from protocol.records.errors import DecompressionError, TooMuchData
+from odradek.protocol.records import snappy
+from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
 HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 TEXT = b"some text, some more text, " * 50

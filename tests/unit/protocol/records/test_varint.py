@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.records.errors import InvalidRecord
-from protocol.records.varint import encode_varint, read_raw, read_varint, read_varlong, varint_size
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.varint import encode_varint, read_raw, read_varint, read_varlong, varint_size
 from tests.unit.protocol.records.handmade import zigzag
 
 INT32 = [0, -1, 1, 63, -64, 64, -65, 8191, -8192, 8192, -8193, 1048575, -1048577, 2**31 - 1, -(2**31)]

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.codec import encode
-from protocol.messages.metadata import MetadataRequest, MetadataResponse
-from protocol.registry import ApiKey
+from odradek.protocol.codec import encode
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.connection import Connection
 from pyspark_odradek.client.settings import cluster_options
 from pyspark_odradek.errors import ClusterError, ConnectionLostError

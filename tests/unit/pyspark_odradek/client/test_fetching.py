@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages.fetch import (
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.errors import CorruptRecord
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.errors import CorruptRecord
 from pyspark_odradek.client import fetching
 from pyspark_odradek.client.cluster import Cluster, ClusterOptions
 from pyspark_odradek.client.connection import Connection

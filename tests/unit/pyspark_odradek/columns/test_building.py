@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.errors import KafkaError
-from protocol.records.batch import HEADER_SIZE, read_header
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.legacy_building import build_message
-from protocol.records.record import Record
+from odradek.protocol.errors import KafkaError
+from odradek.protocol.records.batch import HEADER_SIZE, read_header
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.legacy_building import build_message
+from odradek.protocol.records.record import Record
 from pyspark_odradek.columns import building, compiled, plain
 from pyspark_odradek.columns.building import Body, build
 from pyspark_odradek.offsets import Range, TopicPartition
@@ -139,7 +139,7 @@ def test_a_few_records_do_not_wait_for_the_compiler() -> None:
 )
 def test_kinds_of_time(batch: bytearray, kind: int, time: int) -> None:
     """The column timestampType has the numbers of Kafka's Java client, and tells old messages without a time."""
-    from protocol.records.batch import iter_batches
+    from odradek.protocol.records.batch import iter_batches
 
     ((_, header),) = iter_batches(batch)
     body = Body(header, batch[HEADER_SIZE:] if header.magic == 2 else batch)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from odradek.storage.files import FileSystem
 from pyspark_odradek.log_files.conditions import conditions_of
 from pyspark_odradek.log_files.options import log_options
 from pyspark_odradek.log_files.planning import plan
 from pyspark_odradek.log_files.segments import read_pieces
-from storage.files import FileSystem
 
 Row = dict[str, Any]
 

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.storage.checkpoints import write_offset_checkpoint
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_START_FILE, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from pyspark_odradek.columns import building
 from pyspark_odradek.errors import DamagedRecordsError, OptionError, SourceError, UnknownTopicError
 from pyspark_odradek.log_files import segments
-from storage.checkpoints import write_offset_checkpoint
-from storage.log import Log
-from storage.names import LOG_START_FILE, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from tests.support import legacy_logs
 from tests.support.counting_files import counting
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.records.batch import Codec
-from protocol.records.building import BatchFields, build_batch, make_records
-from protocol.records.errors import InvalidRecord
-from protocol.records.record import Record, iter_records
-from storage.compaction.entries import body_of, find_records, read_entries
-from storage.errors import CorruptFile
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.building import BatchFields, build_batch, make_records
+from odradek.protocol.records.errors import InvalidRecord
+from odradek.protocol.records.record import Record, iter_records
+from odradek.storage.compaction.entries import body_of, find_records, read_entries
+from odradek.storage.errors import CorruptFile
 from tests.support.compaction import unpaced
 from tests.support.logs import old_message
 from tests.support.memory_files import MemoryFiles

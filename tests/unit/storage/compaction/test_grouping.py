@@ -1,6 +1,6 @@
 """Which segments are written together."""
 
-from storage.compaction.grouping import MAX_SOURCES, SegmentSizes, group_segments
+from odradek.storage.compaction.grouping import MAX_SOURCES, SegmentSizes, group_segments
 
 
 def sizes(*log_sizes: int, index: int = 1, time_index: int = 1, step: int = 10) -> list[SegmentSizes]:

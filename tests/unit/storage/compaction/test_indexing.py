@@ -1,6 +1,6 @@
 """Which records the offset map is filled from."""
 
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from tests.support.compaction import compact_log, read_pairs
 from tests.support.logs import NOW_MS
 from tests.support.memory_files import MemoryFiles

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from storage.compaction.offset_map import NOT_FOUND, SLOT_BYTES, OffsetMap
+from odradek.storage.compaction.offset_map import NOT_FOUND, SLOT_BYTES, OffsetMap
 
 
 def test_the_last_offset_that_was_put_is_found() -> None:

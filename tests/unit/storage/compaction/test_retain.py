@@ -2,9 +2,9 @@
 
 import pytest
 
-from protocol.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT, BatchHeader
-from storage.compaction.offset_map import OffsetMap
-from storage.compaction.retain import (
+from odradek.protocol.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT, BatchHeader
+from odradek.storage.compaction.offset_map import OffsetMap
+from odradek.storage.compaction.retain import (
     BatchFate,
     RoundRules,
     fate_of,
@@ -13,7 +13,7 @@ from storage.compaction.retain import (
     records_must_go,
     tombstones_stay,
 )
-from storage.compaction.values import LastBatch
+from odradek.storage.compaction.values import LastBatch
 
 NOW_MS = 1000
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from protocol.records.batch import Codec, iter_batches
-from protocol.records.building import BatchFields, build_batch
-from protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from protocol.records.legacy_building import build_message, build_wrapper
-from protocol.records.record import Record
-from storage.log import Log
-from storage.names import LOG_SUFFIX
-from storage.producer_state import Origin
+from odradek.protocol.records.batch import Codec, iter_batches
+from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.legacy_building import build_message, build_wrapper
+from odradek.protocol.records.record import Record
+from odradek.storage.log import Log
+from odradek.storage.names import LOG_SUFFIX
+from odradek.storage.producer_state import Origin
 from tests.support.compaction import RoundFailedError, compact_log, read_batches, read_pairs
 from tests.support.logs import DIRECTORY, NOW_MS, contents, open_at, small_config
 from tests.support.memory_files import MemoryFiles

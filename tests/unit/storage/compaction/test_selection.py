@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from storage.compaction.selection import (
+from odradek.storage.compaction.selection import (
     UNBOUNDED_MS,
     Candidate,
     Limits,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from storage.compaction.planning import (
+from odradek.storage.compaction.planning import (
     CleanerLimits,
     Round,
     facts_of,
@@ -15,12 +15,12 @@ from storage.compaction.planning import (
     still_fits,
     take_over,
 )
-from storage.compaction.round import compact
-from storage.compaction.selection import examine
-from storage.compaction.swap import discard_cleaned
-from storage.compaction.values import Written
-from storage.log import Log
-from storage.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from odradek.storage.compaction.round import compact
+from odradek.storage.compaction.selection import examine
+from odradek.storage.compaction.swap import discard_cleaned
+from odradek.storage.compaction.values import Written
+from odradek.storage.log import Log
+from odradek.storage.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from tests.support.compaction import compact_log, read_pairs, unpaced
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, check_log, contents, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles

@@ -1,9 +1,9 @@
 """What a pass over a log knows of transactions."""
 
-from protocol.records.batch import BatchHeader
-from protocol.records.control import ControlType
-from storage.compaction.transactions import TransactionPass
-from storage.transaction_index import AbortedTransaction
+from odradek.protocol.records.batch import BatchHeader
+from odradek.protocol.records.control import ControlType
+from odradek.storage.compaction.transactions import TransactionPass
+from odradek.storage.transaction_index import AbortedTransaction
 
 ABORT, COMMIT = ControlType.ABORT, ControlType.COMMIT
 

@@ -1,6 +1,6 @@
 """Tasks and what comes of them, as they go into messages."""
 
-from storage.compaction.values import (
+from odradek.storage.compaction.values import (
     Finished,
     LastBatch,
     Source,
@@ -13,7 +13,7 @@ from storage.compaction.values import (
     unpack_aborted,
     unpack_producers,
 )
-from storage.transaction_index import AbortedTransaction
+from odradek.storage.transaction_index import AbortedTransaction
 
 
 def test_packed_lists_come_out_as_they_went_in() -> None:
