@@ -40,16 +40,16 @@ from odradek.broker.runtime.tasks import PeriodicJobs
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
 from odradek.protocol.uuids import random_uuid
-from odradek.storage.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
-from odradek.storage.errors import StorageError
-from odradek.storage.files import PosixFiles
-from odradek.storage.log_dirs import (
+from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
+from odradek.storage.directories.log_dirs import (
     LogDirectory,
     find_log_directories,
     identify_log_directories,
     make_log_directories,
 )
-from odradek.storage.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.errors import StorageError
+from odradek.storage.files import PosixFiles
 from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")

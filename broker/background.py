@@ -14,7 +14,7 @@ from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.tasks import PeriodicJobs
 from odradek.config.settings import BrokerSettings
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.manager import LogManager
 
 DELETIONS_INTERVAL_MS = 5000
 """How often files are looked at whose deletion was delayed (file.delete.delay.ms, a minute by default)."""

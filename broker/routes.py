@@ -34,7 +34,7 @@ from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import Api, ApiKey
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.manager import LogManager
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Exclusive locks on files that exclude other processes, Java's `FileLock` (and so Apache Kafka) among them.
 
-Owns the operating system's side only; what a locked directory means is `storage.directory_lock`'s. A POSIX record lock
-belongs to the process: the same process would get it twice, and loses it when it closes *any* descriptor of the file.
-So the locks held here are kept in a set, and nothing else in the project may open a lock file.
+Owns the operating system's side only; what a locked directory means is `storage.directories.directory_lock`'s. A POSIX
+record lock belongs to the process: the same process would get it twice, and loses it when it closes *any* descriptor of
+the file. So the locks held here are kept in a set, and nothing else in the project may open a lock file.
 """
 
 import fcntl

@@ -16,11 +16,11 @@ from pathlib import Path
 from benchmarks import records
 from benchmarks.statistics import Percentiles, percentiles
 from odradek.config.topic import topic_config
-from odradek.storage.deletion import PendingDeletions
+from odradek.storage.deletions import PendingDeletions
 from odradek.storage.files import PosixFiles
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
+from odradek.storage.opening.loader import Opening, open_log
 
 _SAMPLES = 50_000
 _AS_SENT = bytes(8)

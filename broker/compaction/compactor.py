@@ -19,7 +19,7 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import KafkaError
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.manager import LogManager
 from odradek.storage.names import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from odradek.broker.compaction.rounds import BrokerRound, Chosen
     from odradek.storage.compaction.planning import CleanerLimits
     from odradek.storage.compaction.values import Finished
-    from odradek.storage.log import Log
+    from odradek.storage.log.log import Log
 
 # What a round needs is imported with the first one: most brokers never compact, and all of them want to start quickly.
 

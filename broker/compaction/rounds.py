@@ -17,8 +17,8 @@ from odradek.storage.compaction.planning import CleanerLimits, Round, plan_round
 from odradek.storage.compaction.selection import Candidate
 from odradek.storage.compaction.swap import Swapped, discard_cleaned
 from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
-from odradek.storage.log import Log
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.manager import LogManager
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 
 CHECK_S = 1.0

@@ -37,7 +37,7 @@ from odradek.protocol.records.errors import CorruptRecord
 from odradek.protocol.records.legacy import check_message_crc
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import iter_records
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 
 log = get_logger("groups")

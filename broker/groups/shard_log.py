@@ -16,7 +16,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
-from odradek.storage.producer_state import Origin
+from odradek.storage.producers.producer_state import Origin
 
 log = get_logger("groups")
 

@@ -16,8 +16,8 @@ from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from odradek.storage.log_dirs import LogDirectory
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.log_dirs import LogDirectory
+from odradek.storage.directories.manager import LogManager
 
 
 class LogDirHandlers:

@@ -26,7 +26,7 @@ from odradek.broker.metadata.producer_ids import BLOCK_SIZE
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, ProducerIdsRecord, TopicRecord
 from odradek.storage.names import TopicPartition
-from odradek.storage.survey import PartitionSurvey
+from odradek.storage.opening.survey import PartitionSurvey
 
 KEEP_EVERYTHING: Final[Mapping[str, str]] = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Configs of a topic whose own ones are not known."""

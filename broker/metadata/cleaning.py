@@ -20,7 +20,7 @@ from odradek.broker.metadata.snapshots import (
 )
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.files import FileSystem
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 
 _LEFTOVERS: Final = (f".checkpoint{PART_SUFFIX}", f".checkpoint{DELETED_SUFFIX}")
 

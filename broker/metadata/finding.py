@@ -12,14 +12,14 @@ from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.internal_topics import TRANSACTIONS_TOPIC
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.reading import iter_entry_records
-from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
+from odradek.storage.checkpoints.partition_metadata import read_topic_id
+from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
-from odradek.storage.log_dirs import LogDirectory
 from odradek.storage.names import CLEANER_OFFSET_FILE, TopicPartition
-from odradek.storage.partition_metadata import read_topic_id
-from odradek.storage.survey import NO_PRODUCER_ID, PartitionSurvey, segment_paths, survey_partition
-from odradek.storage.walk import walk_headers
+from odradek.storage.opening.survey import NO_PRODUCER_ID, PartitionSurvey, segment_paths, survey_partition
+from odradek.storage.segment.batch_headers import walk_headers
 
 _LARGEST_BATCH = 64 << 20
 """Of `__transaction_state`, where a batch is some hundred bytes; a larger one is damage."""

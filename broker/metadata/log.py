@@ -21,8 +21,8 @@ from odradek.protocol.messages.control_records import LeaderChangeMessage, Voter
 from odradek.protocol.records.building import build_batch, make_records
 from odradek.protocol.records.control import ControlType, build_control_batch
 from odradek.storage.errors import StorageError
-from odradek.storage.log import Log
-from odradek.storage.producer_state import Origin
+from odradek.storage.log.log import Log
+from odradek.storage.producers.producer_state import Origin
 
 
 class MetadataLog:

@@ -36,13 +36,13 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
 from odradek.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from odradek.protocol.uuids import METADATA_TOPIC_ID, random_uuid
-from odradek.storage.deletion import PendingDeletions
+from odradek.storage.deletions import PendingDeletions
+from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
-from odradek.storage.log_dirs import LogDirectory
+from odradek.storage.log.log import Log
 from odradek.storage.names import METADATA_TOPIC, TopicPartition, directory_name
+from odradek.storage.opening.loader import Opening, open_log
 
 FIRST_EPOCH: Final = 1
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"

@@ -1,8 +1,8 @@
 """Brings logs to the disk on threads, one fsync at a time per log: group commit.
 
 Whatever was appended while an fsync ran is covered by the next one, so fifty producers that wait for the disk share one
-fsync. A log whose fsync failed takes nothing more until one has ended well (`storage.flush`), so that is tried again
-until it does, whoever asks for it.
+fsync. A log whose fsync failed takes nothing more until one has ended well (`storage.log.flush`), so that is tried
+again until it does, whoever asks for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.errors import StorageError
-from odradek.storage.flush import FlushPlan
+from odradek.storage.log.flush import FlushPlan
 
 log = get_logger("storage")
 

@@ -17,10 +17,10 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import OffsetOutOfRange
-from odradek.storage.log import Log
-from odradek.storage.log_values import AppendInfo, LogSlice
-from odradek.storage.producer_state import Origin
-from odradek.storage.retention import DueSegment
+from odradek.storage.log.log import Log
+from odradek.storage.log.log_values import AppendInfo, LogSlice
+from odradek.storage.log.retention import DueSegment
+from odradek.storage.producers.producer_state import Origin
 
 NO_LEADER_EPOCH = -1
 DAMAGES_REPORTED = 16

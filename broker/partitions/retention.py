@@ -1,7 +1,7 @@
 """Looks through all partitions for segments that are old enough to go, and removes them.
 
 Owns the order, the log lines, and that one partition in trouble does not keep the others from being looked at. What is
-old enough is `storage.retention`'s business. A pass goes in small steps, so that those who use the broker meanwhile
+old enough is `storage.log.retention`'s business. A pass goes in small steps, so that those who use the broker meanwhile
 notice nothing of it.
 """
 
@@ -15,8 +15,8 @@ from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import KafkaError
+from odradek.storage.log.retention import DueSegment, Reason
 from odradek.storage.names import TopicPartition
-from odradek.storage.retention import DueSegment, Reason
 
 log = get_logger("retention")
 

@@ -17,7 +17,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.errors import StorageError
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 
 log = get_logger("partitions")

@@ -9,7 +9,7 @@ from odradek.logs.message_json import Json
 from odradek.logs.verify.directory import VerifyReport, data_size, read_layout, verify_directory
 from odradek.logs.verify.findings import Finding
 from odradek.logs.verify.repair import Repair, repair_indexes
-from odradek.storage.directory_lock import lock_directory
+from odradek.storage.directories.directory_lock import lock_directory
 from odradek.storage.files import FileSystem, HeldLock, PosixFiles
 
 

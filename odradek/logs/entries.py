@@ -1,7 +1,7 @@
 """Walking over the entries of a file of batches, with their checksums: what dump, verify and stat stand on.
 
-Unlike recovery (`storage.scan`) a walk goes on behind a wrong checksum, and takes no more memory for a batch of any
-size. It ends where no entry can be, and says why. Follows Kafka's storage format, "Reading a .log safely".
+Unlike recovery (`storage.segment.checked_scan`) a walk goes on behind a wrong checksum, and takes no more memory for a
+batch of any size. It ends where no entry can be, and says why. Follows Kafka's storage format, "Reading a .log safely".
 """
 
 import zlib
@@ -20,7 +20,7 @@ from odradek.protocol.records.batch import (
 )
 from odradek.protocol.records.checksum import Checksum, crc32c
 from odradek.storage.files import OpenFile
-from odradek.storage.walk import header_at
+from odradek.storage.segment.batch_headers import header_at
 
 READ_BYTES = 1 << 20
 """Bytes read at a time: large enough to make system calls rare, small enough to stay in the processor's cache."""

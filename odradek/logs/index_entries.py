@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from struct import Struct
 
 from odradek.storage.files import OpenFile
-from odradek.storage.offset_index import OffsetIndex
-from odradek.storage.time_index import TimeIndex
-from odradek.storage.transaction_index import TransactionIndex
+from odradek.storage.segment.offset_index import OffsetIndex
+from odradek.storage.segment.time_index import TimeIndex
+from odradek.storage.segment.transaction_index import TransactionIndex
 
 OFFSET_ENTRY: Struct = OffsetIndex.ENTRY
 TIME_ENTRY: Struct = TimeIndex.ENTRY

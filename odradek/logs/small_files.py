@@ -11,13 +11,13 @@ import os
 from odradek.logs.kinds import Kind
 from odradek.logs.message_json import Json
 from odradek.protocol.uuids import to_text
-from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
+from odradek.storage.checkpoints.leader_epochs import read_leader_epochs
+from odradek.storage.checkpoints.partition_metadata import read_topic_id
+from odradek.storage.directories.meta_properties import parse_properties
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
-from odradek.storage.leader_epochs import read_leader_epochs
-from odradek.storage.meta_properties import parse_properties
-from odradek.storage.partition_metadata import read_topic_id
-from odradek.storage.producer_snapshot import decode_snapshot
+from odradek.storage.producers.producer_snapshot import decode_snapshot
 
 MAX_SMALL_FILE = 64 << 20
 """Largest snapshot or checkpoint that is read: one of more than a million producers or partitions."""

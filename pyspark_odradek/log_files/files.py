@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
-from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, PosixFiles
 from odradek.storage.names import (

@@ -16,9 +16,9 @@ from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from odradek.storage.offset_index import OffsetIndex
-from odradek.storage.time_index import TimeIndex
-from odradek.storage.walk import EXTENT, walk_headers
+from odradek.storage.segment.batch_headers import EXTENT, walk_headers
+from odradek.storage.segment.offset_index import OffsetIndex
+from odradek.storage.segment.time_index import TimeIndex
 from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, segment_path
 
 _NO_LIMIT: Final = 0

@@ -15,9 +15,9 @@ from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, parse_file_name
-from odradek.storage.producer_snapshot import decode_snapshot
-from odradek.storage.transaction_index import TransactionIndex
-from odradek.storage.walk import walk_headers
+from odradek.storage.producers.producer_snapshot import decode_snapshot
+from odradek.storage.segment.batch_headers import walk_headers
+from odradek.storage.segment.transaction_index import TransactionIndex
 from pyspark_odradek.log_files.conditions import MAX_OFFSET
 from pyspark_odradek.log_files.files import PartitionFiles, segment_path
 from pyspark_odradek.log_files.locating import Locator

@@ -27,7 +27,7 @@ from odradek.protocol.records.legacy import compute_message_crc
 from odradek.protocol.records.varint import read_varint, read_varlong
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import OpenFile
-from odradek.storage.walk import header_at
+from odradek.storage.segment.batch_headers import header_at
 
 Pace: TypeAlias = Callable[[int], None]
 """Called with the number of bytes that were read or written; may wait, and may raise to end the work."""

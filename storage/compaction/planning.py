@@ -13,12 +13,12 @@ from odradek.storage.compaction.selection import Candidate, Limits, LogFacts
 from odradek.storage.compaction.swap import Swapped, swap_in
 from odradek.storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
 from odradek.storage.names import LOG_SUFFIX
-from odradek.storage.producer_entry import NO_OFFSET
-from odradek.storage.segment import Segment
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.producers.producer_entry import NO_OFFSET
+from odradek.storage.segment.segment import Segment
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
-    from odradek.storage.log import Log
+    from odradek.storage.log.log import Log
 
 
 class CleanerLimits(NamedTuple):

@@ -16,7 +16,7 @@ from odradek.storage.compaction.entries import Pace
 from odradek.storage.compaction.grouping import group_segments
 from odradek.storage.compaction.indexing import map_keys
 from odradek.storage.compaction.retain import RoundRules
-from odradek.storage.compaction.rewrite import Counts, Rewriter
+from odradek.storage.compaction.segment_rewrite import Counts, Rewriter
 from odradek.storage.compaction.sources import SourceLog
 from odradek.storage.compaction.values import Failed, Finished, Statistics, Task, Written, unpack_producers
 from odradek.storage.errors import CorruptFile

@@ -24,7 +24,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from odradek.storage.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.segment.transaction_index import AbortedTransaction, TransactionIndex
 
 
 class SourceLog:

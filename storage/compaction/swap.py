@@ -3,7 +3,7 @@
 The steps, each of them a row of renames (the files themselves are on the disk already):
 
 1. `.cleaned` becomes `.swap`. Before the last of these renames a start removes all of it, after it a start carries the
-   rest out (`storage.leftovers`): this is where the log changes.
+   rest out (`storage.opening.leftovers`): this is where the log changes.
 2. The files of the old segments become `.deleted`, to be removed later.
 3. `.swap` goes, the data file first.
 
@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.storage.files import FileSystem
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
-from odradek.storage.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
 
 if TYPE_CHECKING:
-    from odradek.storage.log import Log
+    from odradek.storage.log.log import Log
 
 
 class Swapped(NamedTuple):

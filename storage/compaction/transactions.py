@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.control import ControlType
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 
 class MarkerFate(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 from typing import NamedTuple
 
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _PRODUCER = Struct(">qhq")
 _ABORTED = Struct(">qqqq")

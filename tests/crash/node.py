@@ -11,8 +11,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from odradek.config.topic import TopicConfig
-from odradek.storage.log import Log
-from odradek.storage.manager import LoadReport, LogManager
+from odradek.storage.directories.manager import LoadReport, LogManager
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX, TopicPartition
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, check_log, contents, read_all, small_config

@@ -13,7 +13,7 @@ from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.record import Record
 from odradek.storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from odradek.storage.producer_state import Origin
+from odradek.storage.producers.producer_state import Origin
 from tests.crash.node import Journal, Node, crash_everywhere
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, PARTITION, contents, read_all

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from odradek.storage.errors import StorageError
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import SYNC_FAILED_FILE
 from tests.support.logs import NOW_MS, append_values, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.errors import OffsetOutOfRange
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, a_batch, check_log, open_at, read_all, small_config

@@ -13,11 +13,11 @@ from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.record import Record
 from odradek.storage.compaction.planning import CleanerLimits
-from odradek.storage.deletion import PendingDeletions
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
+from odradek.storage.deletions import PendingDeletions
+from odradek.storage.log.log import Log
 from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX
-from odradek.storage.producer_state import Origin
+from odradek.storage.opening.loader import Opening, open_log
+from odradek.storage.producers.producer_state import Origin
 from tests.support.compaction import compact_log, read_batches, read_pairs
 from tests.support.logs import DIRECTORY, NOW_MS, PARTITION, TOPIC_ID, check_log, small_config
 from tests.support.memory_files import MemoryFiles

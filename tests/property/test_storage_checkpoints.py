@@ -7,17 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.protocol.uuids import ZERO_UUID
-from odradek.storage.checkpoints import read_offset_checkpoint, write_offset_checkpoint
-from odradek.storage.clean_shutdown import read_broker_epoch, write_clean_shutdown
-from odradek.storage.errors import StorageError
-from odradek.storage.files import FileSystem
-from odradek.storage.meta_properties import (
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.checkpoints.partition_metadata import read_topic_id, write_topic_id
+from odradek.storage.directories.clean_shutdown import read_broker_epoch, write_clean_shutdown
+from odradek.storage.directories.meta_properties import (
     MetaProperties,
     format_properties,
     parse_properties,
     read_meta_properties,
     write_meta_properties,
 )
+from odradek.storage.errors import StorageError
+from odradek.storage.files import FileSystem
 from odradek.storage.names import (
     DirectoryState,
     TopicPartition,
@@ -27,7 +28,6 @@ from odradek.storage.names import (
     parse_directory_name,
     parse_file_name,
 )
-from odradek.storage.partition_metadata import read_topic_id, write_topic_id
 from tests.support.memory_files import MemoryFiles
 
 offsets = st.integers(0, (1 << 63) - 1)

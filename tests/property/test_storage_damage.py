@@ -18,7 +18,7 @@ from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.record import iter_records
 from odradek.storage.errors import OutOfOrderSequence
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, check_log, open_with_findings, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 

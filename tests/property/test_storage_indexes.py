@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from odradek.storage.errors import CorruptFile, InvalidOffset
-from odradek.storage.offset_index import OffsetIndex
-from odradek.storage.time_index import TimeIndex
-from odradek.storage.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.segment.offset_index import OffsetIndex
+from odradek.storage.segment.time_index import TimeIndex
+from odradek.storage.segment.transaction_index import AbortedTransaction, TransactionIndex
 from tests.support.memory_files import MemoryFiles
 
 BASE = 1000

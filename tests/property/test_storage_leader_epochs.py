@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from odradek.storage.checkpoints.leader_epochs import LeaderEpochCache, read_leader_epochs
 from odradek.storage.errors import CorruptFile
-from odradek.storage.leader_epochs import LeaderEpochCache, read_leader_epochs
 from tests.support.memory_files import MemoryFiles
 
 small = st.integers(0, 12)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CorruptFile, InvalidProducerEpoch, InvalidTxnState, LogError, OutOfOrderSequence
-from odradek.storage.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
-from odradek.storage.producer_state import Origin, ProducerStates
+from odradek.storage.producers.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
+from odradek.storage.producers.producer_state import Origin, ProducerStates
 from tests.support.memory_files import MemoryFiles
-from tests.unit.storage.producer_headers import batch, marker
+from tests.unit.storage.producers.producer_headers import batch, marker
 
 LAST = 2**31 - 1
 

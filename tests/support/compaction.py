@@ -12,7 +12,7 @@ from odradek.storage.compaction.planning import CleanerLimits, facts_of, limits_
 from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.selection import examine, first_dirty_offset
 from odradek.storage.compaction.values import Failed, Finished, Statistics, Written
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from tests.support.logs import NOW_MS
 
 

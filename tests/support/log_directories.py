@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from odradek.storage.files import FileSystem
-from odradek.storage.log_dirs import (
+from odradek.storage.directories.log_dirs import (
     LogDirectory,
     find_log_directories,
     identify_log_directories,
     make_log_directories,
 )
+from odradek.storage.files import FileSystem
 
 
 def open_log_directories(

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from odradek.storage.checkpoints import write_offset_checkpoint
-from odradek.storage.clean_shutdown import write_clean_shutdown
+from odradek.storage.checkpoints.checkpoint_file import write_offset_checkpoint
+from odradek.storage.directories.clean_shutdown import write_clean_shutdown
+from odradek.storage.directories.meta_properties import MetaProperties, write_meta_properties
 from odradek.storage.files import FileSystem
-from odradek.storage.log import Log
-from odradek.storage.meta_properties import MetaProperties, write_meta_properties
+from odradek.storage.log.log import Log
 from odradek.storage.names import HIGH_WATERMARK_FILE, LOG_SUFFIX, RECOVERY_POINT_FILE, file_name
 from tests.support.logs import NOW_MS, PARTITION, a_batch, open_at
 

@@ -11,14 +11,14 @@ from odradek.protocol.records.batch import iter_batches
 from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
-from odradek.storage.deletion import PendingDeletions
+from odradek.storage.deletions import PendingDeletions
 from odradek.storage.errors import LogError
 from odradek.storage.files import FileSystem
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
-from odradek.storage.segment import Segment
-from odradek.storage.walk import walk_headers
+from odradek.storage.opening.loader import Opening, open_log
+from odradek.storage.segment.batch_headers import walk_headers
+from odradek.storage.segment.segment import Segment
 
 NOW_MS = 1_700_000_000_000
 PARTITION = TopicPartition("spool", 0)

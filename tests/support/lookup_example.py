@@ -11,12 +11,12 @@ from uuid import UUID
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.record import Record
-from odradek.storage.deletion import PendingDeletions
+from odradek.storage.deletions import PendingDeletions
 from odradek.storage.files import FileSystem, PosixFiles
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
-from odradek.storage.producer_state import Origin
+from odradek.storage.opening.loader import Opening, open_log
+from odradek.storage.producers.producer_state import Origin
 
 SEGMENTS = (0, 368769, 737337, 1105814)
 SOUGHT = 368776

@@ -18,9 +18,9 @@ from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRe
 from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.registry import decode
-from odradek.storage.flush import FlushPlan
-from odradek.storage.log_values import AppendInfo
-from odradek.storage.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.log.flush import FlushPlan
+from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.names import TopicPartition
 from tests.support.clock import ManualClock
 from tests.support.log_directories import open_log_directories

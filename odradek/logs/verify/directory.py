@@ -16,11 +16,11 @@ from odradek.logs.kinds import OFFSET_CHECKPOINTS
 from odradek.logs.verify.findings import Finding, Findings
 from odradek.logs.verify.names import check_log_directory_names
 from odradek.logs.verify.partition import Circumstances, PartitionResult, verify_partition
-from odradek.storage.checkpoints import read_offset_checkpoint
-from odradek.storage.clean_shutdown import was_clean_shutdown
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
+from odradek.storage.directories.clean_shutdown import was_clean_shutdown
+from odradek.storage.directories.meta_properties import read_meta_properties
 from odradek.storage.errors import CorruptFile, StorageError
 from odradek.storage.files import FileSystem
-from odradek.storage.meta_properties import read_meta_properties
 from odradek.storage.names import (
     CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,

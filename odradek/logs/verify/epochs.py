@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from odradek.logs.verify.findings import Findings
-from odradek.storage.leader_epochs import EpochStart
+from odradek.storage.checkpoints.leader_epochs import EpochStart
 
 _UNKNOWN = -1
 _MAX_OFFSET = 1 << 63

@@ -15,9 +15,10 @@ from odradek.logs.verify.segment import SegmentCheck, SegmentTask
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
 from odradek.protocol.records.reading import iter_entry_records
+from odradek.storage.checkpoints.leader_epochs import EpochStart, read_leader_epochs
+from odradek.storage.checkpoints.partition_metadata import read_topic_id
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
-from odradek.storage.leader_epochs import EpochStart, read_leader_epochs
 from odradek.storage.names import (
     LEADER_EPOCH_FILE,
     LOG_SUFFIX,
@@ -26,8 +27,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from odradek.storage.partition_metadata import read_topic_id
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _MAX_CONTROL_BATCH = 1 << 20
 

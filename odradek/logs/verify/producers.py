@@ -17,11 +17,11 @@ from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
 from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX, file_name
-from odradek.storage.producer_entry import ProducerEntry
-from odradek.storage.producer_snapshot import decode_snapshot
-from odradek.storage.producer_state import ProducerStates
-from odradek.storage.replay import replay
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.producers.producer_entry import ProducerEntry
+from odradek.storage.producers.producer_replay import replay
+from odradek.storage.producers.producer_snapshot import decode_snapshot
+from odradek.storage.producers.producer_state import ProducerStates
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 NONE_LEFT = 1 << 63
 _VERSION = 0

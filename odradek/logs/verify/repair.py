@@ -24,7 +24,7 @@ from odradek.storage.names import (
     file_name,
     parse_file_name,
 )
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 DEFAULT_INTERVAL_BYTES = 4096
 """Kafka's `index.interval.bytes`."""

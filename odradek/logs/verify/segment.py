@@ -30,7 +30,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 _MAX_CONTROL_BATCH = 1 << 20

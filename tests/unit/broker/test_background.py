@@ -5,7 +5,7 @@ import pytest
 from odradek.broker.background import DELETIONS_INTERVAL_MS, OFFLINE_INTERVAL_MS, BackgroundJobs
 from odradek.broker.runtime.tasks import PeriodicJobs
 from odradek.config.loading import load_settings
-from odradek.storage.checkpoints import read_offset_checkpoint
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.names import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, TopicPartition
 from tests.support.manual_loop import HandExecutor
 from tests.support.partitions import DATA, Node

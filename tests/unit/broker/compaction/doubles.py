@@ -10,8 +10,8 @@ from uuid import UUID
 from odradek.broker.compaction.frames import Message
 from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.values import Cancel, Cancelled, Task
-from odradek.storage.log import Log
-from odradek.storage.manager import LogManager
+from odradek.storage.directories.manager import LogManager
+from odradek.storage.log.log import Log
 from odradek.storage.names import CLEANED_SUFFIX
 from tests.support.compaction import unpaced
 from tests.support.log_directories import open_log_directories

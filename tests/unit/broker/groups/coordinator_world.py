@@ -18,10 +18,10 @@ from odradek.broker.metadata.topics import NewTopic
 from odradek.broker.partitions.table import PartitionTable
 from odradek.config.loading import load_settings
 from odradek.config.topic import TopicConfig, kafka_defaults
-from odradek.storage.deletion import PendingDeletions
-from odradek.storage.loader import Opening, open_log
-from odradek.storage.log import Log
+from odradek.storage.deletions import PendingDeletions
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
+from odradek.storage.opening.loader import Opening, open_log
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.groups.shard_world import ManualFlusher

@@ -16,7 +16,7 @@ from odradek.broker.runtime.answers import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.records.batch import iter_batches
 from odradek.protocol.records.record import Record, iter_records
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from tests.support.clock import ManualClock
 from tests.support.logs import open_at, small_config
 from tests.support.memory_files import MemoryFiles

@@ -17,7 +17,7 @@ from odradek.protocol.records.building import BatchFields, build_batch, make_rec
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.legacy_building import build_message, build_wrapper
 from odradek.protocol.records.record import Record as LogRecord
-from odradek.storage.producer_state import Origin
+from odradek.storage.producers.producer_state import Origin
 from tests.support.logs import NOW_MS, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 

@@ -15,7 +15,7 @@ from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.takeover import check_takeover, plan_elections
 from odradek.config.loading import load_settings
 from odradek.storage.names import TopicPartition
-from odradek.storage.survey import PartitionSurvey
+from odradek.storage.opening.survey import PartitionSurvey
 
 NODE = 3
 ID = UUID(int=0xA)

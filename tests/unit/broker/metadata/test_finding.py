@@ -19,10 +19,10 @@ from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.records.building import build_batch, make_records
+from odradek.storage.directories.log_dirs import LogDirectory, find_log_directories, identify_log_directories
 from odradek.storage.files import FileSystem
-from odradek.storage.log_dirs import LogDirectory, find_log_directories, identify_log_directories
 from odradek.storage.names import TopicPartition
-from odradek.storage.survey import PartitionSurvey
+from odradek.storage.opening.survey import PartitionSurvey
 from tests.support.clock import ManualClock
 from tests.support.kafka_directories import (
     Kept,

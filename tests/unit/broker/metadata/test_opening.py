@@ -15,7 +15,7 @@ from odradek.broker.metadata.snapshots import BOOTSTRAP_FILE
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionChangeRecord
 from odradek.protocol.records.batch import iter_batches
-from odradek.storage.partition_metadata import read_topic_id
+from odradek.storage.checkpoints.partition_metadata import read_topic_id
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.metadata.support import DATA, DIRECTORY, kafka_directory, record_of, topic_records

@@ -14,8 +14,8 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEq
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
-from odradek.storage.checkpoints import write_offset_checkpoint
-from odradek.storage.log import Log
+from odradek.storage.checkpoints.checkpoint_file import write_offset_checkpoint
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_START_FILE, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from pyspark_odradek.columns import building
 from pyspark_odradek.errors import DamagedRecordsError, OptionError, SourceError, UnknownTopicError

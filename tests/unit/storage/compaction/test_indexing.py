@@ -4,7 +4,7 @@ from odradek.protocol.records.control import EndTransactionMarker, build_end_tra
 from tests.support.compaction import compact_log, read_pairs
 from tests.support.logs import NOW_MS
 from tests.support.memory_files import MemoryFiles
-from tests.unit.storage.compaction.test_rewrite import DAY_MS, a_log, append, close_segment
+from tests.unit.storage.compaction.test_segment_rewrite import DAY_MS, a_log, append, close_segment
 
 
 def test_a_transaction_that_was_aborted_before_the_dirty_part_says_nothing_of_the_next_one() -> None:

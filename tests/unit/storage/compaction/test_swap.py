@@ -19,7 +19,7 @@ from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.selection import examine
 from odradek.storage.compaction.swap import discard_cleaned
 from odradek.storage.compaction.values import Written
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from tests.support.compaction import compact_log, read_pairs, unpaced
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, check_log, contents, open_at, read_all, small_config

@@ -3,7 +3,7 @@
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.control import ControlType
 from odradek.storage.compaction.transactions import TransactionPass
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 ABORT, COMMIT = ControlType.ABORT, ControlType.COMMIT
 

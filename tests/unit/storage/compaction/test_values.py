@@ -13,7 +13,7 @@ from odradek.storage.compaction.values import (
     unpack_aborted,
     unpack_producers,
 )
-from odradek.storage.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 
 def test_packed_lists_come_out_as_they_went_in() -> None:

@@ -8,11 +8,11 @@ import pytest
 from odradek.logs.verify.directory import VerifyReport, data_size, read_layout, verify_directory
 from odradek.logs.verify.findings import MOST_PER_FILE, Finding, Severity
 from odradek.protocol.records.batch import LENGTH_AT
-from odradek.storage.checkpoints import write_offset_checkpoint
-from odradek.storage.clean_shutdown import remove_clean_shutdown
+from odradek.storage.checkpoints.checkpoint_file import write_offset_checkpoint
+from odradek.storage.directories.clean_shutdown import remove_clean_shutdown
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import DirectoryEntry
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import (
     CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
@@ -24,7 +24,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     TopicPartition,
 )
-from odradek.storage.walk import walk_headers
+from odradek.storage.segment.batch_headers import walk_headers
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths
 from tests.support.logs import PARTITION, a_batch, open_at
 from tests.support.lookup_example import make_example

@@ -10,7 +10,7 @@ from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.legacy_building import build_message_set
 from odradek.protocol.records.record import Record
 from odradek.storage.files import Buffer
-from odradek.storage.log import Log
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths
 from tests.support.logs import contents

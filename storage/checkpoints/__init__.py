@@ -1,0 +1,1 @@
+"""The small files that stand beside the data: Kafka's checkpoints, and the id of the topic."""

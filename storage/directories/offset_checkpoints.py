@@ -1,0 +1,80 @@
+"""One kind of checkpoint, kept in every log directory for the partitions in it.
+
+Owns what was found at start, and that a file is only written when it would say something new. What a file says of
+partitions that are on disk, but not open, is carried over. See `storage.checkpoints.checkpoint_file` for the form of
+the files.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from threading import Lock
+
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.directories.log_dirs import LogDirectory
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import FileSystem
+from odradek.storage.names import TopicPartition
+
+Offsets = dict[TopicPartition, int]
+
+
+class OffsetFiles:
+    """The checkpoint files of one name."""
+
+    __slots__ = ("_directories", "_fs", "_lock", "_name", "_prepared", "_written", "offsets")
+
+    def __init__(self, fs: FileSystem, name: str, directories: Sequence[LogDirectory]) -> None:
+        self._fs = fs
+        self._name = name
+        self._directories = [directory for directory in directories if directory.for_partitions]
+        self._written: dict[str, Offsets] = {}
+        self._prepared: dict[str, Offsets] = {}
+        """What each file is to say as of the last call: a thread that is late writes that, and nothing older."""
+        self._lock = Lock()
+        self.offsets: Offsets = {}
+        """What the files said at start; entries of partitions that are gone since are taken out."""
+
+    def read(self) -> list[str]:
+        """Read the files, and return what is wrong with them, in sentences; such a file counts as empty.
+
+        Raises OSError.
+        """
+        findings = []
+        for directory in self._directories:
+            try:
+                self.offsets.update(read_offset_checkpoint(self._fs, self._path(directory)))
+            except CorruptFile as error:
+                findings.append(f"taken as empty: {error}")
+        return findings
+
+    def prepare(self, offsets: Mapping[str, Offsets]) -> Callable[[], None] | None:
+        """Return what writes these offsets, by the path of their directory; None if no file would change.
+
+        The result may be run on any thread. It raises OSError.
+        """
+        changed: list[LogDirectory] = []
+        for directory in self._directories:
+            entries = self._prepared[directory.path] = self._entries(directory, offsets)
+            if entries != self._written.get(directory.path):
+                changed.append(directory)
+        return partial(self._write, changed) if changed else None
+
+    def write(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> None:
+        """Write the file of one directory now, in any case. Raises OSError."""
+        self._prepared[directory.path] = self._entries(directory, offsets)
+        self._write([directory])
+
+    def _entries(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> Offsets:
+        closed = {partition: self.offsets[partition] for partition in directory.closed if partition in self.offsets}
+        return closed | offsets.get(directory.path, {})
+
+    def _write(self, changed: Sequence[LogDirectory]) -> None:
+        with self._lock:
+            for directory in changed:
+                entries = self._prepared[directory.path]
+                if entries is not self._written.get(directory.path):
+                    write_offset_checkpoint(self._fs, self._path(directory), entries)
+                    self._written[directory.path] = entries
+
+    def _path(self, directory: LogDirectory) -> str:
+        return f"{directory.path}/{self._name}"

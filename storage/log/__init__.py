@@ -1,0 +1,1 @@
+"""One partition's log, and what is done to it."""

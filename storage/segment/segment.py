@@ -1,0 +1,435 @@
+"""A segment: one data file of record batches, back to back, with the indexes that are derived from it.
+
+Owns appending to the file, finding a batch in it by offset or time, cutting it, and the fate of its files. Does not
+know when to roll, what may be deleted, or which producer wrote what. Files are opened when they are first needed, so
+a node with thousands of segments starts without opening them; whoever holds the `OpenFile` of a segment can go on
+reading after the segment was deleted or replaced. Indexes are never believed blindly: one that cannot be right, or
+leads to bytes that are no batch, is rebuilt from the data. Follows Kafka's storage format, offset index and time
+index (`LogSegment`).
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from odradek.protocol.records.batch import BatchHeader
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.errors import CorruptFile
+from odradek.storage.files import Buffer, FileSystem, OpenFile
+from odradek.storage.names import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    file_name,
+)
+from odradek.storage.segment.batch_headers import (
+    BatchExtent,
+    Tail,
+    find_batch,
+    walk_headers,
+    walk_tail,
+    with_base_offset,
+)
+from odradek.storage.segment.offset_index import OffsetIndex
+from odradek.storage.segment.time_index import TimeIndex
+from odradek.storage.segment.transaction_index import TransactionIndex
+
+SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+NO_TIMESTAMP = -1
+_NOT_READ = -2
+"""A timestamp that nobody has asked for yet."""
+_SMALL = 8192
+"""A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
+_INDEXED_SURELY = 1 << 20
+"""A sealed segment of this size without any index entry has lost its index."""
+
+
+class IndexSettings(NamedTuple):
+    """How densely a segment is indexed, and how large an index file may become."""
+
+    interval_bytes: int
+    max_bytes: int
+
+
+class Segment:
+    """The batches from `base_offset` up to the base offset of the next segment.
+
+    An old segment is made with the `size` of its data file, of which all is good; a new one with 0, and `make_files`.
+    """
+
+    __slots__ = (
+        "_file",
+        "_first_timestamp",
+        "_indexes_checked",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "_ready",
+        "_unindexed_bytes",
+        "base_offset",
+        "created_ms",
+        "directory",
+        "fs",
+        "indexes_full",
+        "indexes_synced",
+        "jitter_ms",
+        "offset_index",
+        "settings",
+        "size",
+        "synced_size",
+        "time_index",
+        "transaction_index",
+        "was_cut",
+    )
+
+    def __init__(
+        self, fs: FileSystem, directory: str, base_offset: int, settings: IndexSettings, size: int, created_ms: int
+    ) -> None:
+        self.fs = fs
+        self.directory = directory
+        self.base_offset = base_offset
+        self.settings = settings
+        self.size = size
+        """Bytes of whole batches in the data file."""
+        self.created_ms = created_ms
+        self.jitter_ms = 0
+        """How much earlier than `segment.ms` says this segment rolls."""
+        self.synced_size = size
+        """Bytes of the data file that are on disk for sure."""
+        self.was_cut = False
+        """Whether the data file became shorter since its last sync: a crash may bring back what was cut off."""
+        self.indexes_synced = True
+        """Whether the index files are on disk as they are; only meant for sealed segments."""
+        self.indexes_full = False
+        self.offset_index = OffsetIndex(fs, self.path(OFFSET_INDEX_SUFFIX), base_offset, settings.max_bytes)
+        self.time_index = TimeIndex(fs, self.path(TIME_INDEX_SUFFIX), base_offset, settings.max_bytes)
+        self.transaction_index = TransactionIndex(fs, self.path(TRANSACTION_INDEX_SUFFIX), base_offset)
+        self._file: OpenFile | None = None
+        self._indexes_checked = False
+        self._ready = False
+        self._unindexed_bytes = 0
+        self._first_timestamp = _NOT_READ
+        self._max_timestamp = _NOT_READ
+        self._max_timestamp_offset = base_offset
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path(LOG_SUFFIX)!r}, size={self.size})"
+
+    def path(self, suffix: str) -> str:
+        """Return the path of the segment's file with that suffix."""
+        return f"{self.directory}/{file_name(self.base_offset, suffix)}"
+
+    def make_files(self) -> None:
+        """Make the files of a new, empty segment, to append to; files that were there are emptied. Raises OSError."""
+        if self.file.size():
+            self.file.truncate(0)
+        self.reset_indexes()
+        self.transaction_index.reset()
+
+    @property
+    def file(self) -> OpenFile:
+        """The data file, opened now if it was not open."""
+        file = self._file
+        if file is None:
+            file = self._file = self.fs.open(self.path(LOG_SUFFIX), create=self.size == 0)
+        return file
+
+    @property
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, where rolling by time starts; -1 if there is none."""
+        if self._first_timestamp == _NOT_READ:
+            first = next(walk_headers(self.file, 0, self.size), None) if self.size else None
+            self._first_timestamp = first[1].max_timestamp if first else NO_TIMESTAMP
+        return self._first_timestamp
+
+    @property
+    def max_timestamp(self) -> int:
+        """Largest timestamp of any record, -1 if no record has one."""
+        if self._max_timestamp == _NOT_READ:
+            self._learn_max_timestamp()
+        return self._max_timestamp
+
+    @property
+    def max_timestamp_offset(self) -> int:
+        """Last offset of the first batch that has the largest timestamp; the base offset if there is no timestamp."""
+        return self._max_timestamp_offset if self.max_timestamp != NO_TIMESTAMP else self.base_offset
+
+    # --- appending
+
+    def write(self, data: Buffer) -> None:
+        """Write whole batches at the end of the data file; `note_batch` must follow for each of them.
+
+        Raises OSError, and the file is as it was: a part that was written is cut off, now or before the next write.
+        """
+        if not self._ready:
+            self._prepare_append()
+        try:
+            self.file.write(data)
+        except OSError:
+            self._ready = False
+            with suppress(OSError):
+                self.file.truncate(self.size)
+            raise
+
+    def note_batch(self, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Take a batch of `size` bytes, written where the last one ended, into account.
+
+        An index entry is made for a batch that starts more than `index.interval.bytes` after the last that has one.
+        """
+        position = self.size
+        if position == 0:
+            self._first_timestamp = max_timestamp
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._max_timestamp_offset = last_offset
+        if self._unindexed_bytes > self.settings.interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
+            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += size
+        self.size = position + size
+
+    def _prepare_append(self) -> None:
+        """Do what must be done before the first write, and again after a failed one."""
+        self.check_indexes()
+        self._learn_max_timestamp()
+        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        if self.file.size() != self.size:
+            self.file.truncate(self.size)
+        self._ready = True
+
+    # --- finding
+
+    def find(self, offset: int) -> BatchExtent | None:
+        """Return the first batch whose last offset is at least `offset`, or None if all are before it.
+
+        Raises CorruptRecord where the data file itself is damaged, OSError where it cannot be read.
+        """
+        if not self._indexes_checked:
+            self.check_indexes()
+        position = self.offset_index.lookup(offset)[1]
+        if position < self.size or position == 0:
+            try:
+                batch = find_batch(self.file, position, self.size, offset)
+                if batch is None or batch.base_offset <= offset or batch.position > position or not position:
+                    return batch
+            except CorruptRecord:
+                if not position:
+                    raise
+        self.rebuild_indexes()
+        return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
+
+    def offset_at_or_after(self, position: int) -> int | None:
+        """Return the first offset that the index knows to be at `position` or after it, None if there is none."""
+        if not self._indexes_checked:
+            self.check_indexes()
+        return self.offset_index.offset_at_or_after(position)
+
+    def batches_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of the batch that has `offset`, or the next one after it, and of all that follow."""
+        first = self.find(offset)
+        return walk_headers(self.file, first.position, self.size) if first else iter(())
+
+    def read_end(self) -> int:
+        """Return the first offset after the segment, read off its last batches, and learn its largest timestamp.
+
+        Raises CorruptRecord where the data does not end with a whole batch, CorruptFile where an index is needed and
+        cannot be right, OSError.
+        """
+        self.activate()
+        before = Tail(0, self.base_offset, NO_TIMESTAMP, self.base_offset)
+        if self.size > _SMALL:
+            before = self._before_tail()
+        tail = walk_tail(self.file, before, self.size)
+        if tail.position != self.size:
+            raise CorruptRecord(f"{self.path(LOG_SUFFIX)}: the last batch, at byte {tail.position}, is not whole")
+        self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
+        return tail.next_offset
+
+    def _before_tail(self) -> Tail:
+        """Return what the indexes know; the few batches after their last entries are in no index."""
+        self.check_indexes()
+        next_offset, position = self.offset_index.last_entry
+        return Tail(position, next_offset, *self.time_index.last_entry)
+
+    def batches_since(self, timestamp: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of the batches from `offset` on whose largest timestamp is at least `timestamp`."""
+        self.check_indexes()
+        for position, header in self.batches_from(max(offset, self.time_index.lookup(timestamp)[1])):
+            if header.max_timestamp >= timestamp:
+                yield position, header
+
+    # --- indexes
+
+    def check_indexes(self) -> None:
+        """Look at the index files before their first use, and rebuild those that cannot be right."""
+        if self._indexes_checked:
+            return
+        self._indexes_checked = True
+        try:
+            for index in (self.offset_index, self.time_index):
+                if self.fs.size(index.path) != index.count * index.ENTRY.size:
+                    raise CorruptFile(index.path, "there are zeros or a part of an entry behind the last one")
+            self.offset_index.sanity_check(self.size)
+            self.time_index.sanity_check()
+            if not self._indexes_are_lost():
+                return
+        except (CorruptFile, CorruptRecord, FileNotFoundError):
+            pass
+        self.rebuild_indexes()
+
+    def _indexes_are_lost(self) -> bool:
+        """Return whether there is data of which an index should know but does not.
+
+        The last entry of a sealed segment's time index is at least as late as its last batches.
+        """
+        if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
+            return True
+        if self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP:
+            return True
+        if self.offset_index.active or self.size == 0:
+            return False
+        indexed = self.time_index.last_entry[0]
+        before = Tail(self.offset_index.last_entry[1], self.base_offset, indexed, self.base_offset)
+        return walk_tail(self.file, before, self.size).max_timestamp > indexed
+
+    def reset_indexes(self) -> None:
+        """Make offset and time index empty, and ready to be appended to."""
+        self.activate()
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        self._indexes_checked = True
+        self._unindexed_bytes = 0
+        self._max_timestamp = NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+
+    def rebuild_indexes(self) -> None:
+        """Make offset and time index anew from the batch headers, up to the first damaged one."""
+        sealed, size = not self.offset_index.active, self.size
+        self.reset_indexes()
+        self.indexes_synced = False
+        self.size = 0
+        try:
+            for _, header in walk_headers(self.file, 0, size):
+                self.note_batch(header.size, header.last_offset, header.max_timestamp)
+        except CorruptRecord:
+            pass  # whoever reads on from there is told
+        except OSError:
+            self._indexes_checked = False  # to be tried again
+            for index in self._indexes:
+                index.active = not sealed
+            raise
+        finally:
+            self.size = size
+        if sealed:
+            self.seal()
+
+    def activate(self) -> None:
+        """Let the segment be appended to; its files are not touched before that happens."""
+        self.offset_index.active = self.time_index.active = self.transaction_index.active = True
+        self._ready = False
+
+    def seal(self) -> None:
+        """Complete the indexes and keep them in memory no longer: another segment is appended to from now on.
+
+        The time index gets a last entry, from which the largest timestamp of the segment is known later.
+        """
+        if self.size:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        for index in self._indexes:
+            index.seal()
+        self._ready = False
+
+    def _learn_max_timestamp(self) -> None:
+        if self._max_timestamp == _NOT_READ:
+            tail = self._before_tail()
+            if self.offset_index.active:
+                tail = walk_tail(self.file, tail, self.size)
+            self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
+
+    @property
+    def _indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
+        return self.offset_index, self.time_index, self.transaction_index
+
+    # --- making it durable
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether the content of the data file may not be on disk as it is."""
+        return self.synced_size != self.size or self.was_cut
+
+    def prepare_sync(self) -> list[OpenFile]:
+        """Bring the index files up to date, and return the files whose content may not be on disk yet.
+
+        The indexes of a segment that is appended to are left out: they are rebuilt after a crash.
+        """
+        files = [self.file] if self.needs_sync else []
+        if not self.indexes_synced and not self.offset_index.active:
+            files += [file for index in self._indexes if (file := index.prepare_sync())]
+        return files
+
+    def sync_cut(self) -> None:
+        """Wait until what was cut off the data file is gone for good. Raises OSError."""
+        self.file.sync()
+        self.was_cut = False
+
+    # --- the end of data, and of files
+
+    def truncate_to(self, offset: int) -> BatchExtent | None:
+        """Remove the batches from `offset` on, and one that has it in its middle too; the segment becomes active.
+
+        Returns the first batch that was removed, None if there was none.
+        """
+        first_removed = self.find(offset)
+        if first_removed is not None:
+            first_removed = with_base_offset(self.file, first_removed)
+            offset = min(offset, first_removed.base_offset)
+        self.activate()
+        for index in self._indexes:
+            index.truncate_to(offset)
+        if first_removed is None:
+            return None
+        self.file.truncate(first_removed.position)
+        self.size = first_removed.position
+        self.synced_size = min(self.synced_size, self.size)
+        self.was_cut = True
+        self.indexes_synced = False
+        self._unindexed_bytes = 0
+        self._max_timestamp = self._first_timestamp = _NOT_READ
+        self._ready = False
+        return first_removed
+
+    def release(self) -> None:
+        """Give descriptors and mappings back until they are needed again; responses being sent keep theirs."""
+        self._file = None
+        if not self.offset_index.active:
+            for index in self._indexes:
+                index.close()
+
+    def close(self) -> None:
+        """Complete the index files and give all descriptors and mappings back; responses being sent keep theirs."""
+        if self.offset_index.active and self._indexes_checked and self.size:
+            self._learn_max_timestamp()
+            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
+        for index in self._indexes:
+            index.close()
+        self._file = None
+        self._ready = False
+
+    def mark_deleted(self) -> list[str]:
+        """Rename all files so that they are never loaded again, and return their new names. The data stays readable.
+
+        Where an OSError interrupts it, it can be called again.
+        """
+        log_path = self.path(LOG_SUFFIX)
+        if self.fs.exists(log_path):
+            self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
+            self.fs.rename(log_path, log_path + DELETED_SUFFIX)
+        renamed = [log_path + DELETED_SUFFIX]
+        for index in self._indexes:
+            index.rename(index.path + DELETED_SUFFIX)
+            renamed.append(index.path)
+        return renamed
