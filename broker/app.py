@@ -152,11 +152,10 @@ class Broker:
         self._network.stop_accepting()
         self._network.stop_reading()
         self._groups.stop()
-        self._partitions.answer_waiting_fetches()
+        self._partitions.answer_delayed_fetches()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
         self._network.close_connections()
-        await self._dispatcher.stop()
         await self._jobs.stop()
         await self._compactor.stop()
         await self._flusher.stop()
@@ -279,7 +278,7 @@ class Broker:
             served=lambda: self._dispatcher.served,
         )
         handlers = build_handlers(services)
-        self._dispatcher = Dispatcher(self._loop, direct_routes(handlers), message_routes(handlers))
+        self._dispatcher = Dispatcher(direct_routes(handlers), message_routes(handlers))
         admission = Admission(_connection_limits(self._settings.current))
         self._settings.watch(lambda changed: setattr(admission, "limits", _connection_limits(changed)))
         return Network(self._loop, _network_limits(settings), admission, self._dispatcher.handle, self._threads)

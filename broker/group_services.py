@@ -15,9 +15,9 @@ from odradek.broker.handlers.node import ThisNode
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.runtime.answers import Deferred
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.codec import Message
 from odradek.protocol.registry import ApiKey

@@ -4,9 +4,9 @@ place.
 Two kinds of handler, both with a decoded request:
 
 - *direct* handlers (Produce, Fetch) write their own response, since it is the commonest there is or made of file
-  regions, and may park it. One plain call, no task.
-- *message* handlers return a response message, as a plain call, as a coroutine, or as a `Deferred` message where the
-  request waits for others (a member of a group for the other members) and a task would only cost.
+  regions. One plain call, no task.
+- *message* handlers return a response message, or a `Deferred` one where the request waits for others (a member of a
+  group for the other members).
 
 Errors: a frame that is not a request of an API and version served here ends its connection, as Kafka does; a
 `KafkaError` out of a message handler becomes the error code of its response; anything else is our bug: it is logged
@@ -15,15 +15,15 @@ with its traceback and answered UNKNOWN_SERVER_ERROR, or by closing where the re
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from struct import Struct, error
 from typing import Any, Protocol
 
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import DecodeError, EncodeError, Message
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.headers import decode_request_header
@@ -42,10 +42,10 @@ NEVER = 0x7FFF
 class DirectHandler(Protocol):
     """Answers a request itself; `head` is the response header that its answer begins with."""
 
-    def __call__(self, context: RequestContext, request: Any, head: bytes) -> Answer | Pending: ...
+    def __call__(self, context: RequestContext, request: Any, head: bytes) -> Response | Deferred[Response]: ...
 
 
-MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any] | Coroutine[None, None, Message]"]
+MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
 """Takes a decoded request, returns the response, or what will be the response."""
 
 
@@ -66,12 +66,9 @@ class Dispatcher:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
         direct: Mapping[ApiKey, DirectHandler],
         handlers: Mapping[ApiKey, MessageHandler],
     ) -> None:
-        self._loop = loop
-        self._tasks: set[asyncio.Task[Answer]] = set()
         self._routes: dict[int, _Route] = {}
         for key, direct_handler in direct.items():
             self._add(key, direct_handler, None)
@@ -83,7 +80,7 @@ class Dispatcher:
         """The APIs that have a handler, by key."""
         return tuple(self._routes[key].api for key in sorted(self._routes))
 
-    def handle(self, context: RequestContext, frame: memoryview) -> Answer | Pending:
+    def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         """Work on one frame.
 
         Raises:
@@ -127,12 +124,6 @@ class Dispatcher:
             return route.direct(context, request, head)
         return self._call(route, context, request, head)
 
-    async def stop(self) -> None:
-        """Cancel the handlers that are still at work."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
     def _add(self, key: ApiKey, direct: DirectHandler | None, handler: MessageHandler | None) -> None:
         api = API[key]
         versions = api.served
@@ -154,41 +145,20 @@ class Dispatcher:
         body = _ONE_API.pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, versions.first, versions.last)
         return _CORRELATION.pack(correlation_id) + body
 
-    def _call(self, route: _Route, context: RequestContext, request: Message, head: bytes) -> Answer | Pending:
+    def _call(
+        self, route: _Route, context: RequestContext, request: Message, head: bytes
+    ) -> Response | Deferred[Response]:
         version = context.api_version
         assert route.handler is not None
         try:
             result = route.handler(context, request)
         except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
             return head + self._error_body(route.api, version, context, failed)
-        if isinstance(result, Coroutine):
-            return self._await(route, context, result, head)
         if isinstance(result, Deferred):
-            return _DeferredAnswer(result, lambda response: self._finish(route.api, head, version, context, response))
+            return result.then(lambda response: self._finish(route.api, head, version, context, response))
         return head + _encoded(result, version)
 
-    def _await(
-        self, route: _Route, context: RequestContext, coroutine: Coroutine[None, None, Message], head: bytes
-    ) -> Pending:
-        version = context.api_version
-
-        async def finish() -> Answer:
-            try:
-                return head + _encoded(await coroutine, version)
-            except CloseConnectionError as close:
-                return close
-            except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
-                try:
-                    return head + self._error_body(route.api, version, context, failed)
-                except CloseConnectionError as close:
-                    return close
-
-        task = self._loop.create_task(finish())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return _TaskAnswer(task)
-
-    def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Answer:
+    def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Response:
         """Return the answer that a deferred response makes; whoever resolved it must not suffer if it cannot be one."""
         try:
             return head + _encoded(response, version)
@@ -232,39 +202,3 @@ def _encoded(response: Message, version: int) -> bytes:
         return encode(response, version)
     except EncodeError as bad:
         raise CloseConnectionError(f"the answer cannot be written: {bad}") from None
-
-
-class _TaskAnswer:
-    """A coroutine at work, as a pending answer."""
-
-    __slots__ = ("_task",)
-
-    def __init__(self, task: asyncio.Task[Answer]) -> None:
-        self._task = task
-
-    def on_done(self, callback: Callable[[Answer], None]) -> None:
-        def done(task: asyncio.Task[Answer]) -> None:
-            if not task.cancelled():
-                callback(task.result())
-
-        self._task.add_done_callback(done)
-
-    def cancel(self) -> None:
-        """Let it finish: what it began (a topic creation) is not undone because its client left."""
-
-
-class _DeferredAnswer:
-    """A deferred response, as a pending answer."""
-
-    __slots__ = ("_deferred", "_finish")
-
-    def __init__(self, deferred: Deferred[Message], finish: Callable[[Message], Answer]) -> None:
-        self._deferred = deferred
-        self._finish = finish
-
-    def on_done(self, callback: Callable[[Answer], None]) -> None:
-        finish = self._finish
-        self._deferred.on_done(lambda response: callback(finish(response)))
-
-    def cancel(self) -> None:
-        self._deferred.cancel()

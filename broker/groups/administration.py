@@ -15,7 +15,7 @@ from odradek.broker.groups.effects import Answer, Effects, Record, Token
 from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
 from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
 from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import OffsetCommitKey
 
@@ -56,7 +56,7 @@ def _delete(shard: Shard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
         return effects
 
     answer = shard.ask(group, delete)
-    return answer.then(_error_of) if isinstance(answer, Deferred) else answer.error
+    return then(answer, _error_of)
 
 
 def _error_of(answer: Answer) -> ErrorCode:
@@ -95,7 +95,7 @@ def remove_offsets(
         return results if written is ErrorCode.NONE else written
 
     outcome = shard.remove_offsets(keys)
-    return outcome.then(told) if isinstance(outcome, Deferred) else told(outcome)
+    return then(outcome, told)
 
 
 def expire(shard: Shard, offsets_retention_ms: int) -> Iterator[None]:

@@ -14,7 +14,7 @@ from odradek.broker.groups.consumer.commits import check_fetch as check_consumer
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 from odradek.broker.groups.shard import Shard
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 FIRST_WITH_NOT_FOUND = 9

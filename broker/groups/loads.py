@@ -7,12 +7,13 @@ in a shard, what its records mean.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future, Task, TimerHandle, sleep
+from asyncio import AbstractEventLoop, Task, TimerHandle, sleep
 from collections import deque
 from concurrent.futures import Executor
 
 from odradek.broker.groups.loading import Loader
 from odradek.broker.groups.shard import Shard, ShardState
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 
@@ -107,10 +108,8 @@ class ShardLoads:
     async def _safety(self, shard: Shard) -> None:
         """Wait until all that was read is safe: what a crash may have left is not yet, with `flush.messages`."""
         outcome = shard.when_all_safe()
-        if not isinstance(outcome, ErrorCode):
-            told: Future[ErrorCode] = self._loop.create_future()
-            outcome.on_done(lambda code: None if told.done() else told.set_result(code))
-            outcome = await told
+        if isinstance(outcome, Deferred):
+            outcome = await outcome
         if outcome is not ErrorCode.NONE:
             raise KafkaError(outcome, "what was read is not on the disk yet")
 

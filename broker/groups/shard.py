@@ -27,8 +27,8 @@ from odradek.broker.groups.timers import Scheduler, Timers
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.runtime.answers import Deferred
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
 
@@ -40,21 +40,6 @@ class Failed(NamedTuple):
     """The answer to a request that could not be carried out."""
 
     error: ErrorCode
-
-
-class Parked(Deferred[Answer]):
-    """The token of a request: what waits for its answer, or the answer if it was there at once."""
-
-    __slots__ = ("answer",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer: Answer | None = None
-
-    def resolve(self, result: Answer) -> None:
-        """Answer the request."""
-        self.answer = result
-        super().resolve(result)
 
 
 class ShardState(Enum):
@@ -197,11 +182,11 @@ class Shard:
 
     def ask(self, group: Group, event: Callable[[Token], Effects]) -> Answer | Deferred[Answer]:
         """Let a group work on a request, and return its answer, or the place where it will be."""
-        parked = Parked()
-        self.carry_out(group, event(parked))
+        answer: Deferred[Answer] = Deferred()
+        self.carry_out(group, event(answer))
         if group.group_id not in self.groups and self.offsets.has_offsets(group.group_id):
             self._group_with_offsets(group.group_id, self.services.clock.now_ms())  # it gave way for nothing
-        return parked.answer if parked.answer is not None else parked
+        return answer.now_or_later()
 
     def carry_out(self, group: Group, effects: Effects) -> None:
         """Do what a machine wants; see `effects`.
@@ -270,7 +255,7 @@ class Shard:
     def _give(self, answers: Sequence[tuple[Token, Answer]], end: int) -> None:
         def give(error: ErrorCode) -> None:
             for token, answer in answers:
-                assert isinstance(token, Parked)
+                assert isinstance(token, Deferred)
                 token.resolve(answer if error is ErrorCode.NONE else Failed(error))
 
         if end < 0 or self.log.is_safe(end):

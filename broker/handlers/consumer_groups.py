@@ -17,9 +17,9 @@ from odradek.broker.groups.consumer.views import GroupView, MemberView, TopicVie
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.effects import Answer
 from odradek.broker.handlers.authorized import group_operations
-from odradek.broker.runtime.answers import Deferred
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_describe import (
     Assignment as ShownAssignment,
@@ -66,7 +66,7 @@ class ConsumerGroupHandlers:
         client = Client(context.client_id or "", f"/{context.client_host}")
         now = self._clock.now_ms()
         answer = shard.ask(group, lambda token: group.heartbeat(request, client, token, now))
-        return answer.then(_beaten) if isinstance(answer, Deferred) else _beaten(answer)
+        return then(answer, _beaten)
 
     def describe(
         self, _context: RequestContext, request: ConsumerGroupDescribeRequest

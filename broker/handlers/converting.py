@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import sys
 from asyncio import AbstractEventLoop, CancelledError, Future, Task
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from odradek.broker.runtime.answers import Answer, CloseConnectionError
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 
 log = get_logger("conversion")
 
@@ -49,39 +50,26 @@ def _in_short_turns(work: Callable[[], T]) -> T:
         sys.setswitchinterval(usual)
 
 
-class TaskAnswer:
-    """An answer that a coroutine makes; see `Pending`."""
+def in_task(
+    loop: AbstractEventLoop, work: Coroutine[None, None, Response], is_kept: bool = False
+) -> Deferred[Response]:
+    """Do what takes several steps as a task, and return the place for its response.
 
-    __slots__ = ("_is_kept", "_is_over", "_task")
-
-    def __init__(self, task: Task[Answer], is_kept: bool = False) -> None:
-        """`is_kept` lets the task end although nobody waits for it any more: what it does is the point of it."""
-        self._task = task
-        self._is_kept = is_kept
-        self._is_over = False
-
-    def on_done(self, callback: Callable[[Answer], None]) -> None:
-        """See `Pending`."""
-
-        def done(task: Task[Answer]) -> None:
-            answer = _answer_of(task)
-            if not self._is_over:
-                callback(answer)
-
-        self._task.add_done_callback(done)
-
-    def cancel(self) -> None:
-        """See `Pending`."""
-        self._is_over = True
-        if not self._is_kept:
-            self._task.cancel()
+    `is_kept` lets it end although nobody waits for it any more: what it does is the point of it.
+    """
+    task = loop.create_task(work)
+    deferred: Deferred[Response] = Deferred(None if is_kept else task.cancel)
+    task.add_done_callback(lambda done: deferred.resolve(_response_of(done)))
+    return deferred
 
 
-def _answer_of(task: Task[Answer]) -> Answer:
+def _response_of(task: Task[Response]) -> Response:
     try:
         return task.result()
-    except (CancelledError, CloseConnectionError) as ended:
-        return ended if isinstance(ended, CloseConnectionError) else None
+    except CloseConnectionError as close:
+        return close
+    except CancelledError:
+        return None
     except Exception as failed:  # our fault: whoever waits must not wait for ever
         log.error("a request of an old version failed", exc_info=failed)
         return CloseConnectionError("the broker failed to answer; its log says why")

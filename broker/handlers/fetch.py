@@ -25,12 +25,13 @@ from odradek.broker.handlers.fetch_sessions import (
 )
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
 from odradek.broker.handlers.old_fetch import Found as OldFound
+from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
-from odradek.broker.partitions.waiting import WaitingFetch
-from odradek.broker.runtime.answers import Answer, FileRegion, Pending
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import FileRegion, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, FetchResult, Region, encode_fetch_response
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
@@ -87,7 +88,7 @@ class FetchHandler:
         self._clock = clock
         self._max_bytes = max_bytes
 
-    def __call__(self, context: RequestContext, request: FetchRequest, head: bytes) -> Answer | Pending:
+    def __call__(self, context: RequestContext, request: FetchRequest, head: bytes) -> Response | Deferred[Response]:
         version = context.api_version
         try:
             session, is_incremental = self._session(request, version)
@@ -109,14 +110,11 @@ class FetchHandler:
         found = self._look(job)
         if self._is_enough(job, found) or request.max_wait_ms <= 0:
             return self._answer(job, found)
-        return WaitingFetch(
-            self._loop,
-            self._watched(job),
-            request.max_wait_ms / 1000,
-            lambda final: self._attempt(job, final),
+        return DelayedOperation(
+            self._loop, request.max_wait_ms / 1000, lambda final: self._attempt(job, final), self._watched(job)
         )
 
-    def _answer_old(self, job: _Job) -> Pending:
+    def _answer_old(self, job: _Job) -> Deferred[Response]:
         def look() -> OldFound:
             found = self._look(job)
             return OldFound(found.topics, self._is_enough(job, found))
@@ -137,7 +135,7 @@ class FetchHandler:
             return self._sessions.begin(request, by_id, self._clock.now_ms()), False
         return self._sessions.resume(request, by_id, self._clock.now_ms()), True
 
-    def _attempt(self, job: _Job, final: bool) -> Answer:
+    def _attempt(self, job: _Job, final: bool) -> Response:
         found = self._look(job)
         if final or self._is_enough(job, found):
             return self._answer(job, found)
@@ -215,7 +213,7 @@ class FetchHandler:
 
     # answering
 
-    def _answer(self, job: _Job, found: _Look) -> Answer:
+    def _answer(self, job: _Job, found: _Look) -> Response:
         session = job.session
         topics = found.topics
         if session is not None:
@@ -235,7 +233,7 @@ def _wanted(request: FetchRequest, version: int) -> Wanted:
     return [(topic.topic_id if version >= FIRST_BY_ID else topic.topic, topic.partitions) for topic in request.topics]
 
 
-def _answer(pieces: list[bytes | Region]) -> Answer:
+def _answer(pieces: list[bytes | Region]) -> Response:
     first = pieces[0]
     if len(pieces) == 1 and isinstance(first, bytes):
         return first

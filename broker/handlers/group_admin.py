@@ -14,8 +14,8 @@ from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.group import protocol_type_of, state_of, type_of
 from odradek.broker.handlers.authorized import group_operations
-from odradek.broker.runtime.answers import Deferred, gather
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, gather, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.protocol.messages.describe_groups import (
@@ -108,7 +108,7 @@ class GroupAdminHandlers:
             )
 
         outcome = gather([self._delete(name) for name in names])
-        return outcome.then(respond) if isinstance(outcome, Deferred) else respond(outcome)
+        return then(outcome, respond)
 
     def _delete(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
         try:

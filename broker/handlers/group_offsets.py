@@ -17,9 +17,9 @@ from odradek.broker.groups.commits import check_commit, commit
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.records import NO_TIMESTAMP, Committed
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
-from odradek.broker.runtime.answers import Deferred
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -77,9 +77,7 @@ class OffsetCommitHandlers:
         if not places:
             return response
         outcome = self._commit(request, places, version)
-        if isinstance(outcome, Deferred):
-            return outcome.then(lambda code: _finish(response, places, code))
-        return _finish(response, places, outcome)
+        return then(outcome, lambda code: _finish(response, places, code))
 
     def _commit(
         self, request: OffsetCommitRequest, places: Sequence[_Place], version: int

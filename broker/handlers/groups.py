@@ -8,8 +8,6 @@ type and name of the protocol from v5 (KIP-559).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
 from uuid import uuid4
 
 from odradek.broker.groups.classic.joining import refusal
@@ -30,9 +28,9 @@ from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.effects import Answer
 from odradek.broker.groups.shard import Failed
-from odradek.broker.runtime.answers import Deferred
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
@@ -45,8 +43,6 @@ _FIRST_WITH_SEVERAL = 3
 """LeaveGroup: several members, each with a result."""
 _FIRST_WITH_NAMED_PROTOCOL = 5
 """SyncGroup: the protocol must be named."""
-
-R = TypeVar("R")
 
 
 class GroupHandlers:
@@ -76,7 +72,7 @@ class GroupHandlers:
             return respond(refused_at_once)
         now = self._clock.now_ms()
         group = shard.classic_group(request.group_id, now)
-        return _respond(shard.ask(group, lambda token: group.join(joining, token, now)), respond)
+        return then(shard.ask(group, lambda token: group.join(joining, token, now)), respond)
 
     def sync_group(
         self, context: RequestContext, request: SyncGroupRequest
@@ -102,7 +98,7 @@ class GroupHandlers:
             request.protocol_name,
             {assignment.member_id: bytes(assignment.assignment) for assignment in request.assignments},
         )
-        return _respond(shard.ask(group, lambda token: group.sync(syncing, token)), _synced)
+        return then(shard.ask(group, lambda token: group.sync(syncing, token)), _synced)
 
     def heartbeat(
         self, _context: RequestContext, request: HeartbeatRequest
@@ -120,8 +116,8 @@ class GroupHandlers:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
         beat = Heartbeat(request.member_id, request.group_instance_id, request.generation_id)
         if isinstance(group, ConsumerGroup):
-            return _respond(shard.ask(group, lambda token: group.classic_heartbeat(beat, token)), _beaten)
-        return _respond(shard.ask(group, lambda token: group.heartbeat(beat, token)), _beaten)
+            return then(shard.ask(group, lambda token: group.classic_heartbeat(beat, token)), _beaten)
+        return then(shard.ask(group, lambda token: group.heartbeat(beat, token)), _beaten)
 
     def leave_group(
         self, context: RequestContext, request: LeaveGroupRequest
@@ -145,16 +141,12 @@ class GroupHandlers:
         if group is None:
             strangers = tuple(LeftMember(*member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving)
             return respond(LeaveResult(ErrorCode.NONE, strangers))
-        return _respond(shard.ask(group, lambda token: group.leave(leaving, token, self._clock.now_ms())), respond)
+        return then(shard.ask(group, lambda token: group.leave(leaving, token, self._clock.now_ms())), respond)
 
 
 def _check_group_id(group_id: str) -> None:
     if not group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-
-
-def _respond(answer: Answer | Deferred[Answer], respond: Callable[[Answer], R]) -> R | Deferred[R]:
-    return answer.then(respond) if isinstance(answer, Deferred) else respond(answer)
 
 
 def _join_request(context: RequestContext, request: JoinGroupRequest) -> JoinRequest:

@@ -10,7 +10,7 @@ from v10.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import UUID
 
 from odradek.broker.groups.commits import check_fetch
@@ -19,8 +19,8 @@ from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.records import NO_LEADER_EPOCH, Committed
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.runtime.answers import Deferred, gather
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, gather, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -34,9 +34,6 @@ from odradek.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from odradek.protocol.uuids import ZERO_UUID
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 NO_OFFSET = -1
 _FIRST_WITH_SEVERAL = 8
@@ -78,7 +75,7 @@ class OffsetFetchHandler:
         version = context.api_version
         if version >= _FIRST_WITH_SEVERAL:
             outcome = gather([self._group(group, version, request.require_stable) for group in request.groups])
-            return _then(outcome, lambda groups: OffsetFetchResponse(groups=groups))
+            return then(outcome, lambda groups: OffsetFetchResponse(groups=groups))
         topics = request.topics
         only = OffsetFetchRequestGroup(
             group_id=request.group_id,
@@ -87,7 +84,7 @@ class OffsetFetchHandler:
             else [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
         )
         found = self._group(only, version, request.require_stable)
-        return _then(found, lambda group: _old_response(group, only, version))
+        return then(found, lambda group: _old_response(group, only, version))
 
     def _group(
         self, group: OffsetFetchRequestGroup, version: int, require_stable: bool
@@ -113,7 +110,7 @@ class OffsetFetchHandler:
                 error = ErrorCode.NOT_COORDINATOR  # which consumers before 3.9 understand, too
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error, topics=topics)
 
-        return _then(outcome, answer)
+        return then(outcome, answer)
 
     def _topic(self, source: _Source, topic: OffsetFetchRequestTopics, version: int) -> OffsetFetchResponseTopics:
         name = topic.name
@@ -138,10 +135,6 @@ class OffsetFetchHandler:
     def _id_of(self, name: str) -> UUID:
         topic = self._partitions.find(name)
         return ZERO_UUID if topic is None else topic.topic_id
-
-
-def _then(outcome: T | Deferred[T], convert: Callable[[T], U]) -> U | Deferred[U]:
-    return outcome.then(convert) if isinstance(outcome, Deferred) else convert(outcome)
 
 
 def _old_response(found: OffsetFetchResponseGroup, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponse:

@@ -12,15 +12,16 @@ old client knows; where there is nothing else, the request waits on, instead of 
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, CancelledError, Future
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
-from odradek.broker.handlers.converting import Converter, TaskAnswer
-from odradek.broker.partitions.waiting import WaitingFetch, Watched
-from odradek.broker.runtime.answers import Answer, FileRegion
+from odradek.broker.handlers.converting import Converter, in_task
+from odradek.broker.partitions.delayed_operation import DelayedOperation, Watched
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
 from odradek.protocol.hot.wire import TopicRef
@@ -39,7 +40,8 @@ FIRST_WHOLE = 3
 CONVERTED_BYTES = 4 * 1024 * 1024
 LONGER_S = 5.0
 """How much longer than it asked a client may wait where there are only control batches to be passed over."""
-_READY: Answer = b""
+_ENOUGH: Response = b""
+"""Ends the waiting; the response is made from what was found then."""
 _ANSWERED_AS_UNKNOWN = (DecompressionError, TooMuchData)
 
 
@@ -66,11 +68,11 @@ class OldFetch:
         self._partitions = partitions
         self._look = look
 
-    def answer(self, head: bytes, watched: Sequence[Watched], max_wait_ms: int) -> TaskAnswer:
+    def answer(self, head: bytes, watched: Sequence[Watched], max_wait_ms: int) -> Deferred[Response]:
         """Start to work on the answer."""
-        return TaskAnswer(self._loop.create_task(self._run(head, watched, max_wait_ms / 1000)))
+        return in_task(self._loop, self._run(head, watched, max_wait_ms / 1000))
 
-    async def _run(self, head: bytes, watched: Sequence[Watched], max_wait_s: float) -> Answer:
+    async def _run(self, head: bytes, watched: Sequence[Watched], max_wait_s: float) -> Response:
         deadline = self._loop.time() + max_wait_s
         while True:
             found = self._look()
@@ -96,24 +98,20 @@ class OldFetch:
 
     async def _wait(self, watched: Sequence[Watched], seconds: float) -> Found:
         """Wait until there is enough, or the time is up; return what there is then."""
-        ready: Future[Answer] = self._loop.create_future()
+
         last: list[Found] = []
 
-        def attempt(final: bool) -> Answer:
+        def attempt(final: bool) -> Response:
             found = self._look()
             if not final and not found.is_enough:
                 return None
             last.append(found)
-            return _READY
+            return _ENOUGH
 
-        waiting = WaitingFetch(self._loop, watched, seconds, attempt)
-        waiting.on_done(ready.set_result)
-        try:
-            await ready
-        except CancelledError:
-            waiting.cancel()
-            raise
-        return last[-1] if last else self._look()
+        outcome = await DelayedOperation(self._loop, seconds, attempt, watched)
+        if isinstance(outcome, CloseConnectionError):
+            raise outcome
+        return last[-1]
 
 
 class _Converted(NamedTuple):
@@ -188,7 +186,7 @@ def _read_some(file: OpenFile, region: FileRegion, budget: int) -> bytes:
     return data if first <= size else file.pread(min(first, region.length), region.position)
 
 
-def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted]) -> Answer:
+def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted]) -> Response:
     rest = iter(converted)
     topics = [
         (

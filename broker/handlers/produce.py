@@ -11,10 +11,12 @@ meanwhile.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
-from odradek.broker.handlers.converting import Converter, TaskAnswer
+from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.old_produce import MessageSets, Outcomes
 from odradek.broker.handlers.produce_refusals import (
     WITHOUT_LOG_START,
@@ -25,12 +27,13 @@ from odradek.broker.handlers.produce_refusals import (
     refused,
     unknown_topic,
 )
+from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
-from odradek.broker.partitions.waiting import WaitingProduce
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, Pending
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
@@ -60,7 +63,7 @@ class ProduceHandler:
 
     def __call__(
         self, context: RequestContext, request: ProduceRequest, head: bytes, admit: Admit | None = None
-    ) -> Answer | Pending:
+    ) -> Response | Deferred[Response]:
         version = context.api_version
         if admit is None:
             if version < FIRST_OF_BATCHES:
@@ -74,7 +77,7 @@ class ProduceHandler:
             return refuse_all(head, version, request, refusal)
         now_ms = self._clock.now_ms()
         topics: Topics = []
-        waits: list[_Wait] = []
+        appended: list[_Appended] = []
         for wanted in request.topic_data:
             ref: TopicRef = wanted.topic_id if version >= FIRST_BY_ID else wanted.name
             topic = self._partitions.find(ref)
@@ -98,76 +101,73 @@ class ProduceHandler:
                     PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
                 )
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
-                    waits.append(_Wait(partition, info.last_offset + 1, results, len(results) - 1))
+                    appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
             topics.append((ref, results))
         if acks == ACKS_NONE:
             close_on_error(topics)
             return None
-        if waits:
-            return self._park(version, head, topics, waits, request.timeout_ms)
+        if appended:
+            return self._when_committed(version, head, topics, appended, request.timeout_ms)
         return encode_produce_response(head, version, topics)
 
-    def _convert_first(self, context: RequestContext, request: ProduceRequest, head: bytes) -> Answer | Pending:
+    def _convert_first(
+        self, context: RequestContext, request: ProduceRequest, head: bytes
+    ) -> Response | Deferred[Response]:
         outcomes = self._message_sets.convert_now(request)
         if outcomes is not None:
             return self(context, request, head, _admit_converted(outcomes))
 
         converting = self._message_sets.convert(request)
 
-        async def append() -> Answer:
-            answer = self(context, request, head, _admit_converted(await converting))
-            if answer is None or isinstance(answer, bytes | list | CloseConnectionError):
-                return answer
-            committed: Future[Answer] = self._loop.create_future()
-            answer.on_done(committed.set_result)
-            return await committed
+        async def append() -> Response:
+            outcome = self(context, request, head, _admit_converted(await converting))
+            return await outcome if isinstance(outcome, Deferred) else outcome
 
-        return TaskAnswer(self._loop.create_task(append()), is_kept=True)
+        return in_task(self._loop, append(), is_kept=True)
 
-    def _park(self, version: int, head: bytes, topics: Topics, waits: list[_Wait], timeout_ms: int) -> Pending:
-        def answer() -> Answer:
-            for wait in waits:
-                if not wait.is_done:
-                    wait.fail(ErrorCode.REQUEST_TIMED_OUT)
+    def _when_committed(
+        self, version: int, head: bytes, topics: Topics, appended: list[_Appended], timeout_ms: int
+    ) -> Deferred[Response]:
+        """The response once all that was appended is committed, or the time is up."""
+        uncommitted = set(appended)
+
+        def attempt(final: bool) -> Response:
+            if uncommitted and not final:
+                return None
+            for late in uncommitted:
+                late.fail(ErrorCode.REQUEST_TIMED_OUT)
             return encode_produce_response(head, version, topics)
 
-        waiting = WaitingProduce(self._loop, len(waits), max(timeout_ms, 0) / 1000, answer)
-        for wait in waits:
-            wait.start(waiting)
-        return waiting
+        delayed = DelayedOperation(self._loop, max(timeout_ms, 0) / 1000, attempt)
+
+        def report(one: _Appended, code: ErrorCode) -> None:
+            if one in uncommitted:
+                uncommitted.discard(one)
+                if code is not ErrorCode.NONE:
+                    one.fail(code)
+                if not uncommitted:
+                    delayed.wake()
+
+        for one in appended:
+            if not one.partition.when_committed(one.end, partial(report, one)):
+                report(one, ErrorCode.NONE)
+        return delayed
 
 
-class _Wait:
-    """One appended batch that is not committed yet, and the place of its result in the response."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Appended:
+    """A batch that is appended but not committed yet."""
 
-    __slots__ = ("_offset", "_partition", "_place", "_results", "_waiting", "is_done")
-
-    def __init__(self, partition: Partition, offset: int, results: list[PartitionResult], place: int) -> None:
-        self._partition = partition
-        self._offset = offset
-        self._results = results
-        self._place = place
-        self._waiting: WaitingProduce | None = None
-        self.is_done = False
-
-    def start(self, waiting: WaitingProduce) -> None:
-        self._waiting = waiting
-        if not self._partition.when_committed(self._offset, self._report):
-            self._report(ErrorCode.NONE)
-
-    def _report(self, code: ErrorCode) -> None:
-        if self.is_done:
-            return
-        if code is not ErrorCode.NONE:
-            self.fail(code)
-        self.is_done = True
-        assert self._waiting is not None
-        self._waiting.partition_done()
+    partition: Partition
+    end: int
+    """Offset behind its last record."""
+    results: list[PartitionResult]
+    place: int
+    """Where its result is among them."""
 
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""
-        self.is_done = True
-        self._results[self._place] = PartitionResult(self._results[self._place].partition, code)
+        self.results[self.place] = PartitionResult(self.results[self.place].partition, code)
 
 
 def _admit(

@@ -6,9 +6,9 @@ Which errors there are is Kafka's log behaviour, produce path; here is how each 
 from __future__ import annotations
 
 from odradek.broker.partitions.table import TopicPartitions
-from odradek.broker.runtime.answers import CloseConnectionError
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef

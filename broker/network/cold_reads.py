@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from odradek.broker.runtime.answers import FileRegion
+from odradek.broker.runtime.responses import FileRegion
 
 WARM_CHUNK_BYTES = 1024 * 1024
 """How much of a cold region is brought into the page cache at a time."""

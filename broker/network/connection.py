@@ -20,9 +20,10 @@ from struct import Struct
 from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveMemory
 from odradek.broker.network.sending import FileEndedError, Outgoing
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
 
 log = get_logger("network")
 
@@ -40,7 +41,7 @@ slowly than this is given up: a client that dribbles must not keep others from s
 _pack_size = Struct(">i").pack
 
 
-FrameHandler = Callable[[RequestContext, memoryview], "Answer | Pending"]
+FrameHandler = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"]
 """Works on one frame. The view is valid during the call only.
 
 Raises CloseConnectionError where the request has no answer but the end of the connection.
@@ -95,7 +96,7 @@ class Connection:
         self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
         self._out = Outgoing(sock)
         self._unsent = self._out.pieces
-        self._pending: Pending | None = None
+        self._pending: Deferred[Response] | None = None
         self._reading = False
         self._writing = False
         self._warming = False
@@ -184,7 +185,7 @@ class Connection:
         self.last_active = self._loop.time()
         self._advance()
 
-    def _on_answer(self, answer: Answer) -> None:
+    def _on_answer(self, answer: Response) -> None:
         """The parked request has its answer."""
         self._pending = None
         if self._closed:
@@ -307,7 +308,7 @@ class Connection:
         else:
             self._out.add_bytes(data)
 
-    def _queue(self, answer: Answer) -> None:
+    def _queue(self, answer: Response) -> None:
         if isinstance(answer, bytes):
             self._out.add_bytes(_pack_size(len(answer)) + answer)
         elif isinstance(answer, list):

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from socket import socket
 
-from odradek.broker.runtime.answers import FileRegion, Piece
+from odradek.broker.runtime.responses import FileRegion, Piece
 
 MAX_IOVEC = 64
 """Pieces per `sendmsg`: far below the kernel's limit of 1024, more than any usual answer has."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from odradek.broker.partitions.waiting import WaitingFetch
+from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
@@ -51,6 +51,7 @@ class Partition:
         "_flush_messages",
         "_flusher",
         "_is_retired",
+        "delayed_fetches",
         "high_watermark",
         "index",
         "last_flush_ms",
@@ -58,7 +59,6 @@ class Partition:
         "leader_id",
         "log",
         "topic",
-        "waiting_fetches",
     )
 
     def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher) -> None:
@@ -68,7 +68,7 @@ class Partition:
         self.leader_id = leader_id
         self.leader_epoch = NO_LEADER_EPOCH
         self.high_watermark = log.log_start_offset
-        self.waiting_fetches: set[WaitingFetch] = set()
+        self.delayed_fetches: set[DelayedOperation] = set()
         self.last_flush_ms = 0
         """When a flush last ended well (wall time); 0 if that was before this start."""
         self._flusher = flusher
@@ -134,12 +134,12 @@ class Partition:
         awaited = self._awaited
         while awaited and awaited[0].offset <= offset:
             awaited.popleft().done(ErrorCode.NONE)
-        if self.waiting_fetches:
+        if self.delayed_fetches:
             self.wake_fetches()
 
     def wake_fetches(self) -> None:
         """Let waiting fetches look again."""
-        for fetch in self.waiting_fetches:
+        for fetch in self.delayed_fetches:
             fetch.wake()
 
     def _report_all(self, code: ErrorCode) -> None:

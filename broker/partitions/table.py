@@ -193,9 +193,9 @@ class PartitionTable:
         for topic in self._by_name.values():
             topic.retry_offline()
 
-    def answer_waiting_fetches(self) -> None:
+    def answer_delayed_fetches(self) -> None:
         """Answer all long polls with what there is: the broker stops."""
-        for fetch in {fetch for partition in self for fetch in partition.waiting_fetches}:
+        for fetch in {fetch for partition in self for fetch in partition.delayed_fetches}:
             fetch.expire()
 
     # following the metadata

@@ -20,7 +20,7 @@ from odradek.broker.groups.consumer.heartbeat import Client
 from odradek.broker.groups.effects import Answer, Effects, Token
 from odradek.broker.groups.group import Group
 from odradek.broker.groups.shard import Shard
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.support.consumer_group import image_of

@@ -10,8 +10,9 @@ from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.records import Message as MetadataMessage
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import FileRegion, Response
 from odradek.config.topic import TopicConfig
 from odradek.protocol.codec import Message
 from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord
@@ -171,14 +172,14 @@ def _config_records(name: str, configs: Mapping[str, str | None]) -> list[Metada
 class Reply:
     """What a handler gave back: an answer, or the promise of one."""
 
-    result: Answer | Pending
-    answers: list[Answer] = field(default_factory=list)
+    result: Response | Deferred[Response]
+    answers: list[Response] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.result is None or isinstance(self.result, bytes | list | CloseConnectionError):
-            self.answers.append(self.result)
-        else:
+        if isinstance(self.result, Deferred):
             self.result.on_done(self.answers.append)
+        else:
+            self.answers.append(self.result)
 
     @property
     def is_waiting(self) -> bool:
@@ -187,8 +188,7 @@ class Reply:
 
     def cancel(self) -> None:
         """Do what a connection does that is closed."""
-        assert not isinstance(self.result, bytes | list | CloseConnectionError)
-        assert self.result is not None
+        assert isinstance(self.result, Deferred)
         self.result.cancel()
 
     @property

@@ -1,15 +1,13 @@
 """From frame to answer: headers, versions, errors in one place."""
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from struct import pack, unpack_from
-from typing import cast
 
 import pytest
 
 from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, Deferred, Pending
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -32,15 +30,11 @@ def metadata_frame(version: int) -> memoryview:
     return frame(ApiKey.METADATA, version, body, tags=b"\0" if version >= 9 else b"")
 
 
-class NoLoop:
-    """These handlers are plain calls: no event loop is touched."""
-
-
 def dispatcher(handlers: dict[ApiKey, MessageHandler]) -> Dispatcher:
-    return Dispatcher(cast(asyncio.AbstractEventLoop, NoLoop()), {}, handlers)
+    return Dispatcher({}, handlers)
 
 
-def body_of(answer: Answer | Pending, version: int) -> MetadataResponse:
+def body_of(answer: Response | Deferred[Response], version: int) -> MetadataResponse:
     assert isinstance(answer, bytes)
     assert unpack_from(">i", answer) == (77,)
     message, end = decode(MetadataResponse, answer, version, 5 if version >= 9 else 4)
@@ -128,30 +122,6 @@ def test_a_bug_is_answered_and_the_broker_lives(context: RequestContext) -> None
     assert decode(DescribeClusterResponse, answer, 0, 5)[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-async def test_coroutines_answer_when_they_are_done(context: RequestContext) -> None:
-    """A handler may wait; its answer comes through the pending one, also when it fails."""
-    gate = asyncio.Event()
-
-    async def slow(_context: RequestContext, _request: object) -> DescribeClusterResponse:
-        await gate.wait()
-        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-
-    def start(handler: Callable[..., Coroutine[None, None, DescribeClusterResponse]]) -> Pending:
-        handle = Dispatcher(asyncio.get_running_loop(), {}, {ApiKey.DESCRIBE_CLUSTER: handler}).handle
-        pending = handle(context, frame(ApiKey.DESCRIBE_CLUSTER, 0, encode(DescribeClusterRequest(), 0), tags=b"\0"))
-        assert not isinstance(pending, (bytes, list))
-        assert pending is not None
-        assert not isinstance(pending, CloseConnectionError)
-        return pending
-
-    answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-    start(slow).on_done(answered.set_result)
-    gate.set()
-    answer = await answered
-    assert isinstance(answer, bytes)
-    assert decode(DescribeClusterResponse, answer, 0, 5)[0].error_code == ErrorCode.REQUEST_TIMED_OUT
-
-
 def test_a_deferred_response_is_encoded_when_it_comes(context: RequestContext) -> None:
     """Without a task; and nobody is called any more once the connection is gone."""
     deferred: list[Deferred[MetadataResponse]] = []
@@ -161,7 +131,7 @@ def test_a_deferred_response_is_encoded_when_it_comes(context: RequestContext) -
         return deferred[-1]
 
     handle = dispatcher({ApiKey.METADATA: later}).handle
-    answers: list[Answer] = []
+    answers: list[Response] = []
     for is_gone in (False, True):
         pending = handle(context, metadata_frame(9))
         assert not isinstance(pending, bytes | list | CloseConnectionError | None)
@@ -180,7 +150,7 @@ def test_a_deferred_response_that_cannot_be_encoded_harms_nobody_else(context: R
     handle = dispatcher({ApiKey.METADATA: lambda _context, _request: place}).handle
     pending = handle(context, metadata_frame(13))
     assert not isinstance(pending, bytes | list | CloseConnectionError | None)
-    answers: list[Answer] = []
+    answers: list[Response] = []
     pending.on_done(answers.append)
     place.resolve(MetadataResponse(controller_id="not a number"))  # type: ignore[arg-type]
     (answer,) = answers

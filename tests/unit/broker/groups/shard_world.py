@@ -12,7 +12,7 @@ from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 from odradek.broker.groups.shard import Shard, ShardServices, ShardState
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.records.batch import iter_batches
 from odradek.protocol.records.record import Record, iter_records

@@ -20,7 +20,7 @@ from odradek.broker.groups.commits import check_commit
 from odradek.broker.groups.effects import Answer
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, record_type
 from odradek.broker.groups.shard import Failed, ShardState
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
 from tests.unit.broker.groups.shard_world import World

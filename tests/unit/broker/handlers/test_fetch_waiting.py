@@ -24,7 +24,7 @@ def fetch(node: Node) -> Consumer:
 
 def waiting_at(node: Node) -> int:
     """Return how many fetches the partitions know of."""
-    return sum(len(partition.waiting_fetches) for partition in node.table)
+    return sum(len(partition.delayed_fetches) for partition in node.table)
 
 
 def settled(node: Node, reply: Reply) -> Reply:
@@ -164,7 +164,7 @@ def test_more_partitions_do_not_disturb_those_who_wait(node: Node, fetch: Consum
 def test_stop_of_the_broker_answers_all_long_polls(node: Node, fetch: Consumer) -> None:
     """With what there is, once each."""
     replies = [fetch(at(), at(partition=1)) for _ in range(3)]
-    node.table.answer_waiting_fetches()
+    node.table.answer_delayed_fetches()
     assert [len(reply.answers) for reply in replies] == [1, 1, 1]
     assert waiting_at(node) == 0
 

@@ -10,7 +10,7 @@ from odradek.broker.handlers.group_admin import GroupAdminHandlers
 from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
 from odradek.broker.handlers.groups import GroupHandlers
 from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
-from odradek.broker.runtime.answers import Deferred
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest

@@ -185,15 +185,15 @@ async def test_a_request_waits_for_data(node: Node) -> None:
     reply = begin(node, at(5), version=2, max_wait_ms=20)
     (found,) = results(await answered(reply), 2)
     assert (found.records, found.high_watermark) == (b"", 5)
-    assert not node.table.get("t", 0).waiting_fetches
+    assert not node.table.get("t", 0).delayed_fetches
 
 
 async def test_a_client_that_leaves_is_forgotten(node: Node) -> None:
     """A request that nobody waits for any more stands in no partition's way."""
     reply = begin(node, at(4), version=1, max_wait_ms=60_000)
-    await until(lambda: bool(node.table.get("t", 0).waiting_fetches))
+    await until(lambda: bool(node.table.get("t", 0).delayed_fetches))
     reply.cancel()
-    await until(lambda: not node.table.get("t", 0).waiting_fetches)
+    await until(lambda: not node.table.get("t", 0).delayed_fetches)
     assert reply.is_waiting
 
 

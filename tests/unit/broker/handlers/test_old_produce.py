@@ -8,7 +8,7 @@ import pytest
 from odradek.broker.handlers import old_produce
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.produce import ProduceHandler
-from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
 from odradek.protocol.records.batch import Codec, iter_batches

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from odradek.broker.handlers.produce import ADMIN_CLIENT_ID
-from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.produce import FIRST_BY_ID
 from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.broker.runtime.answers import CloseConnectionError
+from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from tests.support.logs import read_all
 from tests.support.partitions import Node

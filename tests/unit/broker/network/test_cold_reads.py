@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from odradek.broker.network.cold_reads import WARM_CHUNK_BYTES, is_cold, read_through
-from odradek.broker.runtime.answers import FileRegion
+from odradek.broker.runtime.responses import FileRegion
 
 
 class OpenedFile:

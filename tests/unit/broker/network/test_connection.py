@@ -12,28 +12,11 @@ import pytest
 
 from odradek.broker.network.connection import Connection, Shared
 from odradek.broker.network.receiving import ReceiveMemory
-from odradek.broker.runtime.answers import Answer, CloseConnectionError, FileRegion, Pending
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
 
 MIB = 1024 * 1024
-
-
-class Promise:
-    """A pending answer that the test keeps in its hand."""
-
-    def __init__(self) -> None:
-        self.callback: Callable[[Answer], None] | None = None
-        self.cancelled = False
-
-    def on_done(self, callback: Callable[[Answer], None]) -> None:
-        self.callback = callback
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    def keep(self, answer: Answer) -> None:
-        assert self.callback is not None
-        self.callback(answer)
 
 
 class OpenedFile:
@@ -54,7 +37,7 @@ class Peer:
         self.ours, self.theirs = socket.socketpair()
         self.ours.setblocking(False)
         self.theirs.setblocking(False)
-        self.answers: Callable[[bytes], Answer | Pending] = lambda frame: b"re:" + frame
+        self.answers: Callable[[bytes], Response | Deferred[Response]] = lambda frame: b"re:" + frame
         self.seen: list[bytes] = []
         self.closed: list[Connection] = []
         self.loop = asyncio.get_running_loop()
@@ -65,7 +48,7 @@ class Peer:
         self.connection = Connection(self.loop, self.ours, context, self._handle, shared)
         self.connection.start()
 
-    def _handle(self, _context: RequestContext, frame: memoryview) -> Answer | Pending:
+    def _handle(self, _context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         body = bytes(frame)
         self.seen.append(body)
         return self.answers(body)
@@ -113,26 +96,27 @@ async def test_pipelined_requests_are_answered_in_order(peer: Peer) -> None:
 
 async def test_requests_behind_a_parked_one_wait_for_it(peer: Peer) -> None:
     """One request at a time per connection: the next is not even looked at."""
-    promise = Promise()
+    promise: Deferred[Response] = Deferred()
     peer.answers = lambda frame: promise if frame == b"park" else b"re:" + frame
     await peer.send(b"park", b"after")
-    await peer.until(lambda: promise.callback is not None)
+    await peer.until(lambda: peer.connection.is_busy)
     await peer.send(b"later")
     assert peer.seen == [b"park"]
-    promise.keep(b"parked answer")
+    promise.resolve(b"parked answer")
     assert [await peer.receive() for _ in range(3)] == [b"parked answer", b"re:after", b"re:later"]
 
 
 async def test_a_client_that_leaves_while_parked_cancels_its_request(peer: Peer) -> None:
     """A long poll does not outlive its connection."""
-    promise = Promise()
+    left: list[bool] = []
+    promise: Deferred[Response] = Deferred(lambda: left.append(True))
     peer.answers = lambda _: promise
     await peer.send(b"park")
-    await peer.until(lambda: promise.callback is not None)
+    await peer.until(lambda: peer.connection.is_busy)
     peer.theirs.close()
-    await peer.until(lambda: promise.cancelled)
+    await peer.until(lambda: bool(left))
     assert peer.closed == [peer.connection]
-    promise.keep(b"too late")
+    promise.resolve(b"too late")
 
 
 async def test_no_answer_means_no_bytes(peer: Peer) -> None:
@@ -194,7 +178,7 @@ async def test_a_client_that_does_not_read_is_not_read_either(peer: Peer) -> Non
 async def test_a_refused_request_ends_the_connection_after_the_answers_before_it(peer: Peer) -> None:
     """What was answered before arrives, then the connection closes."""
 
-    def answers(frame: bytes) -> Answer:
+    def answers(frame: bytes) -> Response:
         if frame == b"bad":
             raise CloseConnectionError("it is bad")
         return b"fine"
@@ -209,11 +193,11 @@ async def test_a_refused_request_ends_the_connection_after_the_answers_before_it
 
 async def test_a_parked_request_may_end_in_closing(peer: Peer) -> None:
     """A handler that can only close says so also when it took its time."""
-    promise = Promise()
+    promise: Deferred[Response] = Deferred()
     peer.answers = lambda _: promise
     await peer.send(b"park")
-    await peer.until(lambda: promise.callback is not None)
-    promise.keep(CloseConnectionError("no place for an error"))
+    await peer.until(lambda: peer.connection.is_busy)
+    promise.resolve(CloseConnectionError("no place for an error"))
     with pytest.raises(ConnectionError):
         await peer.receive()
 
@@ -266,7 +250,7 @@ async def test_a_request_over_the_memory_limit_waits_and_says_so() -> None:
 async def test_a_handler_that_fails_ends_its_connection(peer: Peer) -> None:
     """An error that nobody foresaw leaves no client without an answer and without an end."""
 
-    def fail(_body: bytes) -> Answer:
+    def fail(_body: bytes) -> Response:
         raise ZeroDivisionError
 
     peer.answers = fail

@@ -9,7 +9,7 @@ from socket import socket, socketpair
 import pytest
 
 from odradek.broker.network.sending import Outgoing
-from odradek.broker.runtime.answers import FileRegion
+from odradek.broker.runtime.responses import FileRegion
 from odradek.storage.files import PosixFiles
 
 Ends = tuple[socket, socket]

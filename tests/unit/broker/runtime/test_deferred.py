@@ -1,6 +1,10 @@
 """Results that come later come once."""
 
-from odradek.broker.runtime.answers import Deferred, gather
+import asyncio
+
+import pytest
+
+from odradek.broker.runtime.deferred import Deferred, gather, then
 
 
 def test_a_result_is_handed_over_once() -> None:
@@ -36,6 +40,59 @@ def test_a_conversion_is_made_on_the_way() -> None:
     converted.cancel()
     other.resolve(8)
     assert texts == ["7"]
+
+
+def test_a_result_that_is_there_is_converted_at_once() -> None:
+    """Who converts need not know whether it is."""
+    assert then(7, str) == "7"
+    texts: list[str] = []
+    deferred: Deferred[int] = Deferred()
+    later = then(deferred, str)
+    assert isinstance(later, Deferred)
+    later.on_done(texts.append)
+    deferred.resolve(8)
+    assert texts == ["8"]
+
+
+def test_a_result_that_came_before_anybody_asked_is_kept() -> None:
+    """Who made the place returns the result instead of it."""
+    deferred: Deferred[int] = Deferred()
+    assert deferred.now_or_later() is deferred
+    deferred.resolve(1)
+    assert deferred.now_or_later() == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_who_works_on_it_is_told_that_nobody_waits(is_first: bool) -> None:
+    """Once, and only if there is no result yet."""
+    told: list[str] = []
+    deferred: Deferred[int] = Deferred(lambda: told.append("left"))
+    if not is_first:
+        deferred.resolve(1)
+    deferred.cancel()
+    deferred.cancel()
+    assert told == (["left"] if is_first else [])
+
+
+async def test_a_coroutine_can_wait_for_a_result() -> None:
+    """And where it is cancelled, nobody waits any more."""
+    deferred: Deferred[int] = Deferred()
+
+    async def wait() -> int:
+        return await deferred
+
+    waiting = asyncio.ensure_future(wait())
+    await asyncio.sleep(0)
+    deferred.resolve(3)
+    assert await waiting == 3
+    left: list[bool] = []
+    deferred = Deferred(lambda: left.append(True))
+    waiting = asyncio.ensure_future(wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert left == [True]
 
 
 def test_gathered_results_come_in_their_order_when_all_are_there() -> None:

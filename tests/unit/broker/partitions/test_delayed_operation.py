@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.broker.partitions.waiting import WaitingFetch, WaitingProduce
-from odradek.broker.runtime.answers import Answer, CloseConnectionError
+from odradek.broker.partitions.delayed_operation import DelayedOperation
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 
 SOON_S = 0.01
 NEVER_S = 3600.0
@@ -17,26 +17,26 @@ class Watched:
     """Stands for a partition."""
 
     def __init__(self) -> None:
-        self.waiting_fetches: set[WaitingFetch] = set()
+        self.delayed_fetches: set[DelayedOperation] = set()
 
 
 class Answers:
     """Collects the answers of a pending request."""
 
     def __init__(self) -> None:
-        self.all: list[Answer] = []
-        self.first: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.all: list[Response] = []
+        self.first: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
-    def __call__(self, answer: Answer) -> None:
+    def __call__(self, answer: Response) -> None:
         self.all.append(answer)
         if not self.first.done():
             self.first.set_result(answer)
 
 
 def fetch(
-    watched: list[Watched], attempt: Callable[[bool], Answer], max_wait_s: float = NEVER_S
-) -> tuple[WaitingFetch, Answers]:
-    waiting = WaitingFetch(asyncio.get_running_loop(), watched, max_wait_s, attempt)
+    watched: list[Watched], attempt: Callable[[bool], Response], max_wait_s: float = NEVER_S
+) -> tuple[DelayedOperation, Answers]:
+    waiting = DelayedOperation(asyncio.get_running_loop(), max_wait_s, attempt, watched)
     answers = Answers()
     waiting.on_done(answers)
     return waiting, answers
@@ -55,7 +55,7 @@ async def test_a_fetch_is_answered_when_there_is_enough() -> None:
         waiting.wake()
         await turns()
     assert answers.all == [b"data"]
-    assert partition.waiting_fetches == set()
+    assert partition.delayed_fetches == set()
 
 
 async def test_many_appends_in_one_turn_cost_one_look() -> None:
@@ -83,40 +83,32 @@ async def test_a_cancelled_fetch_never_answers() -> None:
     waiting.cancel()
     await turns()
     assert answers.all == []
-    assert partition.waiting_fetches == set()
+    assert partition.delayed_fetches == set()
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
-async def test_a_produce_is_answered_when_all_its_partitions_have_reported(partitions: int) -> None:
-    """Not before the last one, and once; in a turn of the loop of its own, since a connection goes on from there."""
-    waiting = WaitingProduce(asyncio.get_running_loop(), partitions, NEVER_S, lambda: b"done")
-    answers = Answers()
-    waiting.on_done(answers)
-    for reported in range(partitions):
-        assert answers.all == []
-        assert reported < partitions
-        waiting.partition_done()
+async def test_a_wake_is_followed_in_a_turn_of_its_own() -> None:
+    """A connection goes on from there: not in the middle of a change to the partitions."""
+    delayed, answers = fetch([], lambda _: b"done")
+    delayed.wake()
     assert answers.all == []
     await turns()
     assert answers.all == [b"done"]
 
 
-async def test_a_produce_whose_partitions_are_done_already_is_answered() -> None:
-    """What reports before the connection has said where the answer goes is not lost."""
-    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, lambda: b"done")
-    waiting.partition_done()
+async def test_what_wakes_before_the_connection_waits_is_not_lost() -> None:
+    """All partitions of a produce may have reported before it is said where the answer goes."""
+    delayed = DelayedOperation(asyncio.get_running_loop(), NEVER_S, lambda _: b"done")
+    delayed.wake()
     answers = Answers()
-    waiting.on_done(answers)
+    delayed.on_done(answers)
     assert await asyncio.wait_for(answers.first, 10) == b"done"
 
 
-async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
-    """The deadline answers; a report that comes later does not answer again."""
-    waiting = WaitingProduce(asyncio.get_running_loop(), 1, SOON_S, lambda: b"late")
-    answers = Answers()
-    waiting.on_done(answers)
+async def test_what_wakes_after_the_deadline_does_not_answer_again() -> None:
+    """The deadline answered."""
+    delayed, answers = fetch([], lambda final: b"late" if final else b"in time", SOON_S)
     assert await asyncio.wait_for(answers.first, 10) == b"late"
-    waiting.partition_done()
+    delayed.wake()
     await turns()
     assert answers.all == [b"late"]
 
@@ -124,29 +116,31 @@ async def test_a_produce_that_waits_too_long_is_answered_once() -> None:
 async def test_a_fetch_whose_look_fails_ends_its_connection() -> None:
     """An error that nobody foresaw is an end, not a wait for ever."""
 
-    def fail(_final: bool) -> Answer:
+    def fail(_final: bool) -> Response:
         raise ZeroDivisionError
 
     partition = Watched()
     waiting, answers = fetch([partition], fail)
     waiting.wake()
     assert isinstance(await answers.first, CloseConnectionError)
-    assert partition.waiting_fetches == set()
+    assert partition.delayed_fetches == set()
 
 
-async def test_a_produce_that_was_answered_holds_nothing() -> None:
-    """What builds the answer refers to those who wait: it is let go, so that no cycle keeps their logs open."""
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_what_is_over_holds_nothing(is_cancelled: bool) -> None:
+    """What makes the response refers to those who wait: it is let go, so that no cycle keeps their logs open."""
 
-    class Answering:
-        def __call__(self) -> Answer:
+    class Attempt:
+        def __call__(self, _final: bool) -> Response:
             return b"done"
 
-    answering = Answering()
-    released = weakref.ref(answering)
-    waiting = WaitingProduce(asyncio.get_running_loop(), 1, NEVER_S, answering)
-    del answering
-    answers = Answers()
-    waiting.on_done(answers)
-    waiting.partition_done()
-    assert await answers.first == b"done"
+    attempt = Attempt()
+    released = weakref.ref(attempt)
+    delayed, answers = fetch([], attempt)
+    del attempt
+    if is_cancelled:
+        delayed.cancel()
+    else:
+        delayed.wake()
+        assert await answers.first == b"done"
     assert released() is None
