@@ -48,7 +48,6 @@ class MetadataHandler:
         if wanted is None or (not wanted and context.api_version == 0):
             image = self._controller.image
             topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
-            self._forget_deleted(image)
         else:
             image = self._controller.image
             errors: dict[str, ErrorCode] = {}
@@ -56,6 +55,7 @@ class MetadataHandler:
                 errors = self._create_missing(wanted)
                 image = self._controller.image
             topics = self._look_up(image, wanted, errors, operations)
+        self._forget_deleted(image)
         host, port = self._node.advertised_for(context)
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
@@ -133,6 +133,7 @@ class MetadataHandler:
         return built[1]
 
     def _forget_deleted(self, image: MetadataImage) -> None:
+        """Keep no more topics than there are, whatever the clients ask for."""
         if len(self._built) > len(image.topics_by_id):
             self._built = {key: built for key, built in self._built.items() if key in image.topics_by_id}
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.broker.metadata.errors import CorruptMetadataError
-from odradek.broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage, PartitionName, TopicImage
+from odradek.broker.metadata.image import MIGRATING_DIRECTORY, MetadataImage, PartitionImage, PartitionName, TopicImage
 from odradek.protocol.messages.metadata_records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -84,7 +84,7 @@ class TopicDrafts:
             removing_replicas=tuple(record.removing_replicas),
             adding_replicas=tuple(record.adding_replicas),
             leader_recovery_state=record.leader_recovery_state,
-            directories=tuple(record.directories) or (UNASSIGNED_DIRECTORY,) * len(record.replicas),
+            directories=tuple(record.directories) or (MIGRATING_DIRECTORY,) * len(record.replicas),
             eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
             last_known_elr=tuple(record.last_known_elr or ()),
         )

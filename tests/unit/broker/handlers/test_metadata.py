@@ -168,6 +168,18 @@ def test_answers_follow_changes_of_a_topic() -> None:
     assert len(ask(admin, 12, "t").topics[0].partitions) == 3
 
 
+def test_nothing_is_kept_of_deleted_topics_if_clients_ask_only_by_name() -> None:
+    """Topics that come and go for ever must not fill the memory."""
+    admin = new_admin()
+    for name in ("a", "b", "c", "d"):
+        create(admin.controller, name)
+        assert errors(ask(admin, 12, name)) == [(name, ErrorCode.NONE)]
+        if name != "d":
+            admin.controller.delete_topics([admin.controller.image.topics_by_name[name]])
+    ask(admin, 12, "d")
+    assert list(admin.metadata._built) == list(admin.controller.image.topics_by_id)
+
+
 def test_null_name_without_id_is_invalid() -> None:
     """It asks for nothing that could be found."""
     assert errors(ask(new_admin(), 12, ZERO_UUID)) == [(None, ErrorCode.INVALID_REQUEST)]

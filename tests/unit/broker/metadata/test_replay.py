@@ -123,6 +123,12 @@ def test_election_raises_both_epochs_and_other_changes_only_the_partition_epoch(
     assert (partition.leader, partition.leader_epoch, partition.partition_epoch) == (1, 1, 2)
 
 
+def test_partition_whose_record_names_no_directories_is_migrating() -> None:
+    """As in Kafka: records of before KIP-858 have none, which is not the same as none being chosen."""
+    image = image_of(topic_records("t", A, 1, replicas=(1, 2)))
+    assert image.topics_by_name["t"].partitions[0].directories == (UUID(int=0), UUID(int=0))
+
+
 def test_partition_change_sets_every_field_it_names() -> None:
     """Replicas, reassignment, directories, recovery state and eligible leaders."""
     image = image_of(topic_records("t", A, 1, replicas=(1, 2)))

@@ -57,6 +57,13 @@ def test_topic_is_a_topic_record_then_configs_then_partitions() -> None:
     assert (planned.num_partitions, planned.replication_factor, planned.configs) == (2, 1, {"retention.ms": "5"})
 
 
+def test_replica_whose_directory_is_not_chosen_has_kafkas_id_for_that() -> None:
+    """1 is UNASSIGNED; all zeros would mean MIGRATING: that a record of old times says nothing of it."""
+    (_, partition) = [record.message for record in plan(NewTopic("t", 1, 1), ONE_BROKER).records]
+    assert isinstance(partition, PartitionRecord)
+    assert partition.directories == [UUID(int=1)]
+
+
 def test_minus_one_means_the_brokers_defaults() -> None:
     """num.partitions and default.replication.factor."""
     planned = plan(NewTopic("t"), PlacementRules((1, 2), {}, num_partitions=3, replication_factor=2))
