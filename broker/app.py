@@ -31,6 +31,7 @@ from odradek.broker.metadata.snapshot_writing import Schedule
 from odradek.broker.network.admission import Admission, ConnectionLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import BackgroundFlusher
+from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
 from odradek.broker.runtime.clock import SystemClock
@@ -116,6 +117,7 @@ class Broker:
         self._partitions.apply(MetadataImage(), self._metadata.image)
         self._partitions.open_all()
         await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
+        report_open_transactions(self._partitions)
         self._follow_metadata()
         self._network = self._build_network(directories)
         try:
@@ -137,7 +139,6 @@ class Broker:
                 clock=self._clock,
                 logs=self._logs,
                 partitions=self._partitions,
-                flusher=self._flusher,
                 settings=lambda: self._settings.current,
             )
         )

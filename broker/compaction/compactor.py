@@ -9,16 +9,21 @@ disk is full, which passes, it is tried again later. Follows Kafka's log behavio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
-from odradek.broker.partitions.partition import Flusher, Partition
+from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.settings import BrokerSettings
-from odradek.protocol.errors import KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.directories.manager import LogManager
 from odradek.storage.names import TopicPartition
 
@@ -51,8 +56,19 @@ class CompactorParts(NamedTuple):
     clock: Clock
     logs: LogManager
     partitions: PartitionTable
-    flusher: Flusher
     settings: Callable[[], BrokerSettings]
+
+
+@dataclass(slots=True)
+class _Failures:
+    """What went wrong with a log since a round over it ended well."""
+
+    topic_id: UUID | None
+    """Tells the log from that of a later topic of the same name."""
+    not_before_s: float = 0.0
+    """When it is tried again, by the loop's clock; infinite where that is not before the next start."""
+    deaths: int = 0
+    """How often in a row the compaction process has died over it."""
 
 
 class Compactor:
@@ -64,10 +80,8 @@ class Compactor:
         self._process: CompactionProcess | None = None
         self._round: BrokerRound | None = None
         self._rounds = 0
-        self._uncleanable: dict[TopicPartition, Log] = {}
-        self._not_before: dict[TopicPartition, float] = {}
-        """When logs are tried again whose last round failed for a reason that may pass, by the loop's clock."""
-        self._deaths: dict[TopicPartition, int] = {}
+        self._failures: dict[TopicPartition, _Failures] = {}
+        """Logs whose last round failed. The logs themselves are not held: one that is deleted gives its files back."""
         self._retry_s = RETRY_S
 
     def start(self) -> None:
@@ -84,20 +98,36 @@ class Compactor:
 
     async def _run(self) -> None:
         while True:
-            try:
-                chosen = self._choose()
-                goes_on = chosen is not None and await self._compact(chosen)
-            except Exception:
-                log.exception("compaction failed; it goes on with the next look")
-                await self._end_process()
-                goes_on = False
-            if not goes_on:
-                await asyncio.sleep(max(0.001, self._parts.settings().log_cleaner_backoff_ms / 1000))
+            on_disk = asyncio.Event()
+            if await self._look(on_disk.set):
+                continue
+            backoff_s = max(0.001, self._parts.settings().log_cleaner_backoff_ms / 1000)
+            until = self._parts.loop.time() + backoff_s
+            with suppress(TimeoutError):
+                await asyncio.wait_for(on_disk.wait(), backoff_s)
+                if await self._look(None):
+                    continue
+            await asyncio.sleep(until - self._parts.loop.time())
+
+    async def _look(self, flushed: Callable[[], None] | None) -> bool:
+        """Compact the log that is worth it most; return whether to look for the next one at once.
+
+        `flushed` is called once all that was worth a look, but was not on the disk, is there; without it, nothing is
+        brought there.
+        """
+        try:
+            chosen = self._choose(flushed)
+            return chosen is not None and await self._compact(chosen)
+        except Exception:
+            log.exception("compaction failed; it goes on with the next look")
+            await self._end_process()
+            return False
 
     # --- which log
 
-    def _choose(self) -> Chosen | None:
+    def _choose(self, flushed: Callable[[], None] | None) -> Chosen | None:
         """Return the log with the largest share of bytes that were never compacted, None if none has enough."""
+        self._forget_deleted()
         candidates = [partition for partition in self._parts.partitions if self._may_be_compacted(partition)]
         if not candidates:
             return None
@@ -105,12 +135,12 @@ class Compactor:
         from odradek.storage.compaction.planning import facts_of, limits_of
         from odradek.storage.compaction.selection import examine, filthiest, is_worth_it
 
+        if flushed is not None:
+            _bring_to_disk(candidates, flushed)
         now_ms = self._parts.clock.now_ms()
         worth_it = []
         for partition in candidates:
             source, name = partition.log, _name_of(partition)
-            if source.recovery_point < source.segments.active.base_offset:
-                self._parts.flusher.request(partition)  # only what is on the disk for sure is compacted
             try:
                 facts = facts_of(source, partition.last_stable_offset, self._parts.logs.cleaned_offsets.get(name))
                 candidate = examine(facts, limits_of(source), now_ms)
@@ -126,8 +156,18 @@ class Compactor:
         source = partition.log
         if not source.config.compacted or len(source.segments) == 1:
             return False
-        name = _name_of(partition)
-        return self._uncleanable.get(name) is not source and self._not_before.get(name, 0.0) <= self._parts.loop.time()
+        failures = self._failures.get(_name_of(partition))
+        return failures is None or failures.not_before_s <= self._parts.loop.time()
+
+    def _failures_of(self, name: TopicPartition, source: Log) -> _Failures:
+        return self._failures.setdefault(name, _Failures(source.topic_id))
+
+    def _forget_deleted(self) -> None:
+        """Forget the failures of logs that are gone, or have made room for another topic of the same name."""
+        for name, failures in list(self._failures.items()):
+            current = self._parts.logs.get(name)
+            if current is None or current.topic_id != failures.topic_id:
+                del self._failures[name]
 
     # --- one round
 
@@ -145,8 +185,8 @@ class Compactor:
             self._round = BrokerRound(around, self._process, chosen)
             self._rounds += 1
             finished = await self._round.run(self._rounds, self._limits())
-            self._round = None
             if finished is None:
+                self._round = None
                 return False
             if finished.end_offset <= chosen.candidate.first_dirty:
                 raise UncleanableError(chosen.log.directory, "the map of keys does not take a single record")
@@ -154,11 +194,12 @@ class Compactor:
         except UncleanableError as failed:
             self._give_up(chosen.partition, chosen.log, failed.path, str(failed))
         except NotNowError as failed:
-            self._put_off(chosen.partition, failed.path, str(failed))
+            self._put_off(chosen.partition, chosen.log, failed.path, str(failed))
         except (KafkaError, BadFrameError) as failed:
             self._give_up(chosen.partition, chosen.log, chosen.log.directory, str(failed))
         except ProcessGoneError as gone:
             await self._process_died(chosen, str(gone))
+        self._round = None
         return True
 
     def _limits(self) -> CleanerLimits:
@@ -174,8 +215,7 @@ class Compactor:
 
     async def _finished(self, chosen: Chosen, finished: Finished) -> None:
         name = chosen.partition
-        self._deaths.pop(name, None)
-        self._not_before.pop(name, None)
+        self._failures.pop(name, None)
         self._retry_s = RETRY_S
         write = self._parts.logs.note_cleaned(name, finished.end_offset)
         try:
@@ -205,7 +245,7 @@ class Compactor:
 
     def _give_up(self, name: TopicPartition, source: Log, path: str, reason: str) -> None:
         """Leave a log alone until the next start."""
-        self._uncleanable[name] = source
+        self._failures_of(name, source).not_before_s = inf
         log.error(
             "a log cannot be compacted and stays as it is until the next start; see that the disk is sound and has"
             " space, and look into the file with `odradek log verify`",
@@ -215,9 +255,10 @@ class Compactor:
             reason=reason,
         )
 
-    def _put_off(self, name: TopicPartition, path: str, reason: str) -> None:
+    def _put_off(self, name: TopicPartition, source: Log, path: str, reason: str) -> None:
         """Leave a log alone for some time; that it failed is said once, until it succeeds."""
-        if name not in self._not_before:
+        failures = self._failures_of(name, source)
+        if not failures.not_before_s:
             log.error(
                 "a log cannot be compacted now; it is tried again once a minute",
                 topic=name.topic,
@@ -225,7 +266,7 @@ class Compactor:
                 file=path,
                 reason=reason,
             )
-        self._not_before[name] = self._parts.loop.time() + NOT_NOW_S
+        failures.not_before_s = self._parts.loop.time() + NOT_NOW_S
 
     # --- the process
 
@@ -233,7 +274,8 @@ class Compactor:
         """Take note, remove what was being written, and wait: what has killed it may take a while to pass."""
         code = await self._end_process()
         name = chosen.partition
-        deaths = self._deaths[name] = self._deaths.get(name, 0) + 1
+        failures = self._failures_of(name, chosen.log)
+        failures.deaths += 1
         log.warning(
             "the compaction process has died; another one is started",
             topic=name.topic,
@@ -242,8 +284,8 @@ class Compactor:
             exit_code=code,
             after_seconds=self._retry_s,
         )
-        if deaths >= MOST_DEATHS:
-            reason = f"the compaction process has died over it {deaths} times"
+        if failures.deaths >= MOST_DEATHS:
+            reason = f"the compaction process has died over it {failures.deaths} times"
             self._give_up(name, chosen.log, chosen.log.directory, reason)
         await asyncio.sleep(self._retry_s)
         self._retry_s = min(2 * self._retry_s, LONGEST_RETRY_S)
@@ -260,6 +302,26 @@ class Compactor:
             except OSError as failed:
                 log.warning("what compaction was writing stays until the next start", reason=str(failed))
         return code
+
+
+def _bring_to_disk(partitions: Iterable[Partition], done: Callable[[], None]) -> None:
+    """Have the closed segments of the logs brought to the disk: only what is there for sure is compacted.
+
+    `done` is called once, when no more of it is under way, and not at all where all of it was there before.
+    """
+    under_way: set[Partition] = set()
+
+    def ended(partition: Partition, _code: ErrorCode) -> None:
+        under_way.discard(partition)
+        if not under_way:
+            done()
+
+    for partition in partitions:
+        log = partition.log
+        if log.recovery_point < log.segments.active.base_offset:
+            under_way.add(partition)
+    for partition in list(under_way):
+        partition.when_on_disk(partial(ended, partition))
 
 
 def _name_of(partition: Partition) -> TopicPartition:

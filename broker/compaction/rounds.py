@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from odradek.broker.compaction.process import CompactionProcess
 from odradek.broker.runtime.clock import Clock
-from odradek.storage.compaction.planning import CleanerLimits, Round, plan_round, still_fits, take_over
+from odradek.storage.compaction.planning import CleanerLimits, Round, last_batches, plan_round, still_fits, take_over
 from odradek.storage.compaction.selection import Candidate
 from odradek.storage.compaction.swap import Swapped, discard_cleaned
 from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
@@ -71,6 +71,7 @@ class BrokerRound:
         self._process = process
         self._chosen = chosen
         self._log = chosen.log
+        self._generation = chosen.log.generation
         self._is_cancelled = False
 
     @property
@@ -88,9 +89,17 @@ class BrokerRound:
             await self._around.on_thread(self._around.logs.checkpoint_recovery_points())
         except OSError as failed:
             raise NotNowError(str(failed.filename or self._log.directory), failed.strerror or str(failed)) from failed
-        if not self.is_wanted:
+        producers = bytearray()
+        if self.is_wanted:
+            for piece in last_batches(self._log, self._chosen.candidate):
+                producers += piece
+                await asyncio.sleep(0)  # of a hundred thousand producers it takes a tenth of a second
+        if not self.is_wanted or self._log.generation != self._generation:
             return None
-        running = plan_round(self._log, self._chosen.candidate, limits, number, self._around.clock.now_ms())
+        now_ms = self._around.clock.now_ms()
+        running = plan_round(self._log, self._chosen.candidate, limits, number, now_ms, bytes(producers))
+        if not running.sources:
+            return None  # retention was quicker
         await self._process.send(running.task)
         failure: UncleanableError | NotNowError | None = None
         try:

@@ -47,6 +47,7 @@ class Partition:
 
     __slots__ = (
         "_awaited",
+        "_awaiting_disk",
         "_damages",
         "_flush_messages",
         "_flusher",
@@ -74,6 +75,7 @@ class Partition:
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
         self._awaited: deque[_AwaitedOffset] = deque()
+        self._awaiting_disk: list[_AwaitedOffset] = []
         self._is_retired = False
         self._damages: set[str] = set()
         self.begin_epoch(leader_epoch)
@@ -105,11 +107,25 @@ class Partition:
         self._awaited.append(_AwaitedOffset(offset, done))
         return True
 
+    def when_on_disk(self, done: Callable[[ErrorCode], None]) -> bool:
+        """Bring all that is in the log now to the disk, and call `done` once it is there, or is not going to be.
+
+        Returns False where it is there already, and does not call.
+        """
+        end = self.log.log_end_offset
+        if self.log.recovery_point >= end:
+            return False
+        self._awaiting_disk.append(_AwaitedOffset(end, done))
+        self._flusher.request(self)
+        return True
+
     def flushed(self) -> None:
         """A flush has ended well: what is on the disk is committed."""
         if self._is_retired:
             return  # another flush would write to names that may be a new partition's by now
         log = self.log
+        if self._awaiting_disk:
+            self._report_on_disk()
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._advance(log.recovery_point)
             self._flusher.request(self)
@@ -143,9 +159,20 @@ class Partition:
             fetch.wake()
 
     def _report_all(self, code: ErrorCode) -> None:
-        awaited, self._awaited = self._awaited, deque()
+        awaited = [*self._awaited, *self._awaiting_disk]
+        self._awaited, self._awaiting_disk = deque(), []
         for waiter in awaited:
             waiter.done(code)
+
+    def _report_on_disk(self) -> None:
+        """Tell those whose records are on the disk; for the others that needs one more flush."""
+        point, awaiting = self.log.recovery_point, self._awaiting_disk
+        self._awaiting_disk = [waiter for waiter in awaiting if waiter.offset > point]
+        for waiter in awaiting:
+            if waiter.offset <= point:
+                waiter.done(ErrorCode.NONE)
+        if self._awaiting_disk:
+            self._flusher.request(self)
 
     # reading
 

@@ -6,7 +6,8 @@ is asked before every swap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.storage.compaction.selection import Candidate, Limits, LogFacts
@@ -54,8 +55,10 @@ def limits_of(log: Log) -> Limits:
     return Limits(config.min_cleanable_dirty_ratio, config.min_compaction_lag_ms, config.max_compaction_lag_ms)
 
 
-def plan_round(log: Log, candidate: Candidate, limits: CleanerLimits, number: int, now_ms: int) -> Round:
-    """Return the round over a log that `candidate` is about."""
+def plan_round(
+    log: Log, candidate: Candidate, limits: CleanerLimits, number: int, now_ms: int, producers: bytes
+) -> Round:
+    """Return the round over a log that `candidate` is about; `producers` is what `last_batches` has yielded."""
     sources = tuple(segment for segment in log.segments if segment.base_offset < candidate.end)
     config = log.config
     task = Task(
@@ -73,7 +76,7 @@ def plan_round(log: Log, candidate: Candidate, limits: CleanerLimits, number: in
         load_factor=limits.load_factor,
         io_bytes=max(limits.io_buffer_bytes // 2, _LEAST_IO_BYTES),
         max_bytes_per_second=limits.max_bytes_per_second,
-        producers=pack_producers(_last_batches(log, sources[0].base_offset, candidate.end)),
+        producers=producers,
         aborted=pack_aborted(_aborted_later(log, candidate.end)),
     )
     return Round(task, sources, log.generation)
@@ -82,13 +85,27 @@ def plan_round(log: Log, candidate: Candidate, limits: CleanerLimits, number: in
 _LEAST_IO_BYTES = 16 << 10
 
 
-def _last_batches(log: Log, start: int, end: int) -> dict[int, LastBatch]:
-    """Return the last batches of the producers of which one may be in the range."""
-    return {
-        producer_id: LastBatch(entry.epoch, entry.last_data_offset)
-        for producer_id, entry in log.producers.entries.items()
-        if entry.last_data_offset == NO_OFFSET or start <= entry.last_data_offset < end
-    }
+PRODUCERS_PER_STEP = 1_000
+"""Producers packed before others get their turn: some two milliseconds of work."""
+
+
+def last_batches(log: Log, candidate: Candidate) -> Iterator[bytes]:
+    """Yield, packed, the last batches of the producers of which one may be in the range of a round, piece by piece.
+
+    The log may go on between two pieces: a producer that writes meanwhile has its last batch behind the range then.
+    """
+    start, end = log.segments.first.base_offset, candidate.end
+    entries = log.producers.entries
+    producer_ids = iter(list(entries))
+    while step := list(islice(producer_ids, PRODUCERS_PER_STEP)):
+        yield pack_producers(
+            {
+                producer_id: LastBatch(entry.epoch, entry.last_data_offset)
+                for producer_id in step
+                if (entry := entries.get(producer_id)) is not None
+                and (entry.last_data_offset == NO_OFFSET or start <= entry.last_data_offset < end)
+            }
+        )
 
 
 def _aborted_later(log: Log, end: int) -> list[AbortedTransaction]:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from odradek.protocol.records.batch import BatchHeader, iter_batches
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
-from odradek.storage.compaction.planning import CleanerLimits, facts_of, limits_of, plan_round, still_fits, take_over
+from odradek.storage.compaction.planning import (
+    CleanerLimits,
+    facts_of,
+    last_batches,
+    limits_of,
+    plan_round,
+    still_fits,
+    take_over,
+)
 from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.selection import examine, first_dirty_offset
 from odradek.storage.compaction.values import Failed, Finished, Statistics, Written
@@ -47,7 +55,8 @@ def compact_log(
     candidate = examine(facts, limits_of(log), now_ms)
     if candidate.end <= candidate.first_dirty or candidate.first_dirty != first_dirty_offset(facts):
         return None
-    running = plan_round(log, candidate, limits or CleanerLimits(dedupe_buffer_bytes=1 << 20), 1, now_ms)
+    producers = b"".join(last_batches(log, candidate))
+    running = plan_round(log, candidate, limits or CleanerLimits(dedupe_buffer_bytes=1 << 20), 1, now_ms, producers)
     done = swaps = 0
     for event in compact(log.fs, running.task, pace, lambda: 0.0):
         match event:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import io
 import json
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,11 +18,12 @@ import pytest
 from odradek.broker.compaction import compactor
 from odradek.broker.compaction.compactor import Compactor, CompactorParts
 from odradek.broker.compaction.process import ProcessGoneError
+from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import configure_logging
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
 from tests.support.logs import NOW_MS, PARTITION, append_values
-from tests.unit.broker.compaction.doubles import ProcessInProcess, Scene, make_scene
+from tests.unit.broker.compaction.doubles import CONFIG, ProcessInProcess, Scene, make_scene
 
 LAST = [118, 119]
 
@@ -38,6 +42,7 @@ class Rig:
             log_cleaner_io_max_bytes_per_second=1e308,
         )
         self.flushes = 0
+        self.partitions = [Partition(self.scene.log, 1, 0, self)]
         self.started = 0
         self.dies_at: set[int] = set()
         """Which processes, counted from 1, die with the first message."""
@@ -66,17 +71,18 @@ class Rig:
         process.end = lambda: -9  # type: ignore[attr-defined]  # the exit code of one that was killed
         return process
 
-    def request(self, _partition: object) -> None:
+    def request(self, partition: Partition) -> None:
         """Be the flusher."""
         self.flushes += 1
-        self.scene.log.flush()
+
+        def end() -> None:
+            partition.log.flush()
+            partition.flushed()
+
+        asyncio.get_running_loop().call_later(0.001, end)
 
     def run_until(self, condition: Callable[[], bool]) -> None:
         """Let the compactor work until the condition holds."""
-        log = self.scene.log
-        partition = SimpleNamespace(
-            topic=PARTITION.topic, index=PARTITION.partition, log=log, last_stable_offset=log.log_end_offset
-        )
 
         async def main() -> None:
             with ThreadPoolExecutor(1) as threads:
@@ -85,8 +91,7 @@ class Rig:
                     threads,
                     ManualClock(NOW_MS),
                     self.scene.manager,
-                    [partition],  # type: ignore[arg-type]  # the table is iterated over, no more
-                    self,
+                    self.partitions,  # type: ignore[arg-type]  # the table is iterated over, no more
                     lambda: self.settings,  # type: ignore[arg-type, return-value]  # the fields that are read
                 )
                 working = Compactor(parts)
@@ -97,6 +102,11 @@ class Rig:
                 await working.stop()
 
         asyncio.run(main())
+
+    def append(self, *values: bytes) -> None:
+        """Append a batch to the log."""
+        append_values(self.scene.log, list(values))
+        self.partitions[0].flushed()
 
     def lines(self, event: str) -> list[dict[str, object]]:
         """The log lines that begin so."""
@@ -126,7 +136,7 @@ def test_a_dirty_log_is_compacted_once(rig: Rig) -> None:
     assert (line["upto_offset"], line["records_kept"], line["records_removed"]) == (120, 2, 118)
     assert line["bytes_after"] < line["bytes_before"]  # type: ignore[operator]  # numbers, as they come out of JSON
     for _ in range(10):
-        append_values(rig.scene.log, [b"again", b"again"])
+        rig.append(b"again", b"again")
     rig.scene.log.roll(NOW_MS)
     rig.run_until(lambda: len(rig.lines("compacted")) == 2)
     assert rig.left() == [138, 139]
@@ -143,6 +153,36 @@ def test_nothing_is_started_where_there_is_nothing_to_do(rig: Rig) -> None:
     rig.settings.log_cleaner_enable = False
     rig.run_until(lambda: next(looks) > 40)
     assert rig.started == 0
+
+
+def test_a_look_that_brings_a_log_to_the_disk_is_followed_by_another(rig: Rig) -> None:
+    """A log is compacted within one log.cleaner.backoff.ms of being dirty, and not only with the look after that."""
+    rig.settings.log_cleaner_backoff_ms = 3_600_000
+    rig.append(b"not", b"on the disk")
+    rig.scene.log.roll(NOW_MS)
+    rig.scene.log.update_config(replace(CONFIG, min_cleanable_dirty_ratio=0.0))
+    rig.scene.manager.cleaned_offsets[PARTITION] = 120
+    rig.run_until(lambda: bool(rig.lines("compacted")))
+    assert rig.flushes == 1
+
+
+def test_a_log_that_cannot_be_compacted_is_not_held_once_it_is_deleted(rig: Rig) -> None:
+    """Its files are given back, so that the disk has their space again without a restart."""
+    path = f"{rig.scene.log.directory}/{0:020d}.log"
+    rig.scene.fs.open(path).pwrite(b"\xff", 66)
+    file = weakref.ref(rig.scene.log.segments.active.file)
+
+    def is_given_up() -> bool:
+        if not rig.lines("a log cannot be compacted"):
+            return False
+        if rig.partitions:
+            rig.scene.manager.delete(PARTITION)
+            rig.partitions.clear()
+            rig.scene = rig.scene._replace(log=None)  # type: ignore[arg-type]  # nobody asks for it any more
+        gc.collect()
+        return file() is None
+
+    rig.run_until(is_given_up)
 
 
 def test_settings_are_those_of_the_moment(rig: Rig) -> None:

@@ -13,13 +13,14 @@ import pytest
 from odradek.broker.compaction.frames import Message
 from odradek.broker.compaction.process import ProcessGoneError
 from odradek.broker.compaction.rounds import BrokerRound, Chosen, Surroundings, UncleanableError
-from odradek.storage.compaction.planning import CleanerLimits, facts_of, limits_of
+from odradek.storage.compaction.planning import PRODUCERS_PER_STEP, CleanerLimits, facts_of, limits_of
 from odradek.storage.compaction.selection import examine
-from odradek.storage.compaction.values import Finished
+from odradek.storage.compaction.values import Finished, Task, unpack_producers
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
 from tests.support.logs import NOW_MS, PARTITION, check_log
 from tests.unit.broker.compaction.doubles import CONFIG, ProcessInProcess, Scene, make_scene
+from tests.unit.storage.producers import producer_headers
 
 LIMITS = CleanerLimits(dedupe_buffer_bytes=1 << 20)
 
@@ -30,19 +31,20 @@ def scene() -> Scene:
     return make_scene()
 
 
+async def run_round(scene: Scene, process: ProcessInProcess) -> Finished | None:
+    """Do a round."""
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1) as threads:
+        around = Surroundings(loop, threads, ManualClock(NOW_MS), scene.manager)
+        candidate = examine(facts_of(scene.log, scene.log.log_end_offset, None), limits_of(scene.log), NOW_MS)
+        chosen = Chosen(PARTITION, scene.log, candidate)
+        return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double
+
+
 def run(scene: Scene, before: Callable[[int], None] = lambda _: None) -> tuple[Finished | None, ProcessInProcess]:
     """Do a round; `before` is called with the number of each message before it arrives."""
     process = ProcessInProcess(scene.fs, before)
-
-    async def main() -> Finished | None:
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1) as threads:
-            around = Surroundings(loop, threads, ManualClock(NOW_MS), scene.manager)
-            candidate = examine(facts_of(scene.log, scene.log.log_end_offset, None), limits_of(scene.log), NOW_MS)
-            chosen = Chosen(PARTITION, scene.log, candidate)
-            return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double
-
-    return asyncio.run(main()), process
+    return asyncio.run(run_round(scene, process)), process
 
 
 def test_what_is_written_is_swapped_in_as_it_comes(scene: Scene) -> None:
@@ -139,3 +141,32 @@ def test_the_death_of_the_process_is_told(scene: Scene) -> None:
     with pytest.raises(ProcessGoneError):
         run(scene, die)
     check_log(scene.log)
+
+
+def test_many_producers_do_not_keep_others_waiting(scene: Scene) -> None:
+    """What is known of them is packed in steps, and the event loop turns in between."""
+    for producer_id in range(10 * PRODUCERS_PER_STEP):
+        scene.log.producers.update(producer_headers.batch(0, producer_id=producer_id), 1)
+    turns = 0
+    turns_at_task = []
+
+    async def main() -> None:
+        nonlocal turns
+        round_over = asyncio.ensure_future(run_round(scene, process))
+        while not round_over.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert await round_over is not None
+
+    process = ProcessInProcess(scene.fs, lambda _: None)
+    send = process.send
+
+    async def noted(message: Message) -> None:
+        turns_at_task.append(turns)
+        assert isinstance(message, Task)
+        assert len(unpack_producers(message.producers)) == 10 * PRODUCERS_PER_STEP
+        await send(message)
+
+    process.send = noted  # type: ignore[method-assign]  # a double of a double
+    asyncio.run(main())
+    assert turns_at_task[0] >= 10

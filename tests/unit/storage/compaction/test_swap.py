@@ -10,6 +10,7 @@ from odradek.storage.compaction.planning import (
     Round,
     facts_of,
     is_half_swapped,
+    last_batches,
     limits_of,
     plan_round,
     still_fits,
@@ -43,7 +44,8 @@ def a_log(fs: MemoryFiles, batches: int = 30) -> Log:
 def begin(log: Log) -> Round:
     """The round over all of the log."""
     candidate = examine(facts_of(log, log.log_end_offset, None), limits_of(log), NOW_MS)
-    return plan_round(log, candidate, CleanerLimits(dedupe_buffer_bytes=1 << 20), 1, NOW_MS)
+    limits = CleanerLimits(dedupe_buffer_bytes=1 << 20)
+    return plan_round(log, candidate, limits, 1, NOW_MS, b"".join(last_batches(log, candidate)))
 
 
 def write(log: Log, running: Round) -> list[Written]:
