@@ -22,6 +22,7 @@ from odradek.broker.handlers.fetch_sessions import (
     FetchSessions,
     Found,
     Wanted,
+    wanted_without_session,
 )
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
 from odradek.broker.handlers.old_fetch import Found as OldFound
@@ -63,6 +64,8 @@ class _Look:
     """What one look at the partitions gave."""
 
     topics: Found
+    room: int
+    """Bytes that still fit into the answer."""
     size: int = 0
     is_urgent: bool = False
     """Whether waiting for more makes no sense: there is an error, or more lies in another segment."""
@@ -101,7 +104,7 @@ class FetchHandler:
             request=request,
             session=session,
             is_incremental=is_incremental,
-            wanted=_wanted(request, version) if session is None or not is_incremental else session.wanted(),
+            wanted=session.wanted() if session is not None else wanted_without_session(request, version >= FIRST_BY_ID),
             max_bytes=max_bytes,
             min_bytes=min(request.min_bytes, max_bytes),
         )
@@ -156,7 +159,7 @@ class FetchHandler:
     # reading
 
     def _look(self, job: _Job) -> _Look:
-        found = _Look([])
+        found = _Look([], job.max_bytes)
         for ref, wanted in job.wanted:
             topic = self._partitions.find(ref)
             results = []
@@ -170,6 +173,8 @@ class FetchHandler:
                         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
                     result = FetchResult(partition.partition, code, aborted=_aborted_of(refused))
                 results.append(result)
+                if found.room < 0:
+                    found.room = 0  # the limit of the answer is an error of its first partition only
             found.topics.append((ref, results))
         return found
 
@@ -192,17 +197,22 @@ class FetchHandler:
             look.is_urgent = True
             start = partition.log.log_start_offset
             return FetchResult(wanted.partition, 0, high_watermark, stable, start, diverging=diverging)
-        max_bytes = min(wanted.partition_max_bytes, job.max_bytes - look.size)
+        max_bytes = min(wanted.partition_max_bytes, look.room)
         at_least_one = look.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
-        piece = partition.read(wanted.fetch_offset, max_bytes, upto, at_least_one)
+        piece = partition.read(wanted.fetch_offset, max(max_bytes, 0), upto, at_least_one and max_bytes >= 0)
+        is_end = wanted.fetch_offset >= upto
+        if max_bytes < 0 and not is_end:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative limit of bytes")
         if partition.goes_on_elsewhere(piece, upto):
             look.is_urgent = True
         records = None
-        aborted: list[tuple[int, int]] | None = [] if committed_only else None
+        # null where there is something to read that does not fit, as Kafka has it
+        aborted: list[tuple[int, int]] | None = [] if committed_only and (is_end or max_bytes == 0) else None
         if piece.length > 0:
             assert piece.file is not None
             records = FileRegion(piece.file, piece.position, piece.length)
             look.size += piece.length
+            look.room = max(look.room - piece.length, 0)
             if committed_only:
                 bound = min(upto, partition.log.upper_bound(piece))
                 found = partition.log.aborted_transactions(wanted.fetch_offset, bound)
@@ -217,9 +227,10 @@ class FetchHandler:
         session = job.session
         topics = found.topics
         if session is not None:
-            told = session.news(topics)
             if job.is_incremental:
-                topics = told
+                topics = session.news(topics)
+            else:
+                session.remember(topics)
         session_id = session.session_id if session is not None else NO_SESSION
         return _answer(encode_fetch_response(job.head, job.version, topics, session_id))
 
@@ -227,10 +238,6 @@ class FetchHandler:
 def _aborted_of(refused: KafkaError) -> list[tuple[int, int]] | None:
     """Kafka's list of aborted transactions is empty where the partition is unknown, null where its log refused."""
     return [] if refused.code in _UNKNOWN else None
-
-
-def _wanted(request: FetchRequest, version: int) -> Wanted:
-    return [(topic.topic_id if version >= FIRST_BY_ID else topic.topic, topic.partitions) for topic in request.topics]
 
 
 def _answer(pieces: list[bytes | Region]) -> Response:

@@ -2,7 +2,7 @@
 told it all each time.
 
 Pure state: no clock of its own, no sockets. A session holds the partitions in the order in which they are served; those
-that returned data move to the end, so that nobody starves. The cache is bounded by
+that returned data to an incremental request move to the end, so that nobody starves. The cache is bounded by
 max.incremental.fetch.session.cache.slots; a session that was idle for two minutes gives way to a new one, and where all
 are busy the new consumer simply gets no session.
 """
@@ -89,6 +89,14 @@ class FetchSession:
             topics[-1][1].append(cached.wanted)
         return topics
 
+    def remember(self, topics: Found) -> None:
+        """Keep what the full answer that opens the session tells; the serving order stays that of the request."""
+        for ref, results in topics:
+            for result in results:
+                cached = self.partitions.get((ref, result.partition))
+                if cached is not None:
+                    cached.is_news(result)
+
     def news(self, topics: Found) -> Found:
         """The results that an incremental answer must tell; what returned data goes to the end of the serving order."""
         told: Found = []
@@ -106,6 +114,17 @@ class FetchSession:
         return told
 
 
+def wanted_without_session(request: FetchRequest, by_id: bool) -> Wanted:
+    """What a request alone asks for: a partition that it names again takes its first place and its last wishes."""
+    topics: Wanted = [(topic.topic_id if by_id else topic.topic, topic.partitions) for topic in request.topics]
+    named = sum(len(partitions) for _, partitions in topics)
+    if named < 2 or named == len({(ref, each.partition) for ref, partitions in topics for each in partitions}):
+        return topics
+    unique = FetchSession(NO_SESSION, by_id, INITIAL_EPOCH, 0)
+    unique.update(request)
+    return unique.wanted()
+
+
 class FetchSessions:
     """The cache of sessions."""
 
@@ -119,9 +138,9 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
-        """The session that a full request (epoch 0) starts, None where there is no room or nothing to fetch."""
+        """The session that a full request (epoch 0) starts, with partitions or without, None where there is no room."""
         self._sessions.pop(request.session_id, None)
-        if self._slots <= 0 or not request.topics or not self._make_room(now_ms):
+        if self._slots <= 0 or not self._make_room(now_ms):
             return None
         session_id = self._random_id()
         while session_id in self._sessions or session_id <= 0:
@@ -135,8 +154,9 @@ class FetchSessions:
         """Close a session (epoch -1), if it is there."""
         self._sessions.pop(session_id, None)
 
-    def resume(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession:
-        """The session that an incremental request goes on with, updated by it.
+    def resume(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
+        """The session that an incremental request goes on with, updated by it; None where that leaves it empty, which
+        closes it: what the request names is then fetched without a session.
 
         Raises:
             KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
@@ -149,10 +169,11 @@ class FetchSessions:
         if session.uses_topic_ids != uses_topic_ids:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(request)
-        session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
-        session.last_used_ms = now_ms
         if not session.partitions:
             del self._sessions[session.session_id]
+            return None
+        session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
+        session.last_used_ms = now_ms
         return session
 
     def _make_room(self, now_ms: int) -> bool:

@@ -6,6 +6,7 @@ from tests.interop.differential.play import Scenario
 from tests.interop.differential.scenarios.configs import configs
 from tests.interop.differential.scenarios.consumer_groups import consumer_groups
 from tests.interop.differential.scenarios.fetch import fetch
+from tests.interop.differential.scenarios.fetch_sessions import fetch_sessions
 from tests.interop.differential.scenarios.framing import framing
 from tests.interop.differential.scenarios.groups import groups
 from tests.interop.differential.scenarios.metadata import metadata
@@ -22,6 +23,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "offsets": offsets,
     "times": times,
     "fetch": fetch,
+    "fetch_sessions": fetch_sessions,
     "configs": configs,
     "partitions": partitions,
     "framing": framing,

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from odradek.broker.handlers.fetch import FIRST_ZSTD
+from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.fetch import FIRST_BY_ID
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord
@@ -234,6 +235,33 @@ def test_limit_of_a_partition_cuts_behind_the_first_batch(node: Node) -> None:
     assert values(found) == [(0, bytes(500))]
 
 
+@pytest.mark.parametrize("session_epoch", [FINAL_EPOCH, INITIAL_EPOCH])
+def test_partition_that_is_named_twice_is_answered_once(node: Node, session_epoch: int) -> None:
+    """At its first place, with what was asked last."""
+    for partition in (1, 2):
+        sized(node, partition, 5, 5)
+    places = [at(partition=1), at(partition=2), at(1, partition=1)]
+    found = results(Consumer(node)(*places, ask=Ask(session_epoch=session_epoch)))
+    assert [each.partition_index for each in found] == [1, 2]
+    assert [offset for offset, _ in values(found[0])] == [1]
+
+
+def test_negative_limit_is_an_error_where_there_is_something_to_read(node: Node) -> None:
+    """UNKNOWN_SERVER_ERROR, as in Kafka; an offset that is out of range is told before."""
+    sized(node, 1, 500)
+    limited = [replace(at(offset, partition), max_bytes=-1) for offset, partition in ((0, 1), (1, 1), (7, 1), (0, 2))]
+    codes = [result(Consumer(node)(place, ask=Ask(max_wait_ms=0))).error_code for place in limited]
+    assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR, 0, ErrorCode.OFFSET_OUT_OF_RANGE, 0]
+
+
+def test_negative_limit_of_an_answer_is_its_first_partitions_error(node: Node) -> None:
+    """For the others nothing is left, and the first batch comes whole."""
+    (size,) = sized(node, 2, 500)
+    sized(node, 1, 500)
+    found = results(Consumer(node)(at(partition=1), at(partition=2), ask=Ask(max_bytes=-4)))
+    assert [(each.error_code, size_of(each)) for each in found] == [(ErrorCode.UNKNOWN_SERVER_ERROR, 0), (0, size)]
+
+
 # committed data
 
 
@@ -282,3 +310,15 @@ def test_transactions_after_the_data_are_not_told_yet(node: Node, fetch: Consume
     node.end_transaction("tx", PRODUCER, committed=False)
     assert result(fetch(replace(Place("tx"), max_bytes=sizes[0]), ask=COMMITTED)).aborted_transactions == []
     assert result(fetch(Place("tx"), ask=COMMITTED)).aborted_transactions
+
+
+def test_committed_reader_is_told_no_list_where_a_batch_does_not_fit(node: Node, fetch: Consumer) -> None:
+    """Null; where nothing is left to read, or no byte is left for it, the list is empty."""
+    (first,) = sized(node, 1, 500)
+    sized(node, 2, 500)
+    places = [at(partition=1), at(partition=2), at(1, partition=2)]
+    for room, expected in ((first + 10, [[], None]), (first, [[], []])):
+        found = results(fetch(*places[:2], ask=replace(COMMITTED, max_bytes=room)))
+        assert [each.aborted_transactions for each in found] == expected
+    found = results(fetch(places[0], places[2], ask=COMMITTED))
+    assert [each.aborted_transactions for each in found] == [[], []]

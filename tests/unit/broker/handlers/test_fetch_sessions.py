@@ -50,6 +50,7 @@ def test_a_session_remembers_what_was_asked(sessions: FetchSessions) -> None:
     """An incremental request without topics asks for all that the session holds."""
     session = begin(sessions, 0, 1)
     resumed = sessions.resume(request(session_id=session.session_id, epoch=1), False, 1)
+    assert resumed is session
     assert served(resumed) == [("t", 0), ("t", 1)]
 
 

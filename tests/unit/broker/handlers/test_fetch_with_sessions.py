@@ -79,9 +79,31 @@ def test_client_says_only_what_is_different(node: Node, fetch: Consumer) -> None
 
 
 def test_session_that_has_nothing_left_is_over(fetch: Consumer) -> None:
-    """When all partitions are forgotten there is nothing to wait for, and the session is gone."""
+    """When all partitions are forgotten the answer does not wait and names no session, and the session is gone."""
     session = opened(fetch, at())
-    assert told(fetch(ask=go_on(session, 1, forget=0, max_wait_ms=500))) == []
+    reply = fetch(ask=go_on(session, 1, forget=0, max_wait_ms=500))
+    assert not reply.is_waiting
+    assert (told(reply), response(reply).session_id) == ([], 0)
+    assert len(fetch.sessions) == 0
+    assert response(fetch(ask=go_on(session, 2))).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_partition_that_is_named_and_forgotten_is_read_without_the_session(node: Node, fetch: Consumer) -> None:
+    """The session ends empty, and the request is answered as one that has none."""
+    node.append("t", b"x")
+    session = opened(fetch, at())
+    reply = fetch(at(), ask=go_on(session, 1, forget=0))
+    assert (told(reply), response(reply).session_id) == ([0], 0)
+    assert len(fetch.sessions) == 0
+
+
+def test_full_request_without_partitions_opens_a_session(fetch: Consumer) -> None:
+    """It takes the place of the one that the client had, and ends with the first request that adds nothing."""
+    session = opened(fetch, at())
+    empty = response(fetch(ask=Ask(session_id=session, session_epoch=INITIAL_EPOCH, max_wait_ms=0))).session_id
+    assert empty not in (0, session)
+    assert response(fetch(ask=go_on(session, 1))).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert response(fetch(ask=go_on(empty, 1))).session_id == 0
     assert len(fetch.sessions) == 0
 
 
@@ -151,7 +173,7 @@ def test_deleted_records_are_news(node: Node, fetch: Consumer) -> None:
 
 
 def test_partitions_take_turns_under_a_limit(node: Node, fetch: Consumer) -> None:
-    """What returned data goes to the end, so that a busy partition starves nobody."""
+    """What returned data to an incremental request goes to the end, so that a busy partition starves nobody."""
     for partition in range(3):
         node.append("t", bytes(100), partition=partition)
     small = Ask(session_epoch=INITIAL_EPOCH, max_bytes=10)
@@ -160,7 +182,7 @@ def test_partitions_take_turns_under_a_limit(node: Node, fetch: Consumer) -> Non
     for epoch in range(1, 7):
         reply = fetch(ask=Ask(session_id=session, session_epoch=epoch, max_bytes=10))
         served += [each.partition_index for each in results(reply) if each.records]
-    assert served == [1, 2, 0, 1, 2, 0]
+    assert served == [0, 1, 2, 0, 1, 2]
 
 
 def test_versions_before_sessions_have_none(node: Node, fetch: Consumer) -> None:

@@ -164,7 +164,7 @@ async def test_a_message_larger_than_the_limit_of_a_later_partition_waits(node: 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_errors_are_told(node: Node, version: int) -> None:
     """What cannot be read has its error, and is answered at once; the others have their data."""
-    found = await fetch(node, at(9), Place("none"), at(partition=5), at(), version=version)
+    found = await fetch(node, at(9, partition=1), Place("none"), at(partition=5), at(), version=version)
     assert [ErrorCode(each.error_code) for each in found] == [
         ErrorCode.OFFSET_OUT_OF_RANGE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
