@@ -60,9 +60,8 @@ def test_the_other_commands_and_all_help_need_nothing_of_it(without_spark: dict[
     for arguments in (["--help"], ["pipeline", "--help"], ["pipeline", "archive", "--help"]):
         done = _odradek(without_spark, *arguments)
         assert done.returncode == 0, done.stderr
-    imported = subprocess.run(
-        [sys.executable, "-c", "import odradek, broker, protocol, storage"], env=without_spark, check=False
-    )
+    packages = "import odradek.broker, odradek.protocol, odradek.storage"
+    imported = subprocess.run([sys.executable, "-c", packages], env=without_spark, check=False)
     assert imported.returncode == 0
 
 
