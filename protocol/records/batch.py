@@ -72,6 +72,11 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+LEAST_COUNTED_BLOCK = 4096
+"""What a block of compressed data counts for against a limit of decompressed bytes, if it holds less: each costs a few
+microseconds, and a megabyte has room for 200,000 empty ones. Honest blocks, but the last, hold 32 KiB and more."""
+
+
 class BatchHeader(NamedTuple):
     """The fields of a V2 batch header, as stored.
 

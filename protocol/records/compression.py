@@ -11,7 +11,7 @@ import zlib
 import cramjam
 
 from odradek.protocol.records import lz4, snappy
-from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.batch import LEAST_COUNTED_BLOCK, Codec
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
@@ -55,8 +55,9 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 def decompress(codec: int, data: Buffer, limit: int = DEFAULT_LIMIT) -> bytes:
     """Return the content of `data`, at most `limit` bytes of it being allocated.
 
-    Raises DecompressionError where the codec is unknown or the data damaged, TooMuchData where it holds more than the
-    limit.
+    Blocks (LZ4, Snappy) and members (gzip) that hold less than `LEAST_COUNTED_BLOCK` count for so much against the
+    limit, but for the last one. Raises DecompressionError where the codec is unknown or the data damaged, TooMuchData
+    where it holds more than the limit.
     """
     match codec:
         case Codec.NONE:
@@ -77,7 +78,7 @@ def _gunzip(data: Buffer, limit: int) -> bytes:
     view = memoryview(data)
     window = len(view)
     parts: list[bytes] = []
-    total = 0
+    total = counted = 0
     position = 0
     stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
     while True:
@@ -89,8 +90,9 @@ def _gunzip(data: Buffer, limit: int) -> bytes:
         except zlib.error as problem:
             raise DecompressionError(f"The gzip data does not decompress: {problem}") from None
         total += len(content)
-        if total > limit:
+        if total > limit or counted > limit:
             raise TooMuchData(limit)
+        counted += max(len(content), LEAST_COUNTED_BLOCK)
         parts.append(content)
         position += len(piece)
         if stream.eof:

@@ -15,7 +15,7 @@ from struct import Struct
 
 import cramjam
 
-from odradek.protocol.records.batch import CURRENT_MAGIC
+from odradek.protocol.records.batch import CURRENT_MAGIC, LEAST_COUNTED_BLOCK
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
@@ -66,18 +66,25 @@ def compress(data: Buffer, level: int | None = None, magic: int = CURRENT_MAGIC)
 def decompress(data: Buffer, limit: int, magic: int = CURRENT_MAGIC) -> bytes:
     """Return the content of the LZ4 frame at the start of `data`; raise DecompressionError or TooMuchData."""
     view = memoryview(data)
-    blocks: list[memoryview] = []
-    total = 0
+    blocks: list[Buffer] = []
+    total = counted = 0
+    scratch = bytearray()
     for start, end in _blocks(view, magic):
-        if view[_FLAGS_AT] & _BLOCK_CHECKSUM:
-            content = _decompress_checked_block(view[start - 4 : end + 4], descriptor=view[_DESCRIPTOR_AT])
-        elif view[start - 1] & _STORED:
-            content = view[start:end]
+        if view[start - 1] & _STORED and not view[_FLAGS_AT] & _BLOCK_CHECKSUM:
+            content: Buffer = view[start:end]
         else:
-            content = _decompress_block(view[start:end], _BLOCK_SIZES[view[_DESCRIPTOR_AT] >> 4])
+            room = min(_BLOCK_SIZES[view[_DESCRIPTOR_AT] >> 4], (end - start) * _MAX_RATIO)
+            if len(scratch) < room:  # one for all blocks: each may hold little, whatever the frame says of their size
+                scratch = bytearray(room)
+            if view[_FLAGS_AT] & _BLOCK_CHECKSUM:
+                size = _decompress_checked_block(view[start - 4 : end + 4], scratch, view[_DESCRIPTOR_AT])
+            else:
+                size = _decompress_block(view[start:end], scratch)
+            content = bytes(memoryview(scratch)[:size])
         total += len(content)
-        if total > limit:
+        if total > limit or counted > limit:
             raise TooMuchData(limit)
+        counted += max(len(content), LEAST_COUNTED_BLOCK)
         blocks.append(content)
     return b"".join(blocks)
 
@@ -115,28 +122,25 @@ def _read_header(frame: memoryview, magic: int) -> tuple[int, int, int]:
     return end + 1, block_size, 4 if flags & _BLOCK_CHECKSUM else 0
 
 
-def _decompress_block(block: memoryview, block_size: int) -> memoryview:
-    out = bytearray(min(block_size, len(block) * _MAX_RATIO))
+def _decompress_block(block: memoryview, out: bytearray) -> int:
+    """Decompress a block into `out`; return its size."""
     try:
-        size = cramjam.lz4.decompress_block_into(block, out, output_len=len(out))
+        return cramjam.lz4.decompress_block_into(block, out, output_len=len(out))
     except cramjam.DecompressionError as problem:
         raise DecompressionError(f"An LZ4 block does not decompress: {problem}") from None
-    return memoryview(out)[:size]
 
 
-def _decompress_checked_block(block: memoryview, descriptor: int) -> memoryview:
-    """Decompress a block with its size before it and its checksum after it.
+def _decompress_checked_block(block: memoryview, out: bytearray, descriptor: int) -> int:
+    """Decompress a block with its size before it and its checksum after it into `out`; return its size.
 
     The checksum is the library's to verify, which it does only in frames; so the block becomes a frame of its own.
     """
     fields = bytes([_VERSION_BITS | _INDEPENDENT_BLOCKS | _BLOCK_CHECKSUM, descriptor])
     frame = b"".join((_MAGIC, fields, bytes([_header_checksum(fields)]), block, _END_MARK))
-    out = bytearray(min(_BLOCK_SIZES[descriptor >> 4], len(block) * _MAX_RATIO))
     try:
-        size = cramjam.lz4.decompress_into(frame, out)
+        return cramjam.lz4.decompress_into(frame, out)
     except cramjam.DecompressionError as problem:
         raise DecompressionError(f"An LZ4 block does not decompress: {problem}") from None
-    return memoryview(out)[:size]
 
 
 def _header_checksum(fields: Buffer) -> int:

@@ -9,6 +9,7 @@ from struct import Struct
 
 import cramjam
 
+from odradek.protocol.records.batch import LEAST_COUNTED_BLOCK
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import DecompressionError, TooMuchData
 
@@ -40,7 +41,7 @@ def decompress(data: Buffer, limit: int) -> bytes:
     if len(view) < len(_HEADER):
         raise DecompressionError("The Snappy data ends inside its header")
     blocks = []
-    total = 0
+    total = counted = 0
     position = len(_HEADER)
     while len(view) >= position + 4:  # fewer bytes than a size are the end, as in the Java library
         if view[position : position + 4] == _MARK[:4]:
@@ -52,6 +53,9 @@ def decompress(data: Buffer, limit: int) -> bytes:
             raise DecompressionError(f"A Snappy block of {size} bytes exceeds the data")
         block = _decompress_block(view[position : position + size], total, limit)
         total += len(block)
+        if counted > limit:
+            raise TooMuchData(limit)
+        counted += max(len(block), LEAST_COUNTED_BLOCK)
         blocks.append(block)
         position += size
     return b"".join(blocks)

@@ -8,6 +8,8 @@ in place where it can.
     batch      the header's rules, and the three outcomes: as it came, header patched, written anew
     records    records one by one, as Kafka looks at them
     framing    records by their lengths only, which is all that a large batch has the time for
+    renumbering  records written anew with offsets in a row
+    effort     how much of this is done at once
     rules      what the topic's configuration asks
     errors     how a batch is refused, with Kafka's codes and messages
     messages   what old clients send instead, made into such a batch
@@ -17,14 +19,17 @@ Knows nothing of logs, producers' states or requests. Follows Kafka's log behavi
 """
 
 from odradek.storage.validation.batch import ValidatedBatch, assign_offsets, validate_client_batch
+from odradek.storage.validation.effort import Effort, TakesLonger
 from odradek.storage.validation.errors import RecordError, RejectedRecords
 from odradek.storage.validation.messages import convert_message_set
 from odradek.storage.validation.request import check_produce_records
 from odradek.storage.validation.rules import ValidationRules, validation_rules
 
 __all__ = [
+    "Effort",
     "RecordError",
     "RejectedRecords",
+    "TakesLonger",
     "ValidatedBatch",
     "ValidationRules",
     "assign_offsets",

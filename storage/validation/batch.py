@@ -32,11 +32,20 @@ from odradek.protocol.records.batch import (
 from odradek.protocol.records.building import BatchFields, assemble_batch
 from odradek.protocol.records.checksum import Buffer, crc32c
 from odradek.protocol.records.compression import decompress
-from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord
-from odradek.protocol.records.record import append_record, iter_body
-from odradek.storage.validation.errors import MessageTooLarge
-from odradek.storage.validation.framing import check_framing
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooMuchData
+from odradek.storage.validation.effort import (
+    BYTES_TO_A_STEP_OF_CHECKSUM,
+    BYTES_TO_A_STEP_OF_DECOMPRESSION,
+    STEPS_TO_FRAME_A_RECORD,
+    STEPS_TO_LOOK_AT_A_RECORD,
+    STEPS_TO_WRITE_A_RECORD,
+    Effort,
+    TakesLonger,
+)
+from odradek.storage.validation.errors import MessageTooLarge, TooManyRecordsInBatch
+from odradek.storage.validation.framing import MIN_RECORD_SIZE, check_framing
 from odradek.storage.validation.records import Findings, look_at_records, reject_records
+from odradek.storage.validation.renumbering import renumber_records
 from odradek.storage.validation.rules import MAX_TIMESTAMP, ValidationRules
 
 _CLOSELY_LOOKED_AT = 16
@@ -69,34 +78,40 @@ class ValidatedBatch(NamedTuple):
     max_timestamp: int
 
 
-def validate_client_batch(data: memoryview | bytearray, rules: ValidationRules, now_ms: int) -> ValidatedBatch:
+def validate_client_batch(
+    data: memoryview | bytearray, rules: ValidationRules, now_ms: int, effort: Effort | None = None
+) -> ValidatedBatch:
     """Check the V2 batch at the start of `data` and adapt it to the topic; offsets come later (`assign_offsets`).
 
     `data` must be writable: timestamps and checksum may be patched in place. Bytes after the batch are left out. Raises
-    CorruptRecord, InvalidRecord, MessageTooLarge, DecompressionError, TooMuchData, and RejectedRecords, which names
-    the records at fault.
+    CorruptRecord, InvalidRecord, MessageTooLarge, TooManyRecordsInBatch, DecompressionError, TooMuchData, and
+    RejectedRecords, which names the records at fault; and TakesLonger where `effort` does not suffice.
     """
     view = data if isinstance(data, memoryview) else memoryview(data)
     header = read_header(view)
     size = header.length + LOG_OVERHEAD
     if size != len(view):
         view = _without_rest(view, header)
-    _check_header(view, header, rules)
+    _check_header(view, header, rules, effort)
     codec = header.attributes & CODEC_MASK
     body: Buffer
     if codec:
         start = 0
-        body = decompress(codec, view[HEADER_SIZE:])
+        body = _decompress(codec, view[HEADER_SIZE:], rules, effort)
     else:
         start = HEADER_SIZE
         body = bytes(view) if size <= header.records_count * _SMALL_RECORD else view
-    found = _check_records(body, start, header, rules)
+    found = _check_records(body, start, header, rules, effort)
     max_timestamp = _check_found(found, header, rules, now_ms)
     if max_timestamp is None:
-        reject_records(bytes(body[start:]), header, rules, now_ms)
+        if effort is not None:
+            effort.spend(header.records_count * STEPS_TO_LOOK_AT_A_RECORD)
+        reject_records(body, start, header, rules, now_ms)
         max_timestamp = now_ms if rules.log_append_time else _greatest_timestamp(found, header)
     if not found.in_order or (rules.codec is not None and rules.codec != codec):
-        stored = _rewrite(bytes(body[start:]), header, rules, max_timestamp, found.in_order)
+        if effort is not None:
+            effort.spend(header.records_count * STEPS_TO_WRITE_A_RECORD + (len(body) >> 3))
+        stored = _rewrite(body, start, header, rules, max_timestamp, found.in_order)
         header = read_header(stored)
         view = memoryview(stored)
     elif header.max_timestamp != max_timestamp or header.is_log_append_time != rules.log_append_time:
@@ -121,7 +136,7 @@ def _without_rest(data: memoryview, header: BatchHeader) -> memoryview:
     return data[: header.size]
 
 
-def _check_header(data: memoryview, header: BatchHeader, rules: ValidationRules) -> None:
+def _check_header(data: memoryview, header: BatchHeader, rules: ValidationRules, effort: Effort | None) -> None:
     """Check all that the header says; the order is Kafka's."""
     base_offset, _, _, magic, _, attributes, last_offset_delta, _, _, producer_id, _, base_sequence, count = header
     if magic != CURRENT_MAGIC:
@@ -137,6 +152,8 @@ def _check_header(data: memoryview, header: BatchHeader, rules: ValidationRules)
         raise CorruptRecord(
             f"Record batch is corrupt (the size {size} is smaller than the minimum allowed overhead {HEADER_SIZE})"
         )
+    if effort is not None:
+        effort.spend(size // BYTES_TO_A_STEP_OF_CHECKSUM)
     check_crc(data, header)
     if attributes & CODEC_MASK > _LAST_CODEC:
         raise DecompressionError(f"Unknown compression type id: {header.codec}")
@@ -159,16 +176,42 @@ def _refuse_offsets(header: BatchHeader) -> NoReturn:
     )
 
 
-def _check_records(body: Buffer, start: int, header: BatchHeader, rules: ValidationRules) -> Findings:
+def _decompress(codec: int, data: memoryview, rules: ValidationRules, effort: Effort | None) -> bytes:
+    """Return the records of the batch; raise DecompressionError, TooMuchData, TakesLonger."""
+    limit = rules.decompressed_limit
+    if effort is None:
+        return decompress(codec, data, limit)
+    possible = effort.steps * BYTES_TO_A_STEP_OF_DECOMPRESSION
+    try:
+        body = decompress(codec, data, min(limit, possible))
+    except TooMuchData:
+        if possible < limit:
+            raise TakesLonger from None
+        raise
+    effort.steps -= len(body) // BYTES_TO_A_STEP_OF_DECOMPRESSION
+    return body
+
+
+def _check_records(
+    body: Buffer, start: int, header: BatchHeader, rules: ValidationRules, effort: Effort | None
+) -> Findings:
     """Check that the records are what the header says, each as closely as its batch demands."""
     count = header.records_count
     end = len(body)
+    if count * MIN_RECORD_SIZE > end - start:
+        raise InvalidRecord("Incorrect declared batch size, premature EOF reached")
+    if count > rules.records_limit:
+        raise TooManyRecordsInBatch(count, rules.records_limit)
     if count > _CLOSELY_LOOKED_AT and not rules.concern_every_record:
+        if effort is not None:
+            effort.spend(count * STEPS_TO_FRAME_A_RECORD)
         found = look_at_records(body, start, 0, _CLOSELY_LOOKED_AT)
         last = check_framing(body, found.end, end, count - _CLOSELY_LOOKED_AT)
         found = found.and_then(look_at_records(body, last, count - 1, 1))
-        if rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header):
+        if found.in_order and (rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header)):
             return found
+    if effort is not None:
+        effort.spend(count * STEPS_TO_LOOK_AT_A_RECORD)
     found = look_at_records(body, start, 0, count)
     if found.end != end:
         raise InvalidRecord("Incorrect declared batch size, records still remaining in file")
@@ -209,17 +252,20 @@ def _patch_timestamps(data: memoryview, header: BatchHeader, log_append_time: bo
     return read_header(data)
 
 
-def _rewrite(body: bytes, header: BatchHeader, rules: ValidationRules, max_timestamp: int, in_order: bool) -> bytearray:
+def _rewrite(
+    body: Buffer, start: int, header: BatchHeader, rules: ValidationRules, max_timestamp: int, in_order: bool
+) -> bytearray:
     """Return a new batch of the same records, with the topic's codec and offsets in a row."""
     codec = Codec(header.codec) if rules.codec is None else rules.codec
     base_timestamp = header.base_timestamp
-    if not in_order or header.is_log_append_time:
-        out = bytearray()
-        for place, record in enumerate(iter_body(body, header)):
-            if place == 0:
-                base_timestamp = record.timestamp
-            append_record(out, record._replace(offset=place), 0, base_timestamp)
-        body = bytes(out)
+    if header.is_log_append_time:
+        records, _ = renumber_records(body, start, header.records_count, keep_timestamps=False)
+        base_timestamp = header.max_timestamp
+    elif not in_order:
+        records, first_delta = renumber_records(body, start, header.records_count)
+        base_timestamp += first_delta
+    else:
+        records = bytes(body[start:]) if start else bytes(body)
     fields = BatchFields(
         codec=codec,
         level=rules.level if codec is rules.codec else None,
@@ -230,7 +276,7 @@ def _rewrite(body: bytes, header: BatchHeader, rules: ValidationRules, max_times
         log_append_time_ms=max_timestamp if rules.log_append_time else None,
     )
     batch = assemble_batch(
-        body,
+        records,
         fields,
         offsets=(0, header.last_offset_delta),
         timestamps=(base_timestamp, max_timestamp),

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from odradek.protocol.errors import ErrorCode, KafkaError
 
+MOST_RECORD_ERRORS = 1000
+"""Faults of single records that are looked for in a batch: each costs a sentence, and a batch may have a million. Kafka
+has no such bound."""
 _SHOWN_IN_MESSAGE = 3
 
 
@@ -27,6 +30,19 @@ class MessageTooLarge(KafkaError):  # noqa: N818 - Kafka's name
         super().__init__(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"The record batch size is {size} bytes which exceeds the maximum configured value of {limit}.",
+        )
+
+
+class TooManyRecordsInBatch(KafkaError):  # noqa: N818 - says what it is
+    """The batch has more records than its topic takes in one; Kafka has no such limit.
+
+    The code is that of a batch of too many bytes: a Java producer then sends the records again in smaller batches.
+    """
+
+    def __init__(self, count: int, limit: int) -> None:
+        super().__init__(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch has {count} records, more than the {limit} that max.message.bytes of the topic allows.",
         )
 
 

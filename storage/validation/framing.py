@@ -9,6 +9,8 @@ from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.varint import read_varint
 
+MIN_RECORD_SIZE = 7
+"""Bytes of the smallest record: its length, attributes, two deltas, no key, no value, no headers."""
 _FIRST_PROBE = 64
 """Records looked at in one go at first, and how many are walked one by one after a probe that was in vain."""
 _WORTH_A_RUN = 16

@@ -33,14 +33,13 @@ from odradek.protocol.records.legacy import (
     unwrap,
 )
 from odradek.protocol.records.record import Record
-from odradek.storage.validation.errors import MessageTooLarge, RecordError, RejectedRecords
+from odradek.storage.validation.errors import MOST_RECORD_ERRORS, MessageTooLarge, RecordError, RejectedRecords
 from odradek.storage.validation.rules import ValidationRules
 
 UNWRAPPED_LIMIT = 32 * 1024 * 1024
 """Most that the wrappers of a request may hold: what old clients put into one is a batch of a megabyte or less."""
 MOST_RECORDS = 200_000
 """Records that a request may have: a second or two of work. Old clients send some hundreds, or some thousands."""
-_ERRORS_KEPT = 1000
 
 
 class Allowance:
@@ -178,7 +177,7 @@ class _Findings:
         elif timestamp_problem := self._timestamp_problem(message):
             problem = timestamp_problem
             self._invalid_timestamp = True
-        if problem and len(self._errors) < _ERRORS_KEPT:
+        if problem and len(self._errors) < MOST_RECORD_ERRORS:
             self._errors.append(RecordError(place, problem))
         return not self._errors
 

@@ -11,11 +11,13 @@ from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.record import Record, iter_body
 from odradek.protocol.records.varint import read_raw
-from odradek.storage.validation.errors import RecordError, RejectedRecords
+from odradek.storage.validation.errors import MOST_RECORD_ERRORS, RecordError, RejectedRecords
 from odradek.storage.validation.rules import ValidationRules
 
 _VARINT = 5
 _VARLONG = 10
+_STRETCH = 512
+"""Records looked at in one go where some of the batch are to be refused."""
 _MIN_INT64 = -(1 << 63)
 _MAX_INT64 = (1 << 63) - 1
 
@@ -132,26 +134,56 @@ def _past_headers(body: Buffer, at: int, end: int) -> int:
     return at
 
 
-def reject_records(body: bytes, header: BatchHeader, rules: ValidationRules, now_ms: int) -> None:
-    """Raise RejectedRecords if any record of the batch breaks a rule of the topic."""
+def reject_records(body: Buffer, start: int, header: BatchHeader, rules: ValidationRules, now_ms: int) -> None:
+    """Raise RejectedRecords if any record of the batch breaks a rule of the topic, naming the first ones that do.
+
+    The records begin at `start`. Where a stretch of them breaks no rule, no record of it becomes an object. Raises
+    InvalidRecord where one is malformed.
+    """
     errors: list[RecordError] = []
     invalid_timestamp = False
-    for place, record in enumerate(iter_body(body, header)):
-        if rules.compacted and record.key is None:
-            where = f" in topic partition {rules.partition}" if rules.partition else ""
-            errors.append(RecordError(place, f"Compacted topic cannot accept message without key{where}"))
-        elif problem := _timestamp_problem(record, header, rules, now_ms):
-            errors.append(RecordError(place, problem))
-            invalid_timestamp = True
+    position = start
+    count = header.records_count
+    for first in range(0, count, _STRETCH):
+        stretch = min(_STRETCH, count - first)
+        found = look_at_records(body, position, first, stretch)
+        if _may_break_rules(found, header, rules, now_ms):
+            records = iter_body(bytes(body[position : found.end]), header._replace(records_count=stretch))
+            for place, record in enumerate(records, first):
+                if rules.compacted and record.key is None:
+                    where = f" in topic partition {rules.partition}" if rules.partition else ""
+                    errors.append(RecordError(place, f"Compacted topic cannot accept message without key{where}"))
+                elif problem := _timestamp_problem(record, header, rules, now_ms):
+                    errors.append(RecordError(place, problem))
+                    invalid_timestamp = True
+        if len(errors) >= MOST_RECORD_ERRORS:
+            break
+        position = found.end
     if errors:
-        raise RejectedRecords(errors, invalid_timestamp)
+        raise RejectedRecords(errors[:MOST_RECORD_ERRORS], invalid_timestamp)
+
+
+def _may_break_rules(found: Findings, header: BatchHeader, rules: ValidationRules, now_ms: int) -> bool:
+    """Whether one of the records that were looked at may have to be refused."""
+    if header.is_log_append_time or (rules.compacted and not found.keys):
+        return True
+    if rules.log_append_time:
+        return False
+    least, greatest = header.base_timestamp + found.least_delta, header.base_timestamp + found.greatest_delta
+    earliest, latest = _timestamp_range(rules, now_ms)
+    return least < earliest or greatest > latest
+
+
+def _timestamp_range(rules: ValidationRules, now_ms: int) -> tuple[int, int]:
+    """Return the first and the last timestamp that a record may have."""
+    earliest = max(now_ms - rules.timestamp_before_max_ms, _MIN_INT64)
+    return earliest, min(now_ms + rules.timestamp_after_max_ms, _MAX_INT64)
 
 
 def _timestamp_problem(record: Record, header: BatchHeader, rules: ValidationRules, now_ms: int) -> str | None:
     timestamp = record.timestamp
     if not rules.log_append_time and timestamp != NO_TIMESTAMP:
-        earliest = max(now_ms - rules.timestamp_before_max_ms, _MIN_INT64)
-        latest = min(now_ms + rules.timestamp_after_max_ms, _MAX_INT64)
+        earliest, latest = _timestamp_range(rules, now_ms)
         if earliest <= timestamp <= latest:
             return None
         return (

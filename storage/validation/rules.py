@@ -8,11 +8,23 @@ from dataclasses import dataclass
 
 from odradek.config.topic import TopicConfig
 from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.compression import DEFAULT_LIMIT as DECOMPRESSED_LIMIT
 
 NO_LIMIT_MS = (1 << 63) - 1
 """The value of a timestamp limit that means there is none."""
 MAX_TIMESTAMP = (1 << 63) - 1
 """The last timestamp that a batch can hold."""
+
+LEAST_DECOMPRESSED_LIMIT = 16 * 1024 * 1024
+DECOMPRESSED_RATIO = 64
+"""A batch may decompress to so many times the largest batch of its topic, within 16 and 128 MiB.
+
+Clients bound their batches before they compress them (batch.size, max.request.size, message.max.bytes of librdkafka),
+the Java client by a guess at the ratio that lags behind by a batch or two; tens of times is honest data.
+"""
+LEAST_RECORDS_LIMIT = 65_536
+"""A batch may have as many records as its topic's largest batch has bytes, and always so many: a client that fills
+batches of 1 MB before compressing them has a sixth of that at most, and librdkafka never more than a million."""
 
 _CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
@@ -37,6 +49,16 @@ class ValidationRules:
     """Largest batch, header included, as it came and as it is stored."""
     partition: str = ""
     """``topic-partition`` for messages; may stay empty."""
+
+    @property
+    def decompressed_limit(self) -> int:
+        """Bytes that the records of a batch may decompress to (MESSAGE_TOO_LARGE beyond them)."""
+        return min(max(DECOMPRESSED_RATIO * self.max_message_bytes, LEAST_DECOMPRESSED_LIMIT), DECOMPRESSED_LIMIT)
+
+    @property
+    def records_limit(self) -> int:
+        """Records that a batch may have (MESSAGE_TOO_LARGE beyond them)."""
+        return max(self.max_message_bytes, LEAST_RECORDS_LIMIT)
 
     @property
     def concern_every_record(self) -> bool:

@@ -182,6 +182,23 @@ def test_the_limit_is_exact(codec: Codec) -> None:
             decompress(codec, data, limit=size - 1)
 
 
+EMPTY_BLOCKS = {
+    Codec.GZIP: (b"", gzip.compress(b""), b""),
+    Codec.SNAPPY: (b"\x82SNAPPY\0\0\0\0\1\0\0\0\1", b"\0\0\0\1\0", b""),
+    Codec.LZ4: (compress(Codec.LZ4, b"")[:7], b"\1\0\0\0\0", bytes(4)),
+}
+"""How data begins, a part of it that holds nothing, and how it ends."""
+
+
+@pytest.mark.parametrize("codec", EMPTY_BLOCKS)
+def test_blocks_of_nothing_count_against_the_limit(codec: Codec) -> None:
+    """A megabyte of empty blocks would take most of a second; after 256 of them a limit of 1 MiB is passed."""
+    start, block, end = EMPTY_BLOCKS[codec]
+    assert decompress(codec, start + block * 256 + end, limit=MIB) == b""
+    with pytest.raises(TooMuchData):
+        decompress(codec, start + block * 300 + end, limit=MIB)
+
+
 HALVES = (b"first half, ", b"second half")
 
 

@@ -2,6 +2,7 @@
 
 import random
 import struct
+import tracemalloc
 
 import cramjam
 import pytest
@@ -129,7 +130,18 @@ def test_what_kafka_refuses_is_refused(case: str) -> None:
 
 def test_the_limit_counts_all_blocks() -> None:
     """Blocks that are each below the limit are refused together."""
-    data = frame(bytes(600), bytes(600))
-    assert len(lz4.decompress(data, 1200)) == 1200
+    data = frame(bytes(6_000), bytes(6_000))
+    assert len(lz4.decompress(data, 12_000)) == 12_000
     with pytest.raises(TooMuchData):
-        lz4.decompress(data, 1199)
+        lz4.decompress(data, 11_999)
+
+
+def test_a_block_takes_no_more_memory_than_it_holds() -> None:
+    """Blocks that a frame calls large, and that hold little, do not keep the space that they could have needed."""
+    data = frame(*[random.Random(1).randbytes(17_000)] * 60, descriptor=0x70)
+    tracemalloc.start()
+    try:
+        assert len(lz4.decompress(data, LIMIT)) == 60 * 17_000
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()

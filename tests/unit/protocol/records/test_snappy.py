@@ -86,7 +86,7 @@ def test_a_block_cannot_claim_more_than_it_can_hold(data: bytes) -> None:
 
 def test_the_limit_counts_all_blocks() -> None:
     """Blocks that are each below the limit are refused together."""
-    data = HEADER + block(bytes(600)) + block(bytes(600))
-    assert len(snappy.decompress(data, 1200)) == 1200
+    data = HEADER + block(bytes(6_000)) + block(bytes(6_000))
+    assert len(snappy.decompress(data, 12_000)) == 12_000
     with pytest.raises(TooMuchData):
-        snappy.decompress(data, 1199)
+        snappy.decompress(data, 11_999)

@@ -12,12 +12,15 @@ from odradek.protocol.records.compression import compress
 from odradek.protocol.records.errors import CorruptRecord, InvalidRecord, TooMuchData
 from odradek.protocol.records.record import Record, iter_records
 from odradek.storage.validation import (
+    Effort,
     RejectedRecords,
+    TakesLonger,
     ValidatedBatch,
     ValidationRules,
     assign_offsets,
     validate_client_batch,
 )
+from odradek.storage.validation.errors import TooManyRecordsInBatch
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord, records, zigzag
 
 NOW = 1_795_246_204_644
@@ -283,15 +286,126 @@ def test_a_record_in_the_far_future_is_refused_where_the_header_tells_of_it(plac
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_bombs_are_refused(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch that holds more than the limit once it is decompressed is MESSAGE_TOO_LARGE."""
-    from odradek.protocol.records import compression
-
-    monkeypatch.setattr(compression.decompress, "__defaults__", (100_000,))
-    body = HandmadeRecord(value=bytes(100_000)).encode()
+def test_bombs_are_refused(codec: Codec) -> None:
+    """A batch that holds more than the limit of its topic once it is decompressed is MESSAGE_TOO_LARGE."""
+    body = HandmadeRecord(value=bytes(PLAIN.decompressed_limit)).encode()
     made = HandmadeBatch(compress(codec, body), attributes=codec, base_timestamp=NOW)
-    with pytest.raises(TooMuchData):
+    with pytest.raises(TooMuchData) as refused:
         validate(made.encode())
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_batch_holds_at_most_64_times_the_largest_of_its_topic() -> None:
+    """The limit follows max.message.bytes, between 16 and 128 MiB; one byte less is taken."""
+    sizes = {1_000: 16 << 20, 1_048_588: 64 * 1_048_588, 100_000_000: 128 << 20}
+    assert {size: ValidationRules(max_message_bytes=size).decompressed_limit for size in sizes} == sizes
+    rules = ValidationRules(max_message_bytes=300_000)
+    overhead = len(HandmadeRecord(value=bytes(19_000_000)).encode()) - 19_000_000
+    for size, fits in ((rules.decompressed_limit, True), (rules.decompressed_limit + 1, False)):
+        body = HandmadeRecord(value=bytes(size - overhead)).encode()
+        assert len(body) == size
+        made = HandmadeBatch(compress(Codec.ZSTD, body), attributes=Codec.ZSTD, base_timestamp=NOW).encode()
+        if fits:
+            assert len(validate(made, rules).data) == len(made)
+        else:
+            with pytest.raises(TooMuchData):
+                validate(made, rules)
+
+
+# --- what takes long
+
+
+SMALLEST = HandmadeRecord(key=None, value=None).encode()
+
+
+def smallest(count: int, **fields: int) -> bytearray:
+    """Return a batch of the smallest records there are, all of offset 0, compressed to some hundred bytes."""
+    made = HandmadeBatch(compress(Codec.ZSTD, SMALLEST * count), attributes=Codec.ZSTD, count=count, base_timestamp=NOW)
+    return replace(made, **fields).encode()  # type: ignore[arg-type]  # names of integer fields
+
+
+def test_a_batch_has_no_more_records_than_its_topic_allows_bytes() -> None:
+    """One record for each byte of max.message.bytes, at least 65,536; more are MESSAGE_TOO_LARGE."""
+    rules = ValidationRules(max_message_bytes=70_000)
+    assert validate(smallest(70_000), rules).header.records_count == 70_000
+    with pytest.raises(TooManyRecordsInBatch) as refused:
+        validate(smallest(70_001), rules)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert replace(rules, max_message_bytes=1_000).records_limit == 65_536
+
+
+def test_more_records_than_there_is_space_for_are_refused_at_once() -> None:
+    """A count that the bytes cannot hold costs no walk over them."""
+    with pytest.raises(InvalidRecord, match="premature EOF"):
+        validate_client_batch(memoryview(batch(varied(500), count=5_000_000)), PLAIN, NOW, Effort(300))
+
+
+@pytest.mark.parametrize(
+    ("data", "rules"),
+    [
+        pytest.param(smallest(50_000), PLAIN, id="offsets to be counted anew"),
+        pytest.param(smallest(50_000, base_timestamp=NOW * 2), PLAIN, id="timestamps to be refused"),
+        pytest.param(batch(fixed(50_000)), COMPACTED, id="records to be looked at"),
+        pytest.param(batch(fixed(50_000)), replace(PLAIN, codec=Codec.GZIP), id="records to be compressed"),
+        pytest.param(batch([HandmadeRecord(value=bytes(13_000_000)).encode()]), PLAIN, id="bytes to be checked"),
+    ],
+)
+def test_what_takes_longer_than_allowed_is_left_alone(data: bytearray, rules: ValidationRules) -> None:
+    """Little effort suffices for no large batch, and without bound each gets the outcome that it would have had."""
+    view = memoryview(bytearray(data))
+    with pytest.raises(TakesLonger):
+        validate_client_batch(view, rules, NOW, Effort(40_000))
+    assert view == data
+    try:
+        expected: object = bytes(validate(data, rules).data)
+    except RejectedRecords as rejected:
+        expected = rejected.message
+    try:
+        found: object = bytes(validate_client_batch(view, rules, NOW, Effort(10_000_000)).data)
+    except RejectedRecords as rejected:
+        found = rejected.message
+    assert found == expected
+
+
+def test_the_batches_of_a_request_share_what_effort_there_is() -> None:
+    """What one of them took is not there for the next."""
+    data = batch(varied(2_000))
+    effort = Effort(6_500)
+    for _ in range(2):
+        validate_client_batch(memoryview(bytearray(data)), PLAIN, NOW, effort)
+    with pytest.raises(TakesLonger):
+        validate_client_batch(memoryview(bytearray(data)), PLAIN, NOW, effort)
+
+
+@pytest.mark.parametrize("rules", [PLAIN, replace(COMPACTED, codec=Codec.NONE)])
+def test_no_more_than_a_thousand_records_are_named(rules: ValidationRules) -> None:
+    """However many records of a batch are at fault, the answer stays small."""
+    with pytest.raises(RejectedRecords) as refused:
+        validate(smallest(50_000, base_timestamp=NOW * 2), rules)
+    assert [error.batch_index for error in refused.value.record_errors] == list(range(1000))
+
+
+def test_records_at_fault_are_found_behind_many_that_are_not() -> None:
+    """Stretches of good records are passed over, and places still count from the first record."""
+    parts = [HandmadeRecord(i, value=b"v" * (i % 5)).encode() for i in range(3_000)]
+    for place in (511, 512, 2_999):
+        parts[place] = HandmadeRecord(place, timestamp_delta=10**8).encode()
+    with pytest.raises(RejectedRecords) as refused:
+        validate(batch(parts, max_timestamp=NOW + 10**8))
+    assert [error.batch_index for error in refused.value.record_errors] == [511, 512, 2_999]
+
+
+def test_records_that_are_counted_anew_keep_all_but_their_offsets() -> None:
+    """Timestamps become relative to the first record's; keys, values and headers stay as they are."""
+    parts = [
+        HandmadeRecord(7, timestamp_delta=5, key=b"k" * 70, value=None).encode(),
+        HandmadeRecord(7, timestamp_delta=-3, headers=[(b"h", b"1"), (b"n", None)]).encode(),
+        HandmadeRecord(300, timestamp_delta=1_000_000, value=b"v" * 9_000).encode(),
+    ]
+    before = list(iter_records(batch(parts)))
+    stored = validate(batch(parts, max_timestamp=NOW + 1_000_000))
+    assert list(iter_records(stored.data)) == [r._replace(offset=i) for i, r in enumerate(before)]
+    assert stored.header.base_timestamp == NOW + 5
 
 
 # --- messages

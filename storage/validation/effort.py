@@ -1,0 +1,31 @@
+"""How much work checking may cost before it has to be done elsewhere: a small batch can stand for very much.
+
+The broker checks batches between two turns of its event loop, and gives those of one request an `Effort` together.
+Where that is used up, `TakesLonger` is raised before the work is begun, nothing is changed, and the caller checks the
+batch again without such a bound, on a thread. Units are steps of about a tenth of a microsecond, rounded up.
+"""
+
+BYTES_TO_A_STEP_OF_CHECKSUM = 256
+BYTES_TO_A_STEP_OF_DECOMPRESSION = 32
+STEPS_TO_FRAME_A_RECORD = 1
+STEPS_TO_LOOK_AT_A_RECORD = 6
+STEPS_TO_WRITE_A_RECORD = 15
+
+
+class TakesLonger(Exception):  # noqa: N818 - no fault of anybody
+    """The effort that was allowed does not suffice for the batch; nothing was changed."""
+
+
+class Effort:
+    """What is left of the work that may be done now."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def spend(self, steps: int) -> None:
+        """Take `steps` for work that follows; raise TakesLonger where they are not left, and take nothing."""
+        if steps > self.steps:
+            raise TakesLonger
+        self.steps -= steps
