@@ -28,7 +28,7 @@ from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import Schedule
-from odradek.broker.network.admission import Admission, ConnectionLimits
+from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
@@ -280,9 +280,10 @@ class Broker:
         )
         handlers = build_handlers(services)
         self._dispatcher = Dispatcher(direct_routes(handlers), message_routes(handlers))
-        admission = Admission(_connection_limits(self._settings.current))
-        self._settings.watch(lambda changed: setattr(admission, "limits", _connection_limits(changed)))
-        return Network(self._loop, _network_limits(settings), admission, self._dispatcher.handle, self._threads)
+        limits = _connection_limits(self._settings.current)
+        network = Network(self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._threads)
+        self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
+        return network
 
     def _bind(self) -> None:
         for listener in self._static.listeners:
@@ -342,10 +343,14 @@ def _connection_limits(settings: BrokerSettings) -> ConnectionLimits:
         except OSError as failed:
             log.warning("config", key="max.connections.per.ip.overrides", warning=f"{host} is no known host: {failed}")
     return ConnectionLimits(
-        max_connections=settings.max_connections,
+        broker=ListenerLimits(settings.max_connections, settings.max_connection_creation_rate),
         max_connections_per_ip=settings.max_connections_per_ip,
-        max_connection_creation_rate=settings.max_connection_creation_rate,
         max_connections_per_ip_overrides=overrides,
+        listeners={
+            one.name: ListenerLimits(one.max_connections, one.max_connection_creation_rate)
+            for one in settings.listeners
+        },
+        inter_broker_listener=settings.inter_broker_listener_name if len(settings.listeners) > 1 else None,
     )
 
 

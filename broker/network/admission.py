@@ -1,7 +1,9 @@
-"""Which new connections are let in: so many in all, so many from one address, so many in a second.
+"""Which new connections are let in: so many in all and on one listener, so many from one address, so many in a second.
 
-Pure state; time is passed in. Limits may change while the broker runs (KIP-402, KIP-612): they concern new connections
-only.
+As in Kafka (KIP-402, KIP-612) a connection that is too much for its address is closed, and one that is too much for its
+listener or for the broker waits in the listener's queue until another one ends. The listener between brokers, where
+there are others, is spared the limits of the broker: over them, another listener's connection has to go. Pure state;
+time is passed in. Limits may change while the broker runs: they concern new connections only.
 """
 
 from __future__ import annotations
@@ -9,21 +11,59 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 WINDOW_S = 1.0
 """The creation rate is counted in windows of this length: what one window has too many waits for the next."""
+
+UNTIL_ONE_ENDS = inf
+"""How long a connection waits for which there is no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerLimits:
+    """Limits of one listener, or of the whole broker; names are Kafka's configs."""
+
+    max_connections: int
+    max_connection_creation_rate: int
+    """New connections in a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """Names are Kafka's configs."""
 
-    max_connections: int
+    broker: ListenerLimits
     max_connections_per_ip: int
-    max_connection_creation_rate: int
-    """New connections in a second."""
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     """By address."""
+    listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    """By name (listener.name.<name>.max.connections and so on)."""
+    inter_broker_listener: str | None = None
+    """The listener that is spared the limits of the broker; None where it is the only one."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """The connections of one listener, or of the whole broker."""
+
+    open: int = 0
+    created: int = 0
+    """In the window that began at `window_start`."""
+    window_start: float = 0.0
+
+    def entered(self, now: float) -> None:
+        self.open += 1
+        if now - self.window_start >= WINDOW_S:
+            self.window_start, self.created = now, 0
+        self.created += 1
+
+    def wait_s(self, limits: ListenerLimits, now: float) -> float:
+        if self.open >= limits.max_connections:
+            return UNTIL_ONE_ENDS
+        if self.created < limits.max_connection_creation_rate:
+            return 0.0
+        return max(self.window_start + WINDOW_S - now, 0.0)
 
 
 class Admission:
@@ -31,16 +71,30 @@ class Admission:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._open = 0
+        self._all = _Count()
+        self._by_listener: dict[str, _Count] = {}
         self._per_ip: Counter[str] = Counter()
-        self._window_start = 0.0
-        self._created = 0
+
+    def wait_s(self, listener: str, now: float) -> float:
+        """How long the next connection of a listener must wait, in seconds; 0 if it need not, UNTIL_ONE_ENDS where
+        there is no place. `now` is in monotonic seconds."""
+        limits = self.limits
+        wait_s = 0.0 if listener == limits.inter_broker_listener else self._all.wait_s(limits.broker, now)
+        own = limits.listeners.get(listener)
+        if own is not None:
+            wait_s = max(wait_s, self._count(listener).wait_s(own, now))
+        return wait_s
+
+    def what_is_full(self, listener: str) -> str:
+        """The limit because of which the next connection of a listener waits until another one ends."""
+        own = self.limits.listeners.get(listener)
+        if own is not None and self._count(listener).open >= own.max_connections:
+            return f"listener.name.{listener.lower()}.max.connections={own.max_connections}"
+        return f"max.connections={self.limits.broker.max_connections}"
 
     def refusal(self, host: str) -> str | None:
-        """Why a connection from `host` is not let in, None if it is."""
+        """Why a connection from `host` is closed at once, None if it is not."""
         limits = self.limits
-        if self._open >= limits.max_connections:
-            return f"max.connections={limits.max_connections} are open"
         of_host = limits.max_connections_per_ip_overrides.get(host)
         if of_host is not None and self._per_ip[host] >= of_host:
             return f"max.connections.per.ip.overrides allows {of_host} from {host}, which are open"
@@ -48,23 +102,25 @@ class Admission:
             return f"max.connections.per.ip={limits.max_connections_per_ip} are open from {host}"
         return None
 
-    def entered(self, host: str, now: float) -> None:
+    def entered(self, listener: str, host: str, now: float) -> None:
         """A connection was let in at `now` (monotonic seconds)."""
-        self._open += 1
+        self._all.entered(now)
+        self._count(listener).entered(now)
         self._per_ip[host] += 1
-        if now - self._window_start >= WINDOW_S:
-            self._window_start, self._created = now, 0
-        self._created += 1
 
-    def left(self, host: str) -> None:
+    def left(self, listener: str, host: str) -> None:
         """A connection is gone."""
-        self._open -= 1
+        self._all.open -= 1
+        self._count(listener).open -= 1
         self._per_ip[host] -= 1
         if self._per_ip[host] <= 0:
             del self._per_ip[host]
 
-    def pause_s(self, now: float) -> float:
-        """How long the next connection must wait so that the creation rate holds; 0 if it need not."""
-        if self._created < self.limits.max_connection_creation_rate:
-            return 0.0
-        return max(self._window_start + WINDOW_S - now, 0.0)
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether there are more connections than the broker may have, so that one of a listener that is not spared has
+        to go."""
+        return self._all.open > self.limits.broker.max_connections
+
+    def _count(self, listener: str) -> _Count:
+        return self._by_listener.setdefault(listener, _Count())

@@ -1,4 +1,4 @@
-"""One client's connection: frames in, answers out in order, on a raw non-blocking socket.
+"""One client's connection: frames in, answers out in order, on a transport that never waits.
 
 A connection knows frames and answers, not APIs. It works on one request at a time, as Kafka does: while a request is
 parked (a long poll, a produce that waits for its fsync) or an answer cannot be sent, nothing more is read, and TCP
@@ -14,12 +14,12 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from socket import socket
 from struct import Struct
 
 from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveMemory
 from odradek.broker.network.sending import FileEndedError, Outgoing
+from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
@@ -66,8 +66,8 @@ class Connection:
         "_out",
         "_pending",
         "_reading",
-        "_sock",
         "_threads",
+        "_transport",
         "_turn_scheduled",
         "_unsent",
         "_warming",
@@ -79,14 +79,14 @@ class Connection:
     def __init__(
         self,
         loop: AbstractEventLoop,
-        sock: socket,
+        transport: Transport,
         context: RequestContext,
         handle: FrameHandler,
         shared: Shared,
     ) -> None:
         self._loop = loop
-        self._sock = sock
-        self._fd = sock.fileno()
+        self._transport = transport
+        self._fd = transport.fd
         self.context = context
         self._handle = handle
         self._on_close = shared.on_close
@@ -94,7 +94,7 @@ class Connection:
         self._threads = shared.threads
         self._memory = shared.memory
         self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
-        self._out = Outgoing(sock)
+        self._out = Outgoing(transport)
         self._unsent = self._out.pieces
         self._pending: Deferred[Response] | None = None
         self._reading = False
@@ -132,7 +132,7 @@ class Connection:
             log.info("connection closed", peer=self.context.peer, client=self.context.client_id, reason=reason)
         self._pause_reading()
         self._stop_writing()
-        self._sock.close()
+        self._transport.close()
         self._out.clear()
         pending, self._pending = self._pending, None
         if pending is not None:
@@ -165,7 +165,7 @@ class Connection:
     def _on_readable(self) -> None:
         frames = self._frames
         try:
-            received = frames.receive(self._sock)
+            received = frames.receive(self._transport)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as broken:
@@ -296,7 +296,7 @@ class Connection:
         data = b"".join(answers)
         if not self._unsent:
             try:
-                sent = self._sock.send(data)
+                sent = self._transport.send(data)
             except (BlockingIOError, InterruptedError):
                 sent = 0
             except OSError as broken:

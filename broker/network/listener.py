@@ -8,9 +8,10 @@ from asyncio import AbstractEventLoop, Event, TimerHandle
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from odradek.broker.network.admission import Admission
+from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
 from odradek.broker.network.connection import Connection, FrameHandler, Shared
 from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 
@@ -24,6 +25,9 @@ OUT_OF_DESCRIPTORS_PAUSE_S = 1.0
 
 RELIEF_INTERVAL_S = 1.0
 """How often slow senders are looked for while memory for arriving requests is short."""
+
+FULL_LOG_INTERVAL_S = 60.0
+"""How often it is said of a listener that its clients wait for a place."""
 
 IDLE_CHECKS_PER_LIMIT = 10
 """How often per idle limit connections are looked at: they are closed at most a tenth of the limit late."""
@@ -58,17 +62,21 @@ class Network:
         self,
         loop: AbstractEventLoop,
         limits: NetworkLimits,
-        admission: Admission,
+        connection_limits: ConnectionLimits,
         handle: FrameHandler,
         threads: Executor,
     ) -> None:
         self._loop = loop
         self._limits = limits
-        self._admission = admission
+        self._admission = Admission(connection_limits)
         self._handle = handle
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
         self._connections: set[Connection] = set()
         self._refused_logged: set[str] = set()
+        self._full: dict[str, socket.socket] = {}
+        """The listeners that accept nothing until a connection ends, by name."""
+        self._full_logged: dict[str, float] = {}
+        """When that was said last."""
         self._idle_timer: TimerHandle | None = None
         self._stopping = False
         self.all_closed = Event()
@@ -120,6 +128,11 @@ class Network:
             self._loop.add_reader(fd, self._accept, sock, name)
         self._check_idle_later()
 
+    def change_limits(self, limits: ConnectionLimits) -> None:
+        """Let connections in by other limits from now on; those that are open stay."""
+        self._admission.limits = limits
+        self._go_on_accepting()
+
     def stop_accepting(self) -> None:
         """Close the listening sockets; connections stay."""
         for fd, (sock, _) in self._listeners.items():
@@ -147,7 +160,10 @@ class Network:
 
     def _accept(self, listening: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_PER_TURN):
-            wait_s = self._admission.pause_s(self._loop.time())
+            wait_s = self._admission.wait_s(name, self._loop.time())
+            if wait_s == UNTIL_ONE_ENDS:
+                self._wait_for_place(listening, name)
+                return
             if wait_s > 0:
                 self._pause_accepting(listening, name, wait_s)
                 return
@@ -186,10 +202,37 @@ class Network:
             local_host=_plain_host(local_host),
             local_port=local_port,
         )
-        connection = Connection(self._loop, sock, context, self._handle, self._shared)
+        connection = Connection(self._loop, PlainTransport(sock), context, self._handle, self._shared)
         self._connections.add(connection)
-        self._admission.entered(client_host, self._loop.time())
+        self._admission.entered(name, client_host, self._loop.time())
         connection.start()
+        if self._admission.is_exceeded:
+            self._close_least_active()
+
+    def _close_least_active(self) -> None:
+        """A connection between brokers came over the limit of all: one of the others makes room, as in Kafka."""
+        spared = self._admission.limits.inter_broker_listener
+        others = [connection for connection in self._connections if connection.context.listener != spared]
+        if others:
+            least = min(others, key=lambda connection: connection.last_active)
+            least.close("max.connections are open, and another broker needs one")
+
+    def _wait_for_place(self, listening: socket.socket, name: str) -> None:
+        """Leave those who come in the queue of the listener until a connection ends."""
+        self._loop.remove_reader(listening.fileno())
+        self._full[name] = listening
+        now = self._loop.time()
+        if now - self._full_logged.get(name, -FULL_LOG_INTERVAL_S) >= FULL_LOG_INTERVAL_S:
+            self._full_logged[name] = now
+            reason = f"{self._admission.what_is_full(name)} are open"
+            log.warning("connections wait until others end", listener=name, reason=reason)
+
+    def _go_on_accepting(self) -> None:
+        """There may be a place: look at those who wait for one."""
+        waiting, self._full = self._full, {}
+        for name, listening in waiting.items():
+            if listening.fileno() in self._listeners:
+                self._loop.add_reader(listening.fileno(), self._accept, listening, name)
 
     def _pause_accepting(self, listening: socket.socket, name: str, wait_s: float) -> None:
         fd = listening.fileno()
@@ -203,8 +246,10 @@ class Network:
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        self._admission.left(connection.context.client_host)
+        self._admission.left(connection.context.listener, connection.context.client_host)
         self._refused_logged.clear()
+        if self._full:
+            self._go_on_accepting()
         if self._stopping and not self._connections:
             self.all_closed.set()
 

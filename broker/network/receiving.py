@@ -1,16 +1,18 @@
 """Turns what arrives on a connection into frames: size-prefixed, bounded, without copying where it can be helped.
 
-Sans-I/O except for `recv_into`. All connections share one scratch buffer: a frame that arrives whole is handed out as a
-view of it and never copied. Only what is left over - the beginning of a frame that is still arriving, or requests
-behind one that is being worked on - moves into a buffer of the connection's own, so that an idle connection holds none.
+Sans-I/O except for the transport's `recv_into`. All connections share one scratch buffer: a frame that arrives whole is
+handed out as a view of it and never copied. Only what is left over - the beginning of a frame that is still arriving,
+or requests behind one that is being worked on - moves into a buffer of the connection's own, so that an idle connection
+holds none.
 
 Kafka's framing: an int32 size that does not count itself, at most socket.request.max.bytes.
 """
 
 from collections.abc import Callable
 from mmap import mmap
-from socket import socket
 from struct import Struct
+
+from odradek.broker.network.transport import Transport
 
 SCRATCH_BYTES = 256 * 1024
 """One read takes at most this much: about what a loopback or LAN socket buffer holds, small enough to stay in the CPU
@@ -111,7 +113,7 @@ class FrameReader:
         """Whether bytes wait here that are not handed out yet."""
         return self._end > self._start
 
-    def receive(self, sock: socket) -> int:
+    def receive(self, transport: Transport) -> int:
         """Read once from the socket; returns the number of bytes, 0 at the end of the stream, -1 if there is no room.
 
         There is none while more than one whole frame waits here; take frames first.
@@ -123,11 +125,11 @@ class FrameReader:
         if self._buffer is None:
             self._view = self._scratch
             self._start = 0
-            self._end = received = sock.recv_into(self._scratch)
+            self._end = received = transport.recv_into(self._scratch)
             return received
         if self._end == len(self._buffer):
             return -1
-        received = sock.recv_into(self._view[self._end :])
+        received = transport.recv_into(self._view[self._end :])
         self._end += received
         return received
 

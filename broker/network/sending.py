@@ -1,23 +1,21 @@
-"""The sending side of a connection: an ordered queue of pieces, written as far as the socket takes them.
+"""The sending side of a connection: an ordered queue of pieces, written as far as the transport takes them.
 
-Bytes that follow each other go out in one `sendmsg`; file regions go out with `os.sendfile`, so record data never
-enters Python. The queue is bounded by the protocol itself: a connection has one request in work at a time, and its next
-requests are not read before the answer is on its way.
+Bytes that follow each other go out in one call; regions of files are the transport's (`sendfile`, where it is a plain
+one), so that record data never enters Python. The queue is bounded by the protocol itself: a connection has one request
+in work at a time, and its next requests are not read before the answer is on its way.
 """
 
-import os
-import socket as sockets
 from collections import deque
 from collections.abc import Sequence
-from socket import socket
 
+from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.responses import FileRegion, Piece
 
 MAX_IOVEC = 64
 """Pieces per `sendmsg`: far below the kernel's limit of 1024, more than any usual answer has."""
 
-SENDFILE_BYTES = 1024 * 1024
-"""One `sendfile` moves at most this much, so that one fast consumer does not hold the loop."""
+REGION_BYTES_PER_CALL = 1024 * 1024
+"""One call sends at most this much of a region, so that one fast consumer does not hold the loop."""
 
 
 class FileEndedError(Exception):
@@ -27,10 +25,10 @@ class FileEndedError(Exception):
 class Outgoing:
     """What one connection still has to send."""
 
-    __slots__ = ("_sock", "pieces")
+    __slots__ = ("_transport", "pieces")
 
-    def __init__(self, sock: socket) -> None:
-        self._sock = sock
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self.pieces: deque[Piece] = deque()
         """What has not been handed to the kernel yet, oldest first; the same object for the life of the connection."""
 
@@ -61,7 +59,7 @@ class Outgoing:
         if isinstance(head, FileRegion):
             return self._send_region(head)
         if len(pieces) == 1:
-            sent = self._sock.send(head)
+            sent = self._transport.send(head)
             pieces.popleft()
             if sent < len(head):
                 pieces.appendleft(memoryview(head)[sent:])
@@ -80,8 +78,7 @@ class Outgoing:
             if len(batch) == MAX_IOVEC:
                 break
         total = sum(map(len, batch))
-        # MSG_MORE: the head of a fetch response travels in one packet with the first record bytes
-        sent = self._sock.sendmsg(batch, (), _MSG_MORE if region_follows else 0)
+        sent = self._transport.send_pieces(batch, region_follows)
         self._drop_sent(sent)
         return sent == total
 
@@ -100,8 +97,8 @@ class Outgoing:
             sent -= len(head)
 
     def _send_region(self, region: FileRegion) -> bool:
-        wanted = min(region.length, SENDFILE_BYTES)
-        sent = os.sendfile(self._sock.fileno(), region.file.fd, region.position, wanted)
+        wanted = min(region.length, REGION_BYTES_PER_CALL)
+        sent = self._transport.send_region(region, REGION_BYTES_PER_CALL)
         if sent == 0:
             raise FileEndedError(f"a file ended at byte {region.position}, {region.length} bytes short of the response")
         if sent == region.length:
@@ -113,6 +110,3 @@ class Outgoing:
     def clear(self) -> None:
         """Drop everything, releasing the files."""
         self.pieces.clear()
-
-
-_MSG_MORE = getattr(sockets, "MSG_MORE", 0)

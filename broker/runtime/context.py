@@ -1,11 +1,26 @@
-"""Who asks: what a handler may know of the connection and the request header."""
+"""Who asks: what a handler may know of the connection and the request header. Kafka's RequestContext."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class KafkaPrincipal(NamedTuple):
+    """Who a client is."""
+
+    principal_type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.principal_type}:{self.name}"
+
+
+ANONYMOUS = KafkaPrincipal("User", "ANONYMOUS")
+"""A client that has not said who it is, on a listener that does not ask."""
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """The circumstances of one request; the same object serves all requests of a connection, one at a time."""
+    """The same object serves all requests of a connection, one at a time."""
 
     peer: str
     """Address of the client, ``host:port``, for logs."""
@@ -20,6 +35,10 @@ class RequestContext:
     client_id: str | None = None
     client_software_name: str = "unknown"
     client_software_version: str = "unknown"
+    principal: KafkaPrincipal = ANONYMOUS
+    """Who the connection has authenticated as; dispatch decides by it, handlers do not."""
+    throttle_time_ms: int = 0
+    """How long the client is to wait before its next request; decided by dispatch, told in the response (KIP-219)."""
     raw_client_id: bytes = b""
     """The client id as it came in the last header."""
 

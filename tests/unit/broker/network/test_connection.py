@@ -12,6 +12,7 @@ import pytest
 
 from odradek.broker.network.connection import Connection, Shared
 from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
@@ -45,7 +46,7 @@ class Peer:
         self.memory = ReceiveMemory(memory_bytes, self.loop.call_soon)
         shared = Shared(self.memory, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True))
         context = RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
-        self.connection = Connection(self.loop, self.ours, context, self._handle, shared)
+        self.connection = Connection(self.loop, PlainTransport(self.ours), context, self._handle, shared)
         self.connection.start()
 
     def _handle(self, _context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveMemory
+from odradek.broker.network.transport import PlainTransport
 
 MIB = 1024 * 1024
 
@@ -48,7 +49,7 @@ def test_frames_that_arrive_whole_are_handed_out_in_order(pair: tuple[socket.soc
     ours, theirs = pair
     frames = reader()
     theirs.sendall(framed(b"one", b"", b"three"))
-    frames.receive(ours)
+    frames.receive(PlainTransport(ours))
     assert drain(frames) == [b"one", b"", b"three"]
     assert frames.keep_rest()
     assert not frames.has_rest
@@ -65,7 +66,7 @@ def test_any_split_of_the_stream_gives_the_same_frames(bodies: list[bytes], cuts
             piece = stream[at : at + cuts[turn % len(cuts)]]
             theirs.sendall(piece)
             at, turn = at + len(piece), turn + 1
-            frames.receive(ours)
+            frames.receive(PlainTransport(ours))
             found += drain(frames)
             assert frames.keep_rest()
         assert found == bodies
@@ -82,10 +83,10 @@ def test_a_large_frame_passes_through_a_buffer_of_its_own(pair: tuple[socket.soc
     while stream:
         sent = theirs.send(stream[:100_000])
         stream = stream[sent:]
-        frames.receive(ours)
+        frames.receive(PlainTransport(ours))
         found += drain(frames)
         assert frames.keep_rest()
-    frames.receive(ours)  # the buffer was as large as the frame; the next one is still in the socket
+    frames.receive(PlainTransport(ours))  # the buffer was as large as the frame; the next one is still in the socket
     found += drain(frames)
     assert found == [body, b"next"]
     assert frames.keep_rest()
@@ -100,7 +101,7 @@ def test_requests_behind_a_parked_one_survive_other_connections_reads(
     memory = ReceiveMemory(400 * MIB, Scheduled())
     frames = reader(memory)
     theirs.sendall(framed(b"parked", b"waits"))
-    frames.receive(ours)
+    frames.receive(PlainTransport(ours))
     taken = frames.take_frames(1000)
     assert bytes(taken[0]) == b"parked"
     frames.put_back(taken[1:])
@@ -115,7 +116,7 @@ def test_a_size_out_of_bounds_is_refused_at_once(size: int, pair: tuple[socket.s
     ours, theirs = pair
     frames = reader(limit=100)
     theirs.sendall(pack(">i", size))
-    frames.receive(ours)
+    frames.receive(PlainTransport(ours))
     with pytest.raises(FrameError, match=r"socket\.request\.max\.bytes"):
         frames.take_frames(1)
 
@@ -128,7 +129,7 @@ def test_large_frames_over_the_memory_limit_wait_their_turn(pair: tuple[socket.s
     held = memory.take(SCRATCH_BYTES * 3)
     frames = reader(memory)
     theirs.sendall(pack(">i", SCRATCH_BYTES * 3) + b"begin")
-    frames.receive(ours)
+    frames.receive(PlainTransport(ours))
     assert frames.take_frames(1) == []
     assert not frames.keep_rest()
     asked: list[str] = []
@@ -145,6 +146,6 @@ def test_a_single_frame_larger_than_the_memory_limit_still_passes(pair: tuple[so
     ours, theirs = pair
     frames = reader(ReceiveMemory(1000, Scheduled()))
     theirs.sendall(pack(">i", MIB) + b"begin")
-    frames.receive(ours)
+    frames.receive(PlainTransport(ours))
     assert frames.take_frames(1) == []
     assert frames.keep_rest()

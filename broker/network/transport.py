@@ -1,0 +1,68 @@
+"""How bytes get to a client and come from it: what stands between a connection and its socket.
+
+A connection, what it receives and what it sends know a `Transport` only, so that another one (TLS) is another class
+here. Must not know: frames, requests, the event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import socket as sockets
+from collections.abc import Callable, Sequence
+from socket import socket
+from typing import Protocol
+
+from odradek.broker.runtime.responses import FileRegion
+
+_MSG_MORE = getattr(sockets, "MSG_MORE", 0)
+
+
+class Transport(Protocol):
+    """Bytes to and from one client, without waiting: what cannot go on now raises BlockingIOError, what is broken
+    another OSError."""
+
+    @property
+    def fd(self) -> int:
+        """The descriptor that the event loop watches."""
+
+    @property
+    def recv_into(self) -> Callable[[memoryview], int]:
+        """Read into the buffer; returns how many bytes came, 0 at the end of the stream."""
+
+    @property
+    def send(self) -> Callable[[bytes | memoryview], int]:
+        """Send the beginning of the bytes; returns how many went."""
+
+    def send_pieces(self, pieces: Sequence[bytes | memoryview], region_follows: bool) -> int:
+        """Send the beginning of several pieces; returns how many bytes went. A region of a file may be to follow."""
+
+    def send_region(self, region: FileRegion, max_bytes: int) -> int:
+        """Send the beginning of a region, at most `max_bytes`; returns how many bytes went, 0 where its file ends."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+class PlainTransport:
+    """Bytes as they are. Receiving and sending are the socket's own methods, without a call in between."""
+
+    __slots__ = ("_sock", "fd", "recv_into", "send")
+
+    def __init__(self, sock: socket) -> None:
+        self._sock = sock
+        self.fd = sock.fileno()
+        self.recv_into: Callable[[memoryview], int] = sock.recv_into
+        self.send: Callable[[bytes | memoryview], int] = sock.send
+
+    def send_pieces(self, pieces: Sequence[bytes | memoryview], region_follows: bool) -> int:
+        """See `Transport`."""
+        # MSG_MORE: the head of a fetch response travels in one packet with the first record bytes
+        return self._sock.sendmsg(pieces, (), _MSG_MORE if region_follows else 0)
+
+    def send_region(self, region: FileRegion, max_bytes: int) -> int:
+        """See `Transport`."""
+        return os.sendfile(self.fd, region.file.fd, region.position, min(region.length, max_bytes))
+
+    def close(self) -> None:
+        """See `Transport`."""
+        self._sock.close()

@@ -1,0 +1,116 @@
+"""Listeners on real sockets: who is accepted, who waits, who has to go."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
+from odradek.broker.network.listener import Network, NetworkLimits
+
+MANY = 2**31 - 1
+FRAME = b"\0\0\0\4ping"
+
+
+class Listening:
+    """A network that answers each frame with itself."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.threads = ThreadPoolExecutor(1)
+        network_limits = NetworkLimits(1 << 20, 600_000, 1 << 24)
+        self.network = Network(self.loop, network_limits, limits, lambda _context, frame: bytes(frame), self.threads)
+        self.ports = {name: self.network.bind(name, "127.0.0.1", 0).port for name in ("PLAIN", "INTERNAL")}
+        self.network.start()
+        self.clients: list[socket.socket] = []
+
+    async def connect(self, listener: str) -> socket.socket:
+        """Connect and send a request."""
+        client = socket.socket()
+        self.clients.append(client)
+        client.setblocking(False)
+        await self.loop.sock_connect(client, ("127.0.0.1", self.ports[listener]))
+        await self.loop.sock_sendall(client, FRAME)
+        return client
+
+    async def answer(self, client: socket.socket) -> bytes:
+        """What comes back."""
+        return await asyncio.wait_for(self.loop.sock_recv(client, 100), 10)
+
+    async def is_kept_waiting(self, client: socket.socket) -> bool:
+        """Whether nothing comes, while the network answers others."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        try:
+            client.recv(1)
+        except BlockingIOError:
+            return True
+        return False
+
+    def close(self) -> None:
+        self.network.stop_accepting()
+        self.network.close_connections()
+        self.threads.shutdown()
+        for client in self.clients:
+            client.close()
+
+
+@pytest.fixture
+async def listen() -> AsyncIterator[Callable[[ConnectionLimits], Listening]]:
+    made: list[Listening] = []
+
+    def make(limits: ConnectionLimits) -> Listening:
+        made.append(Listening(limits))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+Listen = Callable[[ConnectionLimits], Listening]
+
+
+async def test_who_is_too_much_for_a_listener_is_served_when_another_leaves(listen: Listen) -> None:
+    """As in Kafka: neither refused nor answered before; another listener serves meanwhile."""
+    net = listen(ConnectionLimits(ListenerLimits(MANY, MANY), MANY, {}, {"PLAIN": ListenerLimits(1, MANY)}))
+    first = await net.connect("PLAIN")
+    assert await net.answer(first) == FRAME
+    second = await net.connect("PLAIN")
+    other = await net.connect("INTERNAL")
+    assert await net.answer(other) == FRAME
+    assert await net.is_kept_waiting(second)
+    first.close()
+    assert await net.answer(second) == FRAME
+
+
+async def test_higher_limits_let_those_in_who_wait(listen: Listen) -> None:
+    """A limit that is raised while the broker runs helps at once."""
+    net = listen(ConnectionLimits(ListenerLimits(1, MANY), MANY))
+    assert await net.answer(await net.connect("PLAIN")) == FRAME
+    second = await net.connect("PLAIN")
+    assert await net.is_kept_waiting(second)
+    net.network.change_limits(ConnectionLimits(ListenerLimits(2, MANY), MANY))
+    assert await net.answer(second) == FRAME
+
+
+async def test_the_least_active_client_makes_room_for_another_broker(listen: Listen) -> None:
+    """Over max.connections a connection on the listener between brokers costs one of another listener."""
+    net = listen(ConnectionLimits(ListenerLimits(2, MANY), MANY, {}, {}, inter_broker_listener="INTERNAL"))
+    idle, busy = await net.connect("PLAIN"), await net.connect("PLAIN")
+    assert await net.answer(idle) == FRAME
+    assert await net.answer(busy) == FRAME
+    before = net.loop.time()
+    while net.loop.time() == before:
+        await asyncio.sleep(0)
+    await net.loop.sock_sendall(busy, FRAME)
+    assert await net.answer(busy) == FRAME
+    broker = await net.connect("INTERNAL")
+    assert await net.answer(broker) == FRAME
+    assert await net.answer(idle) == b""
+    await net.loop.sock_sendall(busy, FRAME)
+    assert await net.answer(busy) == FRAME
