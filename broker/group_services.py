@@ -102,12 +102,13 @@ class GroupServices:
     def coordinator(self) -> GroupCoordinator:
         """The coordinator, made now if need be."""
         if self._coordinator is None:
+            from odradek.broker.coordinator.topic import CoordinatorTopic
             from odradek.broker.groups.coordinator import GroupCoordinator
-            from odradek.broker.groups.offsets_topic import OffsetsTopic
 
             parts = self._parts
             settings = parts.settings()
-            topic = OffsetsTopic(parts.controller, parts.partitions, settings)
+            replicas = settings.offsets_topic_replication_factor
+            topic = CoordinatorTopic(OFFSETS_TOPIC, replicas, parts.controller, parts.partitions, settings)
             self._coordinator = GroupCoordinator(parts.loop, parts.threads, parts.clock, settings, topic, parts.image)
         return self._coordinator
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from odradek.broker.coordinator.effects import Effects, Record, Result, Token
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.effects import Answer, Effects, Record, Token
 from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
 from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
-from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, Shard
+from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, GroupShard
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import OffsetCommitKey
@@ -29,7 +29,7 @@ class _Deleted(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
 
 
-def delete_group(shard: Shard, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
+def delete_group(shard: GroupShard, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
     """Delete a group without members, and all its offsets; return how that went once it is safe."""
     group = shard.groups.get(group_id)
     if group is None:
@@ -38,7 +38,7 @@ def delete_group(shard: Shard, group_id: str) -> ErrorCode | Deferred[ErrorCode]
     return _delete(shard, group) if error is ErrorCode.NONE else error
 
 
-def _delete(shard: Shard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
+def _delete(shard: GroupShard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     keys = shard.offsets.keys_of(group.group_id)
     while len(keys) > TOMBSTONES_PER_BATCH:
         result = shard.remove_offsets(keys[:TOMBSTONES_PER_BATCH])
@@ -59,7 +59,7 @@ def _delete(shard: Shard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     return then(answer, _error_of)
 
 
-def _error_of(answer: Answer) -> ErrorCode:
+def _error_of(answer: Result) -> ErrorCode:
     return answer.error
 
 
@@ -68,7 +68,7 @@ Removed = dict[tuple[str, int], ErrorCode]
 
 
 def remove_offsets(
-    shard: Shard, group_id: str, wanted: Sequence[tuple[str, int]]
+    shard: GroupShard, group_id: str, wanted: Sequence[tuple[str, int]]
 ) -> ErrorCode | Removed | Deferred[ErrorCode | Removed]:
     """Remove offsets of a group in partitions that no member reads.
 
@@ -98,7 +98,7 @@ def remove_offsets(
     return then(outcome, told)
 
 
-def expire(shard: Shard, offsets_retention_ms: int) -> Iterator[None]:
+def expire(shard: GroupShard, offsets_retention_ms: int) -> Iterator[None]:
     """Remove the offsets whose time is over, and groups that have neither members nor offsets; in slices."""
     for count, group_id in enumerate(list(shard.groups)):
         group = shard.groups.get(group_id)

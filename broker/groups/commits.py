@@ -13,7 +13,7 @@ from odradek.broker.groups.consumer.commits import check_commit as check_consume
 from odradek.broker.groups.consumer.commits import check_fetch as check_consumer_fetch
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
-from odradek.broker.groups.shard import Shard
+from odradek.broker.groups.shard import GroupShard
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 
@@ -21,7 +21,7 @@ FIRST_WITH_NOT_FOUND = 9
 """Before, a commit to a group that is not there was an illegal generation."""
 
 
-def check_commit(shard: Shard, group_id: str, who: CommitRequest, version: int) -> CommitRule:
+def check_commit(shard: GroupShard, group_id: str, who: CommitRequest, version: int) -> CommitRule:
     """Return by which rule a commit to the group is taken; it is a sign of life of a classic member.
 
     Who is in no group needs none: one comes to be by the commit. `version` is that of OffsetCommit.
@@ -44,7 +44,7 @@ def check_commit(shard: Shard, group_id: str, who: CommitRequest, version: int) 
     return CommitRule(None, who.generation)
 
 
-def check_fetch(shard: Shard, group_id: str, member_id: str | None, member_epoch: int) -> None:
+def check_fetch(shard: GroupShard, group_id: str, member_id: str | None, member_epoch: int) -> None:
     """Refuse a member of a consumer group that is not up to date; whoever does not say who it is may read.
 
     Raises:
@@ -56,7 +56,7 @@ def check_fetch(shard: Shard, group_id: str, member_id: str | None, member_epoch
 
 
 def commit(
-    shard: Shard, group_id: str, offsets: Sequence[tuple[str, int, Committed]]
+    shard: GroupShard, group_id: str, offsets: Sequence[tuple[str, int, Committed]]
 ) -> ErrorCode | Deferred[ErrorCode]:
     """Store offsets (topic, partition, offset) of a group; return how that went once they are safe."""
     return shard.write_offsets(

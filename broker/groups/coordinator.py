@@ -1,31 +1,28 @@
-"""The group coordinator of this broker: all shards, and which of them has a group.
+"""The group coordinator of this broker.
 
-Owns: the life of the shards - made with the topic, loaded in the background, closed with the broker - and the regular
-look for offsets that have expired. Must not know: requests of any version, what a group's members say.
+Owns: what is the broker's own about groups: settings, the regular look for offsets that have expired, and what follows
+from the metadata. Where a group lives, and whether that is loaded, is the runtime's. Must not know: requests of any
+version, what a group's members say.
 """
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 
+from odradek.broker.coordinator.runtime import CoordinatorRuntime, RuntimeSettings
+from odradek.broker.coordinator.topic import CoordinatorTopic
+from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.administration import expire
 from odradek.broker.groups.classic.values import Limits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.loads import ShardLoads
-from odradek.broker.groups.offsets_topic import OffsetsTopic
-from odradek.broker.groups.partitioning import partition_for
 from odradek.broker.groups.settings import classic_limits, consumer_settings, with_configs
-from odradek.broker.groups.shard import Shard, ShardServices, ShardState
+from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
-from odradek.broker.metadata.internal_topics import OFFSETS_TOPIC
 from odradek.broker.runtime.clock import Clock
 from odradek.config.settings import BrokerSettings
-from odradek.protocol.errors import ErrorCode, KafkaError
-
-LOAD_CHUNK_BYTES = 1024 * 1024
-"""Most that is read at a time, whatever offsets.load.buffer.size allows: somebody else wants the loop, too."""
 
 
 class GroupCoordinator:
@@ -37,143 +34,79 @@ class GroupCoordinator:
         threads: Executor,
         clock: Clock,
         settings: BrokerSettings,
-        topic: OffsetsTopic,
+        topic: CoordinatorTopic,
         image: Callable[[], MetadataImage],
     ) -> None:
-        self._loop = loop
-        self._topic = topic
-        self._services = ShardServices(
-            scheduler=loop,
-            clock=clock,
-            limits=classic_limits(settings),
-            consumer_settings=self._settings_of,
-            image=image,
-            codec=settings.offsets_topic_compression_codec,
-            commit_timeout_ms=settings.offsets_commit_timeout_ms,
-            load_chunk_bytes=min(settings.offsets_load_buffer_size, LOAD_CHUNK_BYTES),
-        )
         self._settings = settings
         self._image = image
         self.consumer_settings = consumer_settings(settings)
         """What holds for groups of the consumer protocol that have no configs of their own."""
         self._retention_ms = settings.offsets_retention_minutes * 60_000
-        self._count = 0
-        """Partitions of the topic when it was first seen: where a group lives must not change."""
-        self._shards: dict[int, Shard] = {}
-        self._loads = ShardLoads(loop, threads)
-        self._is_stopped = False
-
-    @property
-    def limits(self) -> Limits:
+        services = ShardServices(
+            scheduler=loop,
+            clock=clock,
+            limits=classic_limits(settings),
+            consumer_settings=self._settings_of,
+            image=image,
+        )
+        self.limits: Limits = services.limits
         """The broker's settings for classic groups."""
-        return self._services.limits
 
-    # life
+        def make_shard(writer: PartitionWriter) -> GroupShard:
+            return GroupShard(writer, services)
+
+        runtime_settings = RuntimeSettings(
+            kind="group",
+            codec=settings.offsets_topic_compression_codec,
+            write_timeout_ms=settings.offsets_commit_timeout_ms,
+            load_chunk_bytes=settings.offsets_load_buffer_size,
+        )
+        self._runtime = CoordinatorRuntime(loop, threads, topic, runtime_settings, make_shard)
 
     def start(self) -> None:
         """Begin to load what is there."""
-        topic = self._topic.find()
-        if topic is not None:
-            self._count = topic.count
-            for index in range(topic.count):
-                self._shard_at(index)
+        self._runtime.start()
 
     def stop(self) -> None:
         """Answer everybody who waits, and serve no more."""
-        self._is_stopped = True
-        self._loads.stop()
-        for shard in self._shards.values():
-            shard.close()
+        self._runtime.stop()
+
+    def prepare(self) -> None:
+        """Make the topic if there is none; raises KafkaError COORDINATOR_NOT_AVAILABLE."""
+        self._runtime.prepare()
+
+    def shard(self, group_id: str) -> GroupShard:
+        """Return the shard that a group lives in.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
+        """
+        return self._runtime.shard(group_id)
+
+    def shards(self) -> tuple[list[GroupShard], bool]:
+        """Return the shards that serve, and whether these are all that this broker has."""
+        return self._runtime.shards()
 
     def follow_settings(self, settings: BrokerSettings) -> None:
         """Follow settings that were changed while the broker runs."""
         self._settings = settings
         self.consumer_settings = consumer_settings(settings)
 
-    def on_metadata(self, _old: MetadataImage, _new: MetadataImage, delta: ImageDelta) -> None:
-        """Follow the metadata: the offsets of deleted topics go."""
+    def on_metadata(self, old: MetadataImage, new: MetadataImage, delta: ImageDelta) -> None:
+        """Follow the metadata: leaders of partitions; and the offsets of deleted topics go."""
+        self._runtime.on_metadata(old, new, delta)
         for topic in delta.deleted_topics:
-            if topic.name == OFFSETS_TOPIC:
-                for shard in self._shards.values():
-                    shard.close()
-                self._shards.clear()
-                self._loads.forget()
-                self._count = 0
-            else:
-                for shard in self._shards.values():
-                    shard.remove_topic(topic.name)
+            self._runtime.when_active(partial(_remove_topic, topic.name))
 
-    # look-ups
-
-    def prepare(self) -> None:
-        """Make the topic if there is none.
-
-        Raises:
-            KafkaError: COORDINATOR_NOT_AVAILABLE.
-        """
-        if self._is_stopped:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
-        if not self._count:
-            self._count = self._topic.find_or_create().count
-
-    def shard(self, group_id: str) -> Shard:
-        """Return the shard that a group lives in.
-
-        Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
-        """
-        self.prepare()
-        shard = self._shard_at(partition_for(group_id, self._count))
-        if shard is None:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        if shard.state is ShardState.LOADING:
-            self._loads.first(shard)
-        state = shard.state
-        if state is ShardState.LOADING:
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        if state is not ShardState.ACTIVE:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return shard
-
-    def shards(self) -> tuple[list[Shard], bool]:
-        """Return the shards that serve, and whether these are all."""
-        active = [shard for shard in self._shards.values() if shard.state is ShardState.ACTIVE]
-        return active, not any(shard.state is ShardState.LOADING for shard in self._shards.values())
+    def expire_offsets(self) -> None:
+        """Look for offsets that have expired, in slices."""
+        self._runtime.in_slices(lambda shard: expire(shard, self._retention_ms))
 
     def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
         """Return what holds for a group of the consumer protocol."""
         configs = self._image().config(ResourceType.GROUP, group_id)
         return with_configs(self.consumer_settings, configs, self._settings)
 
-    def _shard_at(self, index: int) -> Shard | None:
-        """Return the shard of a partition, made now if need be; None where this broker does not serve the partition."""
-        shard = self._shards.get(index)
-        if shard is None:
-            topic = self._topic.find()
-            partition = topic.get(index) if topic is not None else None
-            if partition is None:
-                return None
-            shard = self._shards[index] = Shard(partition, self._services)
-            if shard.state is ShardState.LOADING:
-                self._loads.add(shard)
-        return shard
 
-    # time
-
-    def expire_offsets(self) -> None:
-        """Look for offsets that have expired, in slices."""
-
-        def walk() -> Iterator[None]:
-            for shard in self.shards()[0]:
-                yield from expire(shard, self._retention_ms)
-
-        self._continue(walk())
-
-    def _continue(self, work: Iterator[None]) -> None:
-        if self._is_stopped:
-            return
-        try:
-            next(work)
-        except StopIteration:
-            return
-        self._loop.call_soon(self._continue, work)
+def _remove_topic(name: str, shard: GroupShard) -> None:
+    shard.remove_topic(name)

@@ -5,11 +5,11 @@ Owns: what can be asked of a group without knowing which it is. Must not know: w
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Effects, Now, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.effects import Effects, Now, TimerKey
 from odradek.protocol.errors import ErrorCode
 
 Group = ClassicGroup | ConsumerGroup

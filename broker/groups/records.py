@@ -12,7 +12,7 @@ from struct import Struct, error
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from odradek.broker.groups.effects import Record
+from odradek.broker.coordinator.effects import Record
 from odradek.protocol.codec import DecodeError, Message, decode, encode_into
 from odradek.protocol.uuids import ZERO_UUID
 

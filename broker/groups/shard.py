@@ -1,32 +1,30 @@
 """One partition of `__consumer_offsets`: the groups that live in it, and their committed offsets.
 
-Owns: the order in which effects of the state machines are carried out (append, apply, answer, timers), and who waits
-for what. A shard is loaded from its log before it serves. Must not know: requests of any version, which partition a
-group belongs to.
+Owns: which groups there are, and what an appended record does to the offsets. It is loaded from its log before it
+serves, and unloaded when another broker leads, by the coordinator runtime. Must not know: requests of any version,
+which partition a group belongs to, how the log is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple
 
+from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey, Token
+from odradek.broker.coordinator.operations import Operations
+from odradek.broker.coordinator.plain_records import KeyAndValue
+from odradek.broker.coordinator.timers import Scheduler
+from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import Limits
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.effects import Answer, Effects, Record, TimerKey, Token
 from odradek.broker.groups.group import Group, is_gone, loaded, on_timer, unload
-from odradek.broker.groups.loading import Loader
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.plain_records import KeyAndValue
+from odradek.broker.groups.playback import GroupPlayback
 from odradek.broker.groups.records import OffsetKey, encode_offset_key, encode_record
-from odradek.broker.groups.shard_log import ShardLog
-from odradek.broker.groups.timers import Scheduler, Timers
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -36,24 +34,9 @@ TOMBSTONES_PER_BATCH = 2000
 """A batch must fit the largest message of the topic."""
 
 
-class Failed(NamedTuple):
-    """The answer to a request that could not be carried out."""
-
-    error: ErrorCode
-
-
-class ShardState(Enum):
-    """Whether a shard serves."""
-
-    LOADING = "its log is read"
-    ACTIVE = "it serves"
-    FAILED = "its log could not be read"
-    CLOSED = "the partition is gone, or the broker stops"
-
-
 @dataclass(frozen=True, slots=True)
 class ShardServices:
-    """What every shard of a broker is given."""
+    """What the shards of all partitions share."""
 
     scheduler: Scheduler
     clock: Clock
@@ -61,68 +44,49 @@ class ShardServices:
     consumer_settings: Callable[[str], ConsumerGroupSettings]
     """Of a group, by its name."""
     image: Callable[[], MetadataImage]
-    codec: int
-    commit_timeout_ms: int
-    load_chunk_bytes: int
 
 
-class Shard:
+class GroupShard:
     """See the module."""
 
-    def __init__(self, partition: Partition, services: ShardServices) -> None:
+    def __init__(self, writer: PartitionWriter, services: ShardServices) -> None:
+        """Make an empty one: call `loaded` once `playback` has all records."""
         self.services = services
-        self.log = ShardLog(partition, services.scheduler, services.codec, services.commit_timeout_ms)
-        self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
-        self._deleted_topics: list[str] = []
-        self.begin_loading()
-        assert self.loader is not None
-        if self.loader.is_at_end:
-            self.finish_loading()
-
-    # loading
-
-    def begin_loading(self) -> None:
-        """Know nothing, and read the log from its start."""
-        partition = self.log.partition
+        self.writer = writer
+        self.operations: Operations[Group] = Operations(writer, services.scheduler, services.clock, self)
+        self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
+        partition = writer.partition
         self.visible = VisibleOffsets(self.offsets, lambda: partition.high_watermark)
         """The offsets as they may be told."""
-        self.groups: dict[str, Group] = {}
-        self.loader: Loader | None = Loader(partition.log, self.offsets, self.services.load_chunk_bytes)
-        self.state = ShardState.LOADING
+        self._playback: GroupPlayback | None = GroupPlayback(self.offsets, f"{partition.topic}-{partition.index}")
 
-    def finish_loading(self) -> None:
+    # life
+
+    @property
+    def playback(self) -> GroupPlayback:
+        """What takes the records of the log in."""
+        assert self._playback is not None, "everything is read"
+        return self._playback
+
+    def loaded(self) -> None:
         """Make groups of the records that were read, and serve."""
-        assert self.loader is not None
         now = self.services.clock.now_ms()
-        for record in self.loader.group_records():
+        for record in self.playback.group_records():
             self._replay(record)
+        self._playback = None
         for group_id in self.offsets.groups:
             self._group_with_offsets(group_id, now)
-        self.loader = None
-        self.state = ShardState.ACTIVE
         for group in list(self.groups.values()):
             self.carry_out(group, loaded(group, now))
-        for topic in self._deleted_topics:
-            self.remove_topic(topic)
-        self._deleted_topics.clear()
 
-    def fail(self) -> None:
-        """Serve nothing: what cannot be read cannot be served. `begin_loading` tries again."""
-        self.loader = None
-        self.groups.clear()
-        self._timers.clear()
-        self.state = ShardState.FAILED
-
-    def close(self) -> None:
-        """Serve no more: everybody who waits is told to look for the coordinator."""
+    def unload(self, error: ErrorCode) -> None:
+        """Serve no more: everybody who waits is told `error`."""
         now = self.services.clock.now_ms()
-        self.loader = None
-        self.state = ShardState.CLOSED
         for group in list(self.groups.values()):
-            self.carry_out(group, unload(group, ErrorCode.NOT_COORDINATOR, now))
+            self.carry_out(group, unload(group, error, now))
         self.groups.clear()
-        self._timers.clear()
+        self.operations.clear_timers()
 
     def _replay(self, record: Record) -> None:
         key, value = record
@@ -180,92 +144,48 @@ class Shard:
         self.carry_out(group, group.delete())
         return group.group_id not in self.groups
 
-    def ask(self, group: Group, event: Callable[[Token], Effects]) -> Answer | Deferred[Answer]:
+    def ask(self, group: Group, event: Callable[[Token], Effects]) -> Result | Deferred[Result]:
         """Let a group work on a request, and return its answer, or the place where it will be."""
-        answer: Deferred[Answer] = Deferred()
-        self.carry_out(group, event(answer))
+        answer = self.operations.ask(group.group_id, group, event)
         if group.group_id not in self.groups and self.offsets.has_offsets(group.group_id):
             self._group_with_offsets(group.group_id, self.services.clock.now_ms())  # it gave way for nothing
-        return answer.now_or_later()
+        return answer
 
     def carry_out(self, group: Group, effects: Effects) -> None:
-        """Do what a machine wants; see `effects`.
+        """Do what a group wants; see `effects`."""
+        self.operations.carry_out(group.group_id, group, effects)
 
-        Answers go out last of all: an answer may let its connection send the next request at once, and that must find
-        everything done.
-        """
-        end = -1
-        answers: list[tuple[Token, Answer]] = []
-        following: Effects | None = effects
-        while following is not None:
-            effects, following = following, None
-            error = ErrorCode.NONE
-            if effects.records:
-                try:
-                    end = self._append(effects.records)
-                except KafkaError as failed:
-                    error = failed.code
-            for key, delay_ms in effects.timers:
-                name = (group.group_id, key)
-                if delay_ms is None:
-                    self._timers.cancel(name)
-                else:
-                    self._timers.set(name, delay_ms)
-            if error is ErrorCode.NONE:
-                answers += effects.answers
-            else:
-                answers += [(token, Failed(error)) for token, _ in effects.answers]
-            if effects.after is not None:
-                following = effects.after(error, self.services.clock.now_ms())
-        self._keep_or_drop(group)
-        if answers:
-            self._give(answers, end)
+    # what the runtime asks of the machines
 
-    def _keep_or_drop(self, group: Group) -> None:
+    def encode(self, record: Record) -> KeyAndValue:
+        """Return key and value of a record as they are stored."""
+        return encode_record(record)
+
+    def appended(self, record: Record, value: bytes | None, end: int) -> None:
+        """Take over an offset; what else is written, the group that wrote it knows."""
+        key = record.key
+        if isinstance(key, OffsetCommitKey):
+            self._take_over(OffsetKey(key.group, key.topic, key.partition), value, end)
+
+    def settle(self, machine: Group) -> None:
         """Forget a group that is gone, and let one that has become a group of the other kind take its place."""
-        group_id = group.group_id
-        if not is_gone(group):
-            self.groups[group_id] = group
-        elif self.groups.get(group_id) is group:
+        group_id = machine.group_id
+        if not is_gone(machine):
+            self.groups[group_id] = machine
+        elif self.groups.get(group_id) is machine:
             del self.groups[group_id]
-            if isinstance(group, ConsumerGroup) and group.successor is not None:
+            if isinstance(machine, ConsumerGroup) and machine.successor is not None:
                 now = self.services.clock.now_ms()
                 classic = self.groups[group_id] = ClassicGroup.from_record(
-                    group_id, group.successor, self.services.limits
+                    group_id, machine.successor, self.services.limits
                 )
                 self.carry_out(classic, classic.loaded(now))
-                if group.successor_rebalances:
+                if machine.successor_rebalances:
                     self.carry_out(classic, classic.rebalance(now))
 
-    def _append(self, records: Sequence[Record]) -> int:
-        pairs = [encode_record(record) for record in records]
-        end = self.log.append(pairs, self.services.clock.now_ms())
-        for record, (_, value) in zip(records, pairs, strict=True):
-            key = record.key
-            if isinstance(key, OffsetCommitKey):
-                self._take_over(OffsetKey(key.group, key.topic, key.partition), value, end)
-        return end
-
-    def _take_over(self, key: OffsetKey, value: bytes | None, end: int) -> None:
-        if self.log.is_safe(end):
-            self.offsets.apply(key, value)
-        else:
-            self.visible.apply(key, value, end)
-
-    def _give(self, answers: Sequence[tuple[Token, Answer]], end: int) -> None:
-        def give(error: ErrorCode) -> None:
-            for token, answer in answers:
-                assert isinstance(token, Deferred)
-                token.resolve(answer if error is ErrorCode.NONE else Failed(error))
-
-        if end < 0 or self.log.is_safe(end):
-            give(ErrorCode.NONE)
-        else:
-            self.log.when_safe(end, give)
-
-    def _on_timer(self, name: tuple[str, TimerKey]) -> None:
-        group_id, key = name
-        group = self.groups.get(group_id)
+    def on_timer(self, name: str, key: TimerKey) -> None:
+        """A timer of a group ran out."""
+        group = self.groups.get(name)
         if group is not None:
             self.carry_out(group, on_timer(group, key, self.services.clock.now_ms()))
 
@@ -280,26 +200,18 @@ class Shard:
         pairs: list[KeyAndValue] = [(encode_offset_key(key), value) for key, value in commits]
         now = self.services.clock.now_ms()
         try:
-            end = self.log.append(pairs, now)
+            end = self.writer.append(pairs, now)
         except KafkaError as failed:
             return failed.code
         for key, value in commits:
             self._take_over(key, value, end)
             if value is not None:
                 self._group_with_offsets(key.group, now)
-        if self.log.is_safe(end):
-            return ErrorCode.NONE
-        return self._when_safe(end)
+        return self.operations.when_safe(end)
 
     def when_all_safe(self) -> ErrorCode | Deferred[ErrorCode]:
         """Return NONE if everything that was appended until now is safe; otherwise how that went, once it is known."""
-        end = self.log.end
-        return ErrorCode.NONE if self.log.is_safe(end) else self._when_safe(end)
-
-    def _when_safe(self, end: int) -> Deferred[ErrorCode]:
-        waiting: Deferred[ErrorCode] = Deferred()
-        self.log.when_safe(end, waiting.resolve)
-        return waiting
+        return self.operations.when_safe(self.writer.end)
 
     def remove_offsets(self, keys: Sequence[OffsetKey]) -> ErrorCode | Deferred[ErrorCode]:
         """Append tombstones; return how the last batch of them went."""
@@ -312,7 +224,10 @@ class Shard:
 
     def remove_topic(self, topic: str) -> None:
         """The topic is deleted, and all offsets in it with it."""
-        if self.state in (ShardState.LOADING, ShardState.FAILED):
-            self._deleted_topics.append(topic)
-        elif self.state is ShardState.ACTIVE:
-            self.remove_offsets(self.offsets.keys_in_topic(topic))
+        self.remove_offsets(self.offsets.keys_in_topic(topic))
+
+    def _take_over(self, key: OffsetKey, value: bytes | None, end: int) -> None:
+        if self.writer.is_safe(end):
+            self.offsets.apply(key, value)
+        else:
+            self.visible.apply(key, value, end)

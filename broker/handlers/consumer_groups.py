@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from odradek.broker.coordinator.effects import Result
 from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.heartbeat import Client
 from odradek.broker.groups.consumer.member import JOINING
 from odradek.broker.groups.consumer.requests import check_heartbeat
 from odradek.broker.groups.consumer.views import GroupView, MemberView, TopicView
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.effects import Answer
 from odradek.broker.handlers.authorized import group_operations
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -52,7 +52,7 @@ class ConsumerGroupHandlers:
     def heartbeat(
         self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
-        """Answer ConsumerGroupHeartbeat once what it changed is safe."""
+        """Result ConsumerGroupHeartbeat once what it changed is safe."""
         try:
             check_heartbeat(request, context.api_version, self._coordinator.consumer_settings.assignors)
             shard = self._coordinator.shard(request.group_id)
@@ -71,7 +71,7 @@ class ConsumerGroupHandlers:
     def describe(
         self, _context: RequestContext, request: ConsumerGroupDescribeRequest
     ) -> ConsumerGroupDescribeResponse:
-        """Answer ConsumerGroupDescribe."""
+        """Result ConsumerGroupDescribe."""
         operations = group_operations(request.include_authorized_operations)
         return ConsumerGroupDescribeResponse(groups=[self._describe(name, operations) for name in request.group_ids])
 
@@ -91,7 +91,7 @@ def _not_found(group_id: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
 
 
-def _beaten(answer: Answer) -> ConsumerGroupHeartbeatResponse:
+def _beaten(answer: Result) -> ConsumerGroupHeartbeatResponse:
     if not isinstance(answer, HeartbeatResult):
         return ConsumerGroupHeartbeatResponse(error_code=answer.error)
     return ConsumerGroupHeartbeatResponse(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from odradek.broker.coordinator.effects import Result
+from odradek.broker.coordinator.operations import Failed
 from odradek.broker.groups.classic.joining import refusal
 from odradek.broker.groups.classic.values import (
     HeartbeatRequest as Heartbeat,
@@ -26,8 +28,6 @@ from odradek.broker.groups.classic.values import (
 )
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.effects import Answer
-from odradek.broker.groups.shard import Failed
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
@@ -55,10 +55,10 @@ class GroupHandlers:
     def join_group(
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
-        """Answer JoinGroup, or park it until the group is complete."""
+        """Result JoinGroup, or park it until the group is complete."""
         version = context.api_version
 
-        def respond(answer: Answer) -> JoinGroupResponse:
+        def respond(answer: Result) -> JoinGroupResponse:
             return _joined(answer, version, request.member_id)
 
         joining = _join_request(context, request)
@@ -77,7 +77,7 @@ class GroupHandlers:
     def sync_group(
         self, context: RequestContext, request: SyncGroupRequest
     ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
-        """Answer SyncGroup, or park it until the leader's assignment is written."""
+        """Result SyncGroup, or park it until the leader's assignment is written."""
         if context.api_version >= _FIRST_WITH_NAMED_PROTOCOL and (
             request.protocol_type is None or request.protocol_name is None
         ):
@@ -103,7 +103,7 @@ class GroupHandlers:
     def heartbeat(
         self, _context: RequestContext, request: HeartbeatRequest
     ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
-        """Answer Heartbeat."""
+        """Result Heartbeat."""
         try:
             _check_group_id(request.group_id)
             shard = self._coordinator.shard(request.group_id)
@@ -122,14 +122,14 @@ class GroupHandlers:
     def leave_group(
         self, context: RequestContext, request: LeaveGroupRequest
     ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
-        """Answer LeaveGroup."""
+        """Result LeaveGroup."""
         version = context.api_version
         if version < _FIRST_WITH_SEVERAL:
             leaving = [LeavingMember(request.member_id)]
         else:
             leaving = [LeavingMember(member.member_id, member.group_instance_id) for member in request.members]
 
-        def respond(answer: Answer) -> LeaveGroupResponse:
+        def respond(answer: Result) -> LeaveGroupResponse:
             return _left(answer, version)
 
         try:
@@ -164,7 +164,7 @@ def _join_request(context: RequestContext, request: JoinGroupRequest) -> JoinReq
     )
 
 
-def _joined(answer: Answer, version: int, member_id: str) -> JoinGroupResponse:
+def _joined(answer: Result, version: int, member_id: str) -> JoinGroupResponse:
     if not isinstance(answer, JoinResult):
         answer = JoinResult(answer.error, member_id)
     name = answer.protocol_name
@@ -187,7 +187,7 @@ def _joined(answer: Answer, version: int, member_id: str) -> JoinGroupResponse:
     )
 
 
-def _synced(answer: Answer) -> SyncGroupResponse:
+def _synced(answer: Result) -> SyncGroupResponse:
     if not isinstance(answer, SyncResult):
         return SyncGroupResponse(error_code=answer.error)
     return SyncGroupResponse(
@@ -198,11 +198,11 @@ def _synced(answer: Answer) -> SyncGroupResponse:
     )
 
 
-def _beaten(answer: Answer) -> HeartbeatResponse:
+def _beaten(answer: Result) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=answer.error)
 
 
-def _left(answer: Answer, version: int) -> LeaveGroupResponse:
+def _left(answer: Result, version: int) -> LeaveGroupResponse:
     members = answer.members if isinstance(answer, LeaveResult) else ()
     if version < _FIRST_WITH_SEVERAL:
         error = answer.error

@@ -11,21 +11,20 @@ from itertools import pairwise
 
 import pytest
 
+from odradek.broker.coordinator.effects import Effects, Result, Token
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, SupportedProtocol, SyncRequest
 from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.heartbeat import Client
-from odradek.broker.groups.effects import Answer, Effects, Token
 from odradek.broker.groups.group import Group
-from odradek.broker.groups.shard import Shard
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.support.consumer_group import image_of
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
-from tests.unit.broker.groups.shard_world import World, load
+from tests.unit.broker.groups.shard_world import World
 
 SEEDS = range(2)
 CLIENT = Client("tests", "/127.0.0.1")
@@ -48,9 +47,9 @@ def _done(world: World, outcome: object) -> object:
     return told[0]
 
 
-def _ask(world: World, group: Group, event: Callable[[Token], Effects]) -> Answer:
+def _ask(world: World, group: Group, event: Callable[[Token], Effects]) -> Result:
     answer = _done(world, world.shard.ask(group, event))
-    assert answer.error is ErrorCode.NONE  # type: ignore[attr-defined]  # an Answer
+    assert answer.error is ErrorCode.NONE  # type: ignore[attr-defined]  # an Result
     return answer  # type: ignore[return-value]  # as above
 
 
@@ -67,7 +66,7 @@ def join_classic(world: World) -> None:
     joining = JoinRequest("", None, "c", "/h", 10_000, 10_000, "consumer", protocols, 3, "id")
     waiting = world.shard.ask(group, lambda token: group.join(joining, token, world.clock.now_ms()))
     assert isinstance(waiting, Deferred)
-    told: list[Answer] = []
+    told: list[Result] = []
     waiting.on_done(told.append)
     _flush(world)
     world.scheduler.advance(3)
@@ -157,8 +156,7 @@ def _world(files: MemoryFiles) -> World:
 
 def _seen(world: World) -> object:
     """Return all that a shard knows which is loaded from the log as it is."""
-    shard = Shard(world.partition, world.shard.services)
-    load(shard)
+    shard = world.coordinate(world.shard.services).shard
     groups: dict[str, object] = {}
     for name, group in shard.groups.items():
         groups[name] = group.describe()

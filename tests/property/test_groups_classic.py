@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.rebalance import JOIN_TIMER, SESSION, SYNC_TIMER
 from odradek.broker.groups.classic.states import GroupState
@@ -25,7 +26,6 @@ from odradek.broker.groups.classic.values import (
     SupportedProtocol,
     SyncResult,
 )
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
 from tests.property.records_strategies import examples

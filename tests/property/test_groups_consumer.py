@@ -15,12 +15,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import Limits
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.subscriptions import topic_ids, topic_names
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.errors import ErrorCode
 from tests.support.classic_member import FakeClassicMember
 from tests.support.consumer_group import GROUP, FakeMember, GroupUnderTest, image_of, settle

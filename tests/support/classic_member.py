@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from struct import pack
 from uuid import UUID
 
+from odradek.broker.coordinator.effects import Effects, Result
 from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
@@ -17,7 +18,6 @@ from odradek.broker.groups.classic.values import (
     SyncResult,
 )
 from odradek.broker.groups.consumer.embedded import by_id, read_assignment
-from odradek.broker.groups.effects import Answer, Effects
 from odradek.protocol.codec import encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
@@ -79,7 +79,7 @@ class FakeClassicMember:
         if answer.error is ErrorCode.NONE:
             self.has = by_id(read_assignment(answer.assignment).partitions, self.under_test.image)
 
-    def beat(self, **_: object) -> Answer:
+    def beat(self, **_: object) -> Result:
         """Send a heartbeat, and do as it says."""
         request = HeartbeatRequest(self.member_id, self.instance_id, self.epoch)
         answer = self._tell(self.under_test.group.classic_heartbeat(request, object()))
@@ -99,7 +99,7 @@ class FakeClassicMember:
         leaving = [LeavingMember(self.member_id, self.instance_id)]
         self._tell(self.under_test.group.leave(leaving, object(), self.under_test.now))
 
-    def _tell(self, effects: Effects) -> Answer:
+    def _tell(self, effects: Effects) -> Result:
         [(_, answer)] = effects.answers
         effects.answers.clear()
         self.under_test.carry_out(effects)

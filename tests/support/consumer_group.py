@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
+from odradek.broker.coordinator.effects import Effects, Record, TimerKey
 from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.heartbeat import Client
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.effects import Effects, Record, TimerKey
 from odradek.broker.groups.records import decode_record, encode_record
 from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
 from odradek.protocol.errors import ErrorCode

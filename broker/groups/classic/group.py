@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from odradek.broker.coordinator.effects import Effects, Now, TimerKey, Token
 from odradek.broker.groups.classic.joining import join
 from odradek.broker.groups.classic.leaving import leave
 from odradek.broker.groups.classic.rebalance import (
@@ -53,7 +54,6 @@ from odradek.broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
 

@@ -8,6 +8,7 @@ Follows: Kafka's group coordinator; KIP-394 (members come back with the id they 
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Effects, Now, TimerKey, Token
 from odradek.broker.groups.classic.rebalance import (
     SESSION,
     answer_join,
@@ -23,7 +24,6 @@ from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.static import replace
 from odradek.broker.groups.classic.validation import member_error
 from odradek.broker.groups.classic.values import JoinRequest, JoinResult, Limits
-from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
 from odradek.protocol.errors import ErrorCode
 
 MEMBER_ID_REQUIRED_VERSION = 4

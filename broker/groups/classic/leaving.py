@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from odradek.broker.coordinator.effects import Effects, Now, Token
 from odradek.broker.groups.classic.rebalance import complete_if_all_joined, forget, prepare
 from odradek.broker.groups.classic.state import GroupData
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.validation import member_error
 from odradek.broker.groups.classic.values import LeaveResult, LeavingMember, LeftMember
-from odradek.broker.groups.effects import Effects, Now, Token
 from odradek.protocol.errors import ErrorCode
 
 

@@ -8,11 +8,11 @@ Follows: Kafka's group coordinator; KIP-62 (rebalance timeout), KIP-134 (initial
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Effects, Now, TimerKey
 from odradek.broker.groups.classic.roster import Member
 from odradek.broker.groups.classic.state import GroupData, InitialDelay, metadata_record
 from odradek.broker.groups.classic.states import Event, GroupState
 from odradek.broker.groups.classic.values import JoinResult, SyncResult
-from odradek.broker.groups.effects import Effects, Now, TimerKey
 from odradek.protocol.errors import ErrorCode
 
 SESSION = "session"

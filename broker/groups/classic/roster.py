@@ -6,8 +6,8 @@ and records; the modules that use it decide when members come and go.
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Token
 from odradek.broker.groups.classic.values import JoinedMember, JoinRequest, SupportedProtocol
-from odradek.broker.groups.effects import Token
 
 
 class Member:

@@ -6,10 +6,10 @@ Owns: the fields of a group, the way between its states, and the form in which a
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Now, Record
 from odradek.broker.groups.classic.roster import Member, Roster
 from odradek.broker.groups.classic.states import Event, GroupState, moved
 from odradek.broker.groups.classic.values import Limits, SupportedProtocol
-from odradek.broker.groups.effects import Now, Record
 from odradek.protocol.codec import decode
 from odradek.protocol.codec.errors import DecodeError
 from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription

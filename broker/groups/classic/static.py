@@ -8,6 +8,7 @@ Follows: KIP-345 (static membership), KIP-814 (a leader that comes back is told 
 
 from __future__ import annotations
 
+from odradek.broker.coordinator.effects import Effects, Now, TimerKey, Token
 from odradek.broker.groups.classic.rebalance import (
     SESSION,
     answer_join,
@@ -20,7 +21,6 @@ from odradek.broker.groups.classic.roster import Member
 from odradek.broker.groups.classic.state import GroupData, metadata_record
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.values import JoinRequest, JoinResult, SyncResult
-from odradek.broker.groups.effects import Effects, Now, TimerKey, Token
 from odradek.protocol.errors import ErrorCode
 
 SKIP_ASSIGNMENT_VERSION = 9

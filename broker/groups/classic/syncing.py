@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from odradek.broker.coordinator.effects import Effects, Now, Token
 from odradek.broker.groups.classic.rebalance import SYNC_TIMER, answer_sync, hand_out, prepare, withdraw
 from odradek.broker.groups.classic.state import GroupData, metadata_record
 from odradek.broker.groups.classic.states import Event, GroupState
 from odradek.broker.groups.classic.validation import generation_error
 from odradek.broker.groups.classic.values import SyncRequest, SyncResult
-from odradek.broker.groups.effects import Effects, Now, Token
 from odradek.protocol.errors import ErrorCode
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from odradek.broker.coordinator.effects import Effects, Now, Result, Token
 from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
     HeartbeatResult,
@@ -23,12 +24,11 @@ from odradek.broker.groups.consumer.core import GroupCore
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.member import Member
 from odradek.broker.groups.consumer.migration import can_downgrade
-from odradek.broker.groups.effects import Answer, Effects, Now, Token
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effects:
-    """Answer a JoinGroup that passed `joining.refusal`, with the epoch the member is in now."""
+    """Result a JoinGroup that passed `joining.refusal`, with the epoch the member is in now."""
     around, draft = core.circumstances(now), Draft(core.state)
     try:
         member, answer = classic_members.join(draft, request, around)
@@ -72,7 +72,7 @@ def _must_rebalance(core: GroupCore, draft: Draft, joined: Member) -> bool:
 
 
 def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:
-    """Answer a SyncGroup with what the member has now."""
+    """Result a SyncGroup with what the member has now."""
     try:
         answer = classic_members.sync(core.state, request, core.image())
     except KafkaError as error:
@@ -87,7 +87,7 @@ def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:
 
 
 def heartbeat(core: GroupCore, request: HeartbeatRequest, token: Token) -> Effects:
-    """Answer a Heartbeat: the member lives, and learns whether it has to join again."""
+    """Result a Heartbeat: the member lives, and learns whether it has to join again."""
     try:
         member, rejoins = classic_members.must_rejoin(core.state, request)
     except KafkaError as error:
@@ -100,7 +100,7 @@ def heartbeat(core: GroupCore, request: HeartbeatRequest, token: Token) -> Effec
 
 
 def leave(core: GroupCore, leaving: Sequence[LeavingMember], token: Token, now: Now) -> Effects:
-    """Answer a LeaveGroup."""
+    """Result a LeaveGroup."""
     found = [classic_members.find_leaving(core.state, one) for one in leaving]
     members = {member.member_id: member for member, _ in found if member is not None}
     effects = core.remove(members.values(), now) if members else Effects()
@@ -108,7 +108,7 @@ def leave(core: GroupCore, leaving: Sequence[LeavingMember], token: Token, now: 
     return effects
 
 
-def _answered(token: Token, answer: Answer) -> Effects:
+def _answered(token: Token, answer: Result) -> Effects:
     effects = Effects()
     effects.answers.append((token, answer))
     return effects

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.leaving import remove_members
@@ -19,7 +20,6 @@ from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import GroupState
 from odradek.broker.groups.consumer.steps import Circumstances
 from odradek.broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS
-from odradek.broker.groups.effects import Effects, Now, Record, TimerKey
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.effects import Record
 
 
 class Draft:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey, Token
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
 from odradek.broker.groups.consumer import classic_requests
@@ -21,7 +22,6 @@ from odradek.broker.groups.consumer.migration import check_upgrade, upgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.subscriptions import subscribes_to
 from odradek.broker.groups.consumer.views import GroupView, describe
-from odradek.broker.groups.effects import Effects, Now, Record, TimerKey, Token
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

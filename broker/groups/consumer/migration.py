@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.roster import Member as ClassicMember
 from odradek.broker.groups.consumer import records
@@ -26,7 +27,6 @@ from odradek.broker.groups.consumer.member import NO_PARTITIONS, Member, Metadat
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import GroupState
 from odradek.broker.groups.consumer.subscriptions import metadata_hash
-from odradek.broker.groups.effects import Record
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.codec import DecodeError
 from odradek.protocol.errors import ErrorCode, KafkaError

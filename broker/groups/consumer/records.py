@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.consumer.member import Member, Owned, Partitions
-from odradek.broker.groups.effects import Record
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,

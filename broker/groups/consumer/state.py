@@ -11,6 +11,7 @@ from copy import copy
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.consumer.member import (
     LEAVING,
     NOTHING,
@@ -21,7 +22,6 @@ from odradek.broker.groups.consumer.member import (
     metadata_from_record,
     with_assignment,
 )
-from odradek.broker.groups.effects import Record
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
+from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.joining import refusal
 from odradek.broker.groups.classic.states import GroupState
@@ -20,7 +21,6 @@ from odradek.broker.groups.classic.values import (
     SyncRequest,
     SyncResult,
 )
-from odradek.broker.groups.effects import Answer, Effects, Record, TimerKey
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
 
@@ -35,7 +35,7 @@ class Request:
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.answers: list[Answer] = []
+        self.answers: list[Result] = []
 
     def __repr__(self) -> str:
         return f"<{self.label}>"
@@ -46,7 +46,7 @@ class Request:
         return not self.answers
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> Result:
         """The only answer."""
         (answer,) = self.answers
         return answer

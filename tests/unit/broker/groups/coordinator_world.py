@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.offsets_topic import OffsetsTopic
 from odradek.broker.handlers.node import ThisNode
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.controller import Controller
@@ -50,7 +50,8 @@ class MemoryLogs:
         self.files.rmtree(f"/data/{tp.topic}-{tp.partition}")
 
 
-def _config(overrides: Mapping[str, str]) -> TopicConfig:
+def topic_config(overrides: Mapping[str, str]) -> TopicConfig:
+    """Return the config of a topic with these configs, its segments small."""
     return replace(kafka_defaults(), segment_bytes=1 << 20).with_overrides(overrides)
 
 
@@ -80,7 +81,7 @@ class RunningBroker:
 
     def __init__(self, cluster: Cluster, *overrides: str) -> None:
         self.cluster = cluster
-        self.partitions = PartitionTable(NODE, cluster.logs, ManualFlusher(), _config, lambda _: None)
+        self.partitions = PartitionTable(NODE, cluster.logs, ManualFlusher(), topic_config, lambda _: None)
         self.partitions.apply(MetadataImage(), cluster.source.image)
         self.partitions.open_all()
         cluster.source.watch(lambda old, new, _: self.partitions.apply(old, new))
@@ -92,7 +93,7 @@ class RunningBroker:
             self.threads,
             cluster.clock,
             settings,
-            OffsetsTopic(self.controller, self.partitions, settings),
+            CoordinatorTopic(OFFSETS, 1, self.controller, self.partitions, settings),
             lambda: cluster.source.image,
         )
         cluster.source.watch(self.coordinator.on_metadata)

@@ -6,10 +6,12 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from odradek.broker.coordinator.partition import CoordinatorPartition, CoordinatorState
+from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.values import Limits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
-from odradek.broker.groups.shard import Shard, ShardServices, ShardState
+from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.deferred import Deferred
@@ -117,16 +119,24 @@ class World:
             limits=self.limits,
             consumer_settings=lambda _: ConsumerGroupSettings(),
             image=lambda: self.image,
-            codec=0,
-            commit_timeout_ms=5000,
-            load_chunk_bytes=1 << 20,
         )
-        self.shard = Shard(self.partition, services)
-        load(self.shard)
+        self.host = self.coordinate(services)
+
+    def coordinate(self, services: ShardServices) -> CoordinatorPartition[GroupShard]:
+        """Load the log into a shard of its own."""
+        writer = PartitionWriter(self.partition, self.scheduler, codec=0, timeout_ms=5000)
+        host = CoordinatorPartition(writer, 1 << 20, lambda writer: GroupShard(writer, services))
+        load(host)
+        return host
+
+    @property
+    def shard(self) -> GroupShard:
+        """The groups of the partition."""
+        return self.host.shard
 
     def restart(self) -> None:
         """Stop in order, and start again on the same files."""
-        self.shard.close()
+        self.host.close()
         self.log.close()
         self.open()
 
@@ -145,12 +155,12 @@ class World:
         return found
 
 
-def load(shard: Shard) -> None:
-    """Read the shard's log to its end."""
-    if shard.state is ShardState.LOADING:
-        loader = shard.loader
+def load(host: CoordinatorPartition[GroupShard]) -> None:
+    """Read the partition's log to its end."""
+    if host.state is CoordinatorState.LOADING:
+        loader = host.loader
         assert loader is not None
         while not loader.is_at_end:
             for _ in loader.take(loader.next_chunk()()):
                 pass
-        shard.finish_loading()
+        host.finish_loading()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.values import (
@@ -17,7 +18,6 @@ from odradek.broker.groups.classic.values import (
     SupportedProtocol,
     SyncResult,
 )
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.codec import encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.states import TRANSITIONS, Event, GroupState, moved
 from odradek.broker.groups.classic.values import HeartbeatRequest, JoinResult, LeavingMember, Limits
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import REBALANCE_MS, SESSION_MS, World
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.values import JoinResult, LeavingMember, SupportedProtocol, SyncResult
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import RANGE, SESSION_MS, World
 

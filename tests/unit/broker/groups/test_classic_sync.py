@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.classic.values import SyncResult
-from odradek.broker.groups.effects import TimerKey
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataKey
 from tests.unit.broker.groups.classic_world import RANGE, REBALANCE_MS, SESSION_MS, World

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.broker.coordinator.effects import Record, TimerKey
 from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.member import MemberState
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.effects import Record, TimerKey
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from odradek.broker.coordinator.effects import Effects, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
     HeartbeatRequest,
@@ -25,7 +26,6 @@ from odradek.broker.groups.consumer.embedded import read_assignment
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.member import MemberState, MemberType
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.effects import Effects, TimerKey
 from odradek.protocol.codec import encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_protocol import (

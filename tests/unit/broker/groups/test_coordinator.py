@@ -4,17 +4,20 @@ import asyncio
 
 import pytest
 
+from odradek.broker.coordinator.effects import Result
+from odradek.broker.coordinator.partitioning import partition_for
+from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.partitioning import partition_for
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 from odradek.broker.groups.settings import consumer_settings
-from odradek.broker.groups.shard import ShardState
 from odradek.broker.metadata.image import ResourceType
+from odradek.broker.runtime.deferred import Deferred
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.metadata_records import ConfigRecord
+from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionChangeRecord
 from tests.unit.broker.groups.coordinator_world import OFFSETS, Cluster, RunningBroker
-from tests.unit.broker.metadata.support import record_of
+from tests.unit.broker.metadata.support import NODE, record_of
 
 
 def commit(coordinator: GroupCoordinator, group: str, offset: int, topic: str = "t") -> None:
@@ -63,7 +66,7 @@ async def test_a_group_lives_in_the_partition_of_its_name() -> None:
     """So that every broker and tool finds it."""
     broker = RunningBroker(Cluster.new())
     for name in ("a", "b", "group", ""):
-        assert broker.coordinator.shard(name).log.partition.index == partition_for(name, 3)
+        assert broker.coordinator.shard(name).writer.partition.index == partition_for(name, 3)
     broker.stop()
 
 
@@ -82,7 +85,7 @@ async def test_a_short_log_is_loaded_when_it_is_asked_for() -> None:
 
 @pytest.fixture
 def no_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("odradek.broker.groups.loads.AT_ONCE_BYTES", 0)
+    monkeypatch.setattr("odradek.broker.coordinator.loads.AT_ONCE_BYTES", 0)
 
 
 @pytest.mark.usefixtures("no_short_logs")
@@ -150,7 +153,8 @@ async def test_with_its_own_topic_everything_is_forgotten() -> None:
     topic = cluster.source.image.topic(OFFSETS)
     assert topic is not None
     broker.controller.delete_topics([topic])
-    assert old.state is ShardState.CLOSED
+    assert old is not broker.coordinator.shard("g")
+    assert not old.groups
     assert committed(broker.coordinator, "g") is None
     broker.stop()
 
@@ -202,3 +206,36 @@ def test_the_migration_policy_says_which_way_groups_may_go(policy: str, up: bool
     """group.consumer.migration.policy, in any case."""
     settings = consumer_settings(load_settings(None, [f"group.consumer.migration.policy={policy}"]))
     assert (settings.may_upgrade, settings.may_downgrade) == (up, down)
+
+
+async def test_groups_go_with_the_leadership_of_their_partition_and_come_back_with_it() -> None:
+    """Who waits is told NOT_COORDINATOR, and so is who asks, until this broker leads again."""
+    cluster = Cluster.new()
+    broker = RunningBroker(cluster)
+    commit(broker.coordinator, "g", 5)
+    shard = broker.coordinator.shard("g")
+    now = cluster.clock.now_ms()
+    joining = JoinRequest("", None, "c", "/h", 10_000, 20_000, "consumer", (SupportedProtocol("range", b""),), 3, "id")
+    group = shard.classic_group("g", now)
+    assert isinstance(group, ClassicGroup)
+    answer = shard.ask(group, lambda token: group.join(joining, token, now))
+    assert isinstance(answer, Deferred)
+    told: list[Result] = []
+    answer.on_done(told.append)
+    move_offsets(cluster, NODE + 1)
+    assert [one.error for one in told] == [ErrorCode.NOT_COORDINATOR]
+    with pytest.raises(KafkaError) as caught:
+        broker.coordinator.shard("g")
+    assert caught.value.code is ErrorCode.NOT_COORDINATOR
+    move_offsets(cluster, NODE)
+    assert committed(broker.coordinator, "g") == 5
+    assert broker.coordinator.shard("g") is not shard
+    broker.stop()
+
+
+def move_offsets(cluster: Cluster, leader: int) -> None:
+    """Let a broker lead all partitions of the topic of committed offsets."""
+    topic = cluster.source.image.topic(OFFSETS)
+    assert topic is not None
+    moved = (PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader) for index in range(3))
+    cluster.source.propose([record_of(record) for record in moved], cluster.source.image)

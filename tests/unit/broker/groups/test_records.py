@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.broker.groups.effects import Record
+from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.records import (
     Committed,
     OffsetKey,

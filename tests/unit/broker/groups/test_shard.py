@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.broker.groups import shard_log
+from odradek.broker.coordinator import writer
+from odradek.broker.coordinator.effects import Result
+from odradek.broker.coordinator.operations import Failed
+from odradek.broker.coordinator.partition import CoordinatorState
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
@@ -17,9 +20,7 @@ from odradek.broker.groups.classic.values import (
     SyncResult,
 )
 from odradek.broker.groups.commits import check_commit
-from odradek.broker.groups.effects import Answer
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, record_type
-from odradek.broker.groups.shard import Failed, ShardState
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
@@ -34,9 +35,9 @@ def join_request(member_id: str = "", version: int = 3, protocol_type: str = "co
     )
 
 
-def now_or_later(answer: Answer | Deferred[Answer]) -> list[Answer]:
+def now_or_later(answer: Result | Deferred[Result]) -> list[Result]:
     """Return the list that the answer is in, or will be."""
-    found: list[Answer] = []
+    found: list[Result] = []
     if isinstance(answer, Deferred):
         answer.on_done(found.append)
     else:
@@ -151,7 +152,7 @@ def test_a_failed_append_changes_nothing_and_is_told() -> None:
 def test_a_disk_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not with every heartbeat; and again when it fails again."""
     logged = LogLines()
-    monkeypatch.setattr(shard_log, "log", logged)
+    monkeypatch.setattr(writer, "log", logged)
     world = World()
     for times in (1, 2):
         world.files.fail("write", times=3)
@@ -266,10 +267,10 @@ def test_who_waits_when_the_shard_closes_is_answered() -> None:
     now = world.clock.now_ms()
     answers = now_or_later(world.shard.ask(group, lambda token: group.join(join_request(), token, now)))
     assert answers == []
-    world.shard.close()
+    world.host.close()
     assert [answer.error for answer in answers] == [ErrorCode.NOT_COORDINATOR]
     assert world.scheduler.pending == 0
-    assert world.shard.state is ShardState.CLOSED
+    assert world.host.state is CoordinatorState.CLOSED
 
 
 def test_who_has_gone_is_not_answered() -> None:

@@ -290,7 +290,7 @@ class SlowDisk:
     """The partition of a group, whose records are safe when a test says so."""
 
     def __init__(self, handlers: Handlers, group: str) -> None:
-        self.partition = handlers.broker.coordinator.shard(group).log.partition
+        self.partition = handlers.broker.coordinator.shard(group).writer.partition
         self.partition._flush_messages = 1
 
     def flush(self) -> None:

@@ -2,13 +2,15 @@
 
 import random
 import struct
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
 
-from odradek.broker.groups.effects import Record
-from odradek.broker.groups.loading import Loader
+from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.loader import Loader
 from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.playback import GroupPlayback
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
@@ -34,6 +36,14 @@ def group(name: str, generation: int) -> Pair:
     return encode_record(Record(GroupMetadataKey(group=name), GroupMetadataValue(generation=generation)))
 
 
+class Read(NamedTuple):
+    """What a log is read into."""
+
+    store: OffsetStore
+    playback: GroupPlayback
+    loader: Loader
+
+
 class Written:
     """A log to be read back."""
 
@@ -51,13 +61,17 @@ class Written:
         marker = build_end_transaction_batch(EndTransactionMarker(committed, 0), producer_id, 0, NOW_MS)
         self.log.append_marker(marker, 0, NOW_MS, 0)
 
-    def read(self, chunk_bytes: int = 1 << 20) -> tuple[OffsetStore, Loader]:
-        store = OffsetStore()
-        loader = Loader(self.log, store, chunk_bytes)
-        while not loader.is_at_end:
-            for _ in loader.take(loader.next_chunk()()):
+    def read(self, chunk_bytes: int = 1 << 20) -> Read:
+        reading = self.reading(chunk_bytes)
+        while not reading.loader.is_at_end:
+            for _ in reading.loader.take(reading.loader.next_chunk()()):
                 pass
-        return store, loader
+        return reading
+
+    def reading(self, chunk_bytes: int = 1 << 20) -> Read:
+        store = OffsetStore()
+        playback = GroupPlayback(store, "spool-0")
+        return Read(store, playback, Loader(self.log, playback, chunk_bytes))
 
 
 def offset_in(store: OffsetStore, key: OffsetKey = KEY) -> int | None:
@@ -72,7 +86,7 @@ def test_the_last_commit_of_a_partition_counts() -> None:
         written.append(commit(offset), commit(offset * 2, KEY._replace(partition=1)))
     assert len(written.log.segments) > 1
     for chunk_bytes in (1, 100, 1 << 20):
-        store, loader = written.read(chunk_bytes)
+        store, _, loader = written.read(chunk_bytes)
         assert offset_in(store) == 199
         assert offset_in(store, KEY._replace(partition=1)) == 398
         assert loader.records == 400
@@ -83,9 +97,9 @@ def test_tombstones_remove() -> None:
     written = Written()
     written.append(commit(1), group("g", 1))
     written.append((commit(1)[0], None), (group("g", 1)[0], None))
-    store, loader = written.read()
+    store, playback, _ = written.read()
     assert offset_in(store) is None
-    assert list(loader.group_records()) == []
+    assert list(playback.group_records()) == []
 
 
 def test_of_the_records_of_groups_the_last_ones_are_handed_out_in_the_order_of_the_log() -> None:
@@ -93,8 +107,8 @@ def test_of_the_records_of_groups_the_last_ones_are_handed_out_in_the_order_of_t
     written = Written()
     written.append(group("a", 1), group("b", 1))
     written.append(group("c", 1), group("a", 2))
-    _, loader = written.read()
-    found = [(record.key, record.value) for record in loader.group_records()]
+    _, playback, _ = written.read()
+    found = [(record.key, record.value) for record in playback.group_records()]
     assert [key.group for key, _ in found if isinstance(key, GroupMetadataKey)] == ["b", "c", "a"]
     assert [value.generation for _, value in found if isinstance(value, GroupMetadataValue)] == [1, 1, 2]
 
@@ -104,7 +118,7 @@ def test_compressed_batches_are_read(codec: Codec) -> None:
     """offsets.topic.compression.codec may be any."""
     written = Written()
     written.append(commit(1), commit(2), fields=BatchFields(codec=codec))
-    assert offset_in(written.read()[0]) == 2
+    assert offset_in(written.read().store) == 2
 
 
 def test_records_of_any_size_are_read() -> None:
@@ -116,7 +130,7 @@ def test_records_of_any_size_are_read() -> None:
         key = OffsetKey("g" * randomness.choice([1, 31, 32, 200]), "t" * randomness.choice([1, 60, 249]), offset)
         written.append(commit(offset, key, "m" * randomness.choice([0, 1, 100, 127, 128, 1000])))
         expected[key] = offset
-    store, _ = written.read()
+    store, _, _ = written.read()
     assert {key: offset_in(store, key) for key in expected} == expected
 
 
@@ -125,9 +139,9 @@ def test_what_no_reader_knows_is_skipped() -> None:
     written = Written()
     written.append((struct.pack(">h", 99) + b"x", b"\0\0"), (b"", b"x"), (b"\0", b"x"), (None, b"x"))
     written.append((b"\0\x02\0\x01g", b"\0\x63"), (b"\0\x01\0\x05", b"\0\x04"), commit(3))
-    store, loader = written.read()
+    store, playback, _ = written.read()
     assert offset_in(store) == 3
-    assert list(loader.group_records()) == []
+    assert list(playback.group_records()) == []
 
 
 def test_a_transaction_counts_when_its_marker_says_so() -> None:
@@ -143,7 +157,7 @@ def test_a_transaction_counts_when_its_marker_says_so() -> None:
     written.append(commit(4, KEY._replace(partition=2)), fields=fields(3))
     written.end(1, committed=True)
     written.end(2, committed=False)
-    store, _ = written.read()
+    store, _, _ = written.read()
     assert offset_in(store) == 2
     assert offset_in(store, KEY._replace(partition=1)) is None
     assert offset_in(store, KEY._replace(partition=2)) is None
@@ -161,14 +175,14 @@ def test_what_an_old_kafka_wrote_is_read(magic: int, codec: Codec | None) -> Non
         entries = [build_message(record, magic) for record in records]
     else:
         entries = [build_wrapper(records, magic, codec)]
-    loader = Loader(written.log, store := OffsetStore(), 1 << 20)
+    store, playback, loader = written.reading()
     list(loader.take(b"".join(entries)))
     assert offset_in(store) == 2
-    assert [record.key for record in loader.group_records()] == [GroupMetadataKey(group="g")]
+    assert [record.key for record in playback.group_records()] == [GroupMetadataKey(group="g")]
     damaged = bytearray(entries[-1])
     damaged[-1] ^= 1
     with pytest.raises(KafkaError):
-        list(Loader(written.log, OffsetStore(), 1 << 20).take(bytes(damaged)))
+        list(written.reading().loader.take(bytes(damaged)))
 
 
 def test_batches_that_compaction_left_empty_are_passed_over() -> None:
@@ -176,13 +190,13 @@ def test_batches_that_compaction_left_empty_are_passed_over() -> None:
     written = Written()
     written.append(commit(1))
     written.append(commit(2))
-    chunk = bytearray(Loader(written.log, OffsetStore(), 1 << 20).next_chunk()())
+    chunk = bytearray(written.reading().loader.next_chunk()())
     [(_, first), (second, header)] = iter_batches(chunk)
     emptied = bytearray(chunk[second : second + HEADER_SIZE])
     emptied[8:12] = (HEADER_SIZE - LOG_OVERHEAD).to_bytes(4, "big")
     emptied[57:61] = bytes(4)
     emptied[17:21] = compute_crc(memoryview(emptied)).to_bytes(4, "big")
-    loader = Loader(written.log, store := OffsetStore(), 1 << 20)
+    store, _, loader = written.reading()
     list(loader.take(bytes(chunk[:second] + emptied)))
     assert (offset_in(store), loader.is_at_end) == (1, True)
     assert header.next_offset == written.log.log_end_offset == first.next_offset + 1
@@ -192,18 +206,18 @@ def test_damage_is_not_read_over() -> None:
     """A wrong offset would be worse than none."""
     written = Written()
     written.append(commit(1))
-    loader = Loader(written.log, OffsetStore(), 1 << 20)
+    loader = written.reading().loader
     chunk = bytearray(loader.next_chunk()())
     chunk[-3] ^= 1
     with pytest.raises(KafkaError):
         list(loader.take(bytes(chunk)))
     with pytest.raises(KafkaError):
-        list(Loader(written.log, OffsetStore(), 1 << 20).take(bytes(chunk[:30])))
+        list(written.reading().loader.take(bytes(chunk[:30])))
 
 
 def test_an_empty_log_is_read_at_once() -> None:
     """There is nothing to wait for."""
-    assert Loader(Written().log, OffsetStore(), 1 << 20).is_at_end
+    assert Written().reading().loader.is_at_end
 
 
 def test_others_get_their_turn() -> None:
@@ -211,7 +225,7 @@ def test_others_get_their_turn() -> None:
     written = Written(1 << 20)
     for _ in range(30):
         written.append(*(commit(offset) for offset in range(100)))
-    loader = Loader(written.log, OffsetStore(), 1 << 20)
+    loader = written.reading().loader
     slices = 0
     while not loader.is_at_end:
         slices += sum(1 for _ in loader.take(loader.next_chunk()()))

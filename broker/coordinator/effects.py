@@ -1,10 +1,10 @@
-"""What a group's state machine asks of the world: records to append, answers to give, timers to set.
+"""What a coordinator's state machine asks of the world: records to append, answers to give, timers to set.
 
-Owns: the value that every event of a machine returns, for classic groups and for those of KIP-848 alike. Must not
-know: how records are written, who waits for an answer, or what time it is.
+Owns: the value that every event of a machine returns, whatever the machine is for. Must not know: how records are
+written, who waits for an answer, or what time it is.
 
-A machine has no clock, no socket and no log. Each of its events returns `Effects`, and the shard that owns the machine
-carries them out, in this order:
+A machine has no clock, no socket and no log. Each of its events returns `Effects`, and `operations` carries them out,
+in this order:
 
 1. `timers` are set, set anew or cancelled, whatever becomes of the rest.
 2. `records` are appended in one batch. A failed append means that none was written.
@@ -27,10 +27,10 @@ Now = int
 """Wall time in milliseconds since 1970 UTC: for what is recorded. Durations are measured by timers alone."""
 
 Token = object
-"""Stands for one waiting request. Made by the shard, opaque to a machine, compared by identity."""
+"""Stands for one waiting request. Made by `operations`, opaque to a machine, compared by identity."""
 
 
-class Answer(Protocol):
+class Result(Protocol):
     """What a request is told: a small named tuple that a handler turns into a message of any version."""
 
     @property
@@ -39,7 +39,7 @@ class Answer(Protocol):
 
 
 class Record(NamedTuple):
-    """One record of `__consumer_offsets` (messages of `protocol.messages.group_records`)."""
+    """One record of an internal topic, as the messages that its key and value are."""
 
     key: Message
     value: Message | None
@@ -47,11 +47,11 @@ class Record(NamedTuple):
 
 
 class TimerKey(NamedTuple):
-    """Names a timer within its group."""
+    """Names a timer within its machine."""
 
     kind: str
     member_id: str = ""
-    """The member it watches, or nobody: the group as a whole."""
+    """The member it watches, or nobody: the machine as a whole."""
 
 
 class Effects:
@@ -61,7 +61,7 @@ class Effects:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.answers: list[tuple[Token, Answer]] = []
+        self.answers: list[tuple[Token, Result]] = []
         self.timers: list[tuple[TimerKey, int | None]] = []
         """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
         self.after: Callable[[ErrorCode, Now], Effects] | None = None

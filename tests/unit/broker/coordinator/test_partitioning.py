@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.broker.groups.partitioning import java_hash, partition_for
+from odradek.broker.coordinator.partitioning import java_hash, partition_for
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Which partition of `__consumer_offsets` has a group: Java's hash of its name, as every broker and tool computes it.
+"""Which partition of an internal topic has a name: by Java's hash of it, as every broker and tool computes it.
 
-Follows `Utils.abs(groupId.hashCode()) % partitions` of Kafka, where the absolute value of the smallest integer is 0.
+Follows `Utils.abs(name.hashCode()) % partitions` of Kafka, where the absolute value of the smallest integer is 0.
 """
 
 from array import array

@@ -1,6 +1,6 @@
 """Timers by name: set again at no cost, and expire once."""
 
-from odradek.broker.groups.timers import Timers
+from odradek.broker.coordinator.timers import Timers
 from tests.support.clock import ManualClock
 from tests.unit.broker.groups.shard_world import ManualScheduler
 

@@ -1,14 +1,14 @@
-"""However a load fails, its groups are refused and not left waiting; it is said once, and tried until it succeeds."""
+"""However a load fails, who asks is refused and not left waiting; it is said once, and tried until it succeeds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from odradek.broker.groups import loads
-from odradek.broker.groups.loading import Loader
+from odradek.broker.coordinator import loads
+from odradek.broker.coordinator.loader import Loader
+from odradek.broker.coordinator.partition import CoordinatorPartition
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
-from odradek.broker.groups.shard import Shard, ShardState
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import StorageError
@@ -42,13 +42,13 @@ class World:
 
     def fail(self, where: str, failure: Exception, times: int) -> None:
         """Let a step of loading fail that often, where there is anything to load."""
-        owner: type = Shard if where == "finish_loading" else Loader
+        owner: type = CoordinatorPartition if where == "finish_loading" else Loader
         real: Callable[..., object] = getattr(owner, where)
         left = [times]
 
         def step(*args: object) -> object:
-            shard = args[0]
-            is_empty = isinstance(shard, Shard) and shard.log.end == 0
+            partition = args[0]
+            is_empty = isinstance(partition, CoordinatorPartition) and partition.writer.end == 0
             if left[0] and not is_empty:
                 left[0] -= 1
                 raise failure
@@ -113,16 +113,16 @@ async def test_a_load_that_fails_is_said_once_and_tried_again(
     assert "__consumer_offsets-" in str(error["place"])
     assert ".log at offset" in str(error["place"])
     assert type(failure).__name__ in str(error["reason"])
-    assert world.logged.lines[-1].event == "the groups of a partition are loaded after all" or not at_once
+    assert world.logged.lines[-1].event == "a coordinator's partition is loaded after all" or not at_once
 
 
 @pytest.mark.usefixtures("at_once")
-async def test_other_shards_are_served_although_one_is_not(world: World) -> None:
+async def test_other_partitions_are_served_although_one_is_not(world: World) -> None:
     """One partition that cannot be read does not hold up the others."""
     world.fail("finish_loading", ValueError("of one only"), times=1)
     world.broker.coordinator.start()
     async with asyncio.timeout(10):
-        while any(shard.state is ShardState.LOADING for shard in world.broker.coordinator._shards.values()):
+        while not world.broker.coordinator.shards()[1]:
             await asyncio.sleep(0)
     await served(world)
 

@@ -1,4 +1,4 @@
-"""Writing to one partition of `__consumer_offsets`, and waiting until what was written is safe.
+"""Writing to one partition of an internal topic, and waiting until what was written is safe.
 
 Owns: batches, and what a failed append is called towards clients. Must not know: what the records mean. Follows
 Kafka's coordinator runtime: one batch per operation, create time, no acknowledgement before it is committed.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from odradek.broker.groups.plain_records import KeyAndValue
-from odradek.broker.groups.timers import Alarm, Scheduler
+from odradek.broker.coordinator.plain_records import KeyAndValue
+from odradek.broker.coordinator.timers import Alarm, Scheduler
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -18,7 +18,7 @@ from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
 from odradek.storage.producers.producer_state import Origin
 
-log = get_logger("groups")
+log = get_logger("coordinator")
 
 _UNAVAILABLE: Final = frozenset(
     {
@@ -35,7 +35,7 @@ _TOO_LARGE: Final = frozenset(
 
 
 def coordinator_error(code: ErrorCode) -> ErrorCode:
-    """Return what members are told when the log says `code`."""
+    """Return what clients are told when the log says `code`."""
     if code in _UNAVAILABLE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in _LOST:
@@ -43,10 +43,10 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
     return ErrorCode.UNKNOWN_SERVER_ERROR if code in _TOO_LARGE else code
 
 
-class ShardLog:
+class PartitionWriter:
     """See the module."""
 
-    __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "partition")
+    __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "_waits", "partition")
 
     def __init__(self, partition: Partition, scheduler: Scheduler, codec: int, timeout_ms: int) -> None:
         """`codec` compresses what is written; `timeout_ms` is how long a write may take to become safe."""
@@ -54,6 +54,7 @@ class ShardLog:
         self._scheduler = scheduler
         self._codec = Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE
         self._timeout_s = timeout_ms / 1000
+        self._waits: set[_Wait] = set()
         self._failing: ErrorCode | None = None
         """Why the last write failed; None: it did not."""
 
@@ -76,7 +77,7 @@ class ShardLog:
             if failed.code is not self._failing:  # a full disk is said once, not with every heartbeat
                 self._failing = failed.code
                 log.error(
-                    "a write of the group coordinator failed, and others may",
+                    "a write of a coordinator failed, and others may",
                     topic=partition.topic,
                     partition=partition.index,
                     reason=str(failed),
@@ -96,22 +97,30 @@ class ShardLog:
 
     def when_safe(self, end: int, done: Callable[[ErrorCode], None]) -> None:
         """Call `done` once everything below the offset is committed, with the error if that fails or takes too long."""
-        wait = _Wait(done)
+        wait = _Wait(done, self._waits)
         wait.alarm = self._scheduler.call_later(self._timeout_s, wait.finish, ErrorCode.REQUEST_TIMED_OUT)
         if not self.partition.when_committed(end, wait.finish):
             wait.finish(ErrorCode.NONE)
 
+    def abandon(self) -> None:
+        """Wait for nothing any more: whoever does is told to look for the coordinator."""
+        for wait in list(self._waits):
+            wait.finish(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
 
 class _Wait:
-    __slots__ = ("_done", "alarm")
+    __slots__ = ("_done", "_waits", "alarm")
 
-    def __init__(self, done: Callable[[ErrorCode], None]) -> None:
+    def __init__(self, done: Callable[[ErrorCode], None], waits: set[_Wait]) -> None:
         self._done: Callable[[ErrorCode], None] | None = done
+        self._waits = waits
         self.alarm: Alarm | None = None
+        waits.add(self)
 
     def finish(self, code: ErrorCode) -> None:
         done, self._done = self._done, None
         if done is not None:
+            self._waits.discard(self)
             if self.alarm is not None:
                 self.alarm.cancel()
             done(coordinator_error(code))
