@@ -70,7 +70,7 @@ class ProduceHandler:
                 return self._convert_first(context, request, head)
             admit = _admit
         acks = request.acks
-        refusal = refusal_of(request)
+        refusal = refusal_of(request, version, self._partitions)
         if refusal is not None:
             if acks == ACKS_NONE:
                 raise CloseConnectionError(f"a produce with acks=0 is refused: {refusal.name}")

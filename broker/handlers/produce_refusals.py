@@ -5,7 +5,7 @@ Which errors there are is Kafka's log behaviour, produce path; here is how each 
 
 from __future__ import annotations
 
-from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError
@@ -13,12 +13,25 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import ProduceRequest
-from odradek.protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, HEADER_SIZE, MAGIC_AT, TRANSACTIONAL_BIT
+from odradek.protocol.records.batch import (
+    ATTRIBUTES_AT,
+    CURRENT_MAGIC,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    TRANSACTIONAL_BIT,
+    entry_size,
+)
+from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.errors import CorruptRecord, DecompressionError
+from odradek.storage.validation import check_produce_records
 
 log = get_logger("produce")
 
+FIRST_OF_ZSTD = 7
 FIRST_OF_STORAGE_ERROR = 4
 """Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
+_LARGEST_INT32 = 0x7FFFFFFF
 WITHOUT_LOG_START = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -32,17 +45,58 @@ WITHOUT_LOG_START = frozenset(
 Topics = list[tuple[TopicRef, list[PartitionResult]]]
 
 
-def refusal_of(request: ProduceRequest) -> ErrorCode | None:
-    """Why the request as a whole is refused, None if it is not."""
-    if request.transactional_id is None:
-        for wanted in request.topic_data:
-            for data in wanted.partition_data:
-                records = data.records
-                if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
-                    if records[MAGIC_AT] != CURRENT_MAGIC:
-                        continue  # an old message has no such bit
-                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable) -> ErrorCode | None:
+    """Why the request as a whole is refused, None if it is not.
+
+    Kafka looks at the first entry of every partition before any is asked: one that can be none (its size, its magic)
+    ends the request, and so does a transactional batch without a transactional id. In versions before zstd the codec
+    is read then, too, for partitions that are here, and one that nobody knows ends the request.
+    """
+    refusal = _refusal_by_first_entries(request)
+    if refusal is None and version < FIRST_OF_ZSTD and _has_unknown_codec(request, version, partitions):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return refusal
+
+
+def _refusal_by_first_entries(request: ProduceRequest) -> ErrorCode | None:
+    for wanted in request.topic_data:
+        for data in wanted.partition_data:
+            records = data.records
+            if not records:
+                continue
+            try:
+                if not entry_size(records):
+                    if _overflows(records):
+                        return ErrorCode.UNKNOWN_SERVER_ERROR
+                    continue
+            except CorruptRecord as corrupt:
+                return corrupt.code
+            if request.transactional_id is not None or records[MAGIC_AT] != CURRENT_MAGIC:
+                continue  # an old message has no such bit
+            if len(records) > ATTRIBUTES_AT + 1 and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None
+
+
+def _overflows(records: Buffer) -> bool:
+    """Whether an entry that is not whole has a size field to which Java cannot add what stands before it."""
+    length = int.from_bytes(records[LENGTH_AT : LENGTH_AT + 4], "big")
+    return len(records) > MAGIC_AT and length > _LARGEST_INT32 - LOG_OVERHEAD
+
+
+def _has_unknown_codec(request: ProduceRequest, version: int, partitions: PartitionTable) -> bool:
+    for wanted in request.topic_data:
+        topic = partitions.find(wanted.name)
+        for data in wanted.partition_data:
+            if topic is None or topic.get(data.index) is None:
+                continue
+            try:
+                check_produce_records(data.records, version)
+            except DecompressionError:
+                return True
+            except KafkaError:
+                continue
+    return False
 
 
 def unknown_topic(version: int) -> ErrorCode:

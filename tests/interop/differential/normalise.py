@@ -23,6 +23,7 @@ SETS = {
     "groups",
     "log_dirs",
     "members",
+    "partition_responses",
     "partitions",
     "responses",
     "results",

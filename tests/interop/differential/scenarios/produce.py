@@ -1,5 +1,6 @@
 """Produce: good batches, damaged ones, sequences, limits, at every version."""
 
+import random
 import struct
 import uuid
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ def produce() -> Steps:
         yield from _requests(version, name, topic_id)
         yield from _batches(version, name, topic_id)
         yield from _sequences(version, name, topic_id)
+        yield from _beside_good_ones(version)
     yield from _topic_rules()
 
 
@@ -105,6 +107,50 @@ def _sequences(version: int, name: str, topic_id: uuid.UUID) -> Steps:
     yield send("old epoch", numbered(known, 0, 7), partition=1)
     yield send("negative sequence", numbered(known, 1, -1), partition=1)
     yield send("transactional without a transaction", numbered(known, 1, 1, attributes=TRANSACTIONAL), partition=1)
+
+
+def _beside_good_ones(version: int) -> Steps:
+    """One partition's records are bad: are the others written?"""
+    name = f"pr{version}-beside"
+    topic_id = yield from topic(name, 4)
+    bad = {
+        "magic 3": _batch(magic=3),
+        "magic -1": _batch(magic=-1),
+        "magic 1": _batch(magic=1),
+        "codec 5": _batch(attributes=CODEC_5),
+        "codec 7": _batch(attributes=7),
+        "codec 5 and no body": _batch(attributes=CODEC_5)[:61],
+        "wrong crc": _batch(crc_flip=1),
+        "no records": b"",
+        "two batches": GOOD + GOOD,
+        "trailing magic 1": GOOD + _batch(magic=1),
+        "trailing damage": GOOD + b"\xff" * 20,
+        "size 0": bytes(80),
+        "size 13": _entry(13, 2),
+        "size 14, magic 0": _entry(14, 0),
+        "size 48": _entry(48, 2),
+        "largest size": _entry(0x7FFFFFFF, 2),
+        "11 bytes": bytes(11),
+        "12 bytes": bytes(12),
+        **{f"random {seed}": _random_batch(seed) for seed in range(8)},
+    }
+    for label, records in bad.items():
+        data = [{"index": index, "records": each} for index, each in enumerate((GOOD, records, GOOD))]
+        fields = {"name": name, "topic_id": topic_id, "partition_data": data}
+        yield Ask(f"beside {label}", "Produce", version, {"acks": -1, "timeout_ms": 3000, "topic_data": [fields]})
+    last = [{"partition_index": index, "timestamp": -1, "current_leader_epoch": -1} for index in range(4)]
+    fields = {"replica_id": -1, "topics": [{"name": name, "partitions": last}]}
+    yield Ask(f"ends beside {version}", "ListOffsets", 5, fields)
+
+
+def _entry(size: int, magic: int) -> bytes:
+    return bytes(8) + struct.pack(">iib", size, 0, magic) + bytes(60)
+
+
+def _random_batch(seed: int) -> bytes:
+    """Return bytes that are a batch of today by their size and magic, and neither control nor transactional."""
+    noise = random.Random(seed).randbytes(61 + 10 * seed)
+    return noise[:8] + struct.pack(">iib", len(noise) - 12, 0, 2) + noise[17:21] + bytes(2) + noise[23:]
 
 
 def _topic_rules() -> Steps:

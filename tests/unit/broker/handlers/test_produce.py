@@ -9,7 +9,7 @@ from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.produce import FIRST_BY_ID
 from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse
-from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.batch import ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, Codec
 from odradek.protocol.records.building import BatchFields
 from tests.support.logs import NOW_MS, a_batch, old_message, read_all
 from tests.support.partitions import Node, decoded
@@ -152,6 +152,54 @@ def test_internal_topics_are_the_admin_clients() -> None:
 def test_request_carries_one_batch_of_today(node: Node, records: memoryview, version: int, code: ErrorCode) -> None:
     """Exactly one batch, of format 2, of a codec that the version knows, and none of the broker's own kind."""
     assert result(produce(node, request(("t", 0, records)), version), version).error_code == code
+
+
+def with_byte(place: int, value: int) -> memoryview:
+    records = batch()
+    records[place] = value
+    return records
+
+
+TOO_SMALL = memoryview(bytes(100))
+LARGEST_SIZE = with_byte(LENGTH_AT, 0x7F)
+LARGEST_SIZE[LENGTH_AT + 1 : LENGTH_AT + 4] = b"\xff" * 3
+
+
+@pytest.mark.parametrize(
+    ("records", "version", "code"),
+    [
+        (with_byte(MAGIC_AT, 3), 9, ErrorCode.CORRUPT_MESSAGE),
+        (with_byte(MAGIC_AT, 0xFF), 9, ErrorCode.CORRUPT_MESSAGE),
+        (TOO_SMALL, 9, ErrorCode.CORRUPT_MESSAGE),
+        (LARGEST_SIZE, 9, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (with_byte(ATTRIBUTES_AT + 1, 5), 3, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (with_byte(ATTRIBUTES_AT + 1, 7), 6, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_first_entry_that_can_be_none_ends_the_whole_request(
+    node: Node, records: memoryview, version: int, code: ErrorCode
+) -> None:
+    """No partition is written to, whether it comes before or after, and all are answered with the same error."""
+    asked = request(("t", 1, batch()), ("t", 0, records), ("t", 1, batch()), ("none", 0, batch()))
+    found = results(produce(node, asked, version), version)
+    assert {ErrorCode(each.error_code) for each in found} == {code}
+    assert (end(node), end(node, partition=1)) == (0, 0)
+
+
+def test_unknown_codec_is_its_partitions_error_from_zstd_on(node: Node) -> None:
+    """The others are written; in versions before, a partition that is not here is not looked into."""
+    unknown = with_byte(ATTRIBUTES_AT + 1, 5)
+    for version, place in ((7, ("t", 0)), (6, ("none", 0)), (6, ("t", 9))):
+        found = results(produce(node, request(("t", 1, batch()), (*place, unknown)), version), version)
+        assert found[0].error_code == 0
+        assert found[1].error_code != 0
+
+
+def test_corrupt_request_without_acks_closes_the_connection(node: Node) -> None:
+    """There is no answer that could say it."""
+    with pytest.raises(CloseConnectionError):
+        produce(node, request(("t", 0, batch()), ("t", 1, TOO_SMALL), acks=0))
+    assert end(node) == 0
 
 
 def test_damaged_batch_is_corrupt_and_has_no_log_start(node: Node) -> None:
