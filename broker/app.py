@@ -30,12 +30,13 @@ from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open
 from odradek.broker.metadata.snapshot_writing import Schedule
 from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
-from odradek.broker.partitions.flusher import BackgroundFlusher
+from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
 from odradek.broker.runtime.clock import SystemClock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.tasks import PeriodicJobs
 from odradek.config.settings import BrokerSettings
@@ -55,9 +56,12 @@ from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
 
-THREADS = 4
-"""For what waits for the disk: fsync, cold reads, deletions, checkpoints. Two cores' worth of work and two that
-wait."""
+FLUSH_THREADS = 4
+"""For the fsync that a producer waits for."""
+READ_THREADS = 4
+"""For what is read that is not in the page cache: segments that consumers ask for, and the groups at start."""
+UPKEEP_THREADS = 2
+"""For what nobody waits for: checkpoints, deletions, snapshots of the metadata, what compaction leaves to be done."""
 
 RECEIVE_MEMORY_BYTES = 256 * 1024 * 1024
 """Bytes of requests that are still arriving, all connections together, unless queued.max.request.bytes says
@@ -79,7 +83,10 @@ class Broker:
         self._log_level = log_level
         self._clock = SystemClock()
         self._started_at = self._clock.monotonic()
-        self._threads = ThreadPoolExecutor(THREADS, "odradek")
+        self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
+        self._background_flush_threads = DiskThreads(loop, "odradek-background-flush", IN_BACKGROUND)
+        self._read_threads = ThreadPoolExecutor(READ_THREADS, "odradek-read")
+        self._upkeep_threads = ThreadPoolExecutor(UPKEEP_THREADS, "odradek-upkeep")
         self._fs = PosixFiles()
         self._bound: dict[str, BoundListener] = {}
 
@@ -110,7 +117,7 @@ class Broker:
         report = self._logs.load_all(self._wanted)
         _log_findings(report)
         begin_new_epochs(self._metadata, settings.node_id, report.intact)
-        self._flusher = BackgroundFlusher(self._loop, self._threads, self._clock)
+        self._flusher = BackgroundFlusher(self._loop, self._flush_threads, self._background_flush_threads, self._clock)
         self._partitions = PartitionTable(
             settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon
         )
@@ -125,7 +132,7 @@ class Broker:
         except OSError:
             self._close_logs()
             raise
-        self._jobs = PeriodicJobs(self._loop, self._threads)
+        self._jobs = PeriodicJobs(self._loop, self._upkeep_threads)
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._jobs)
         self._jobs.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
@@ -135,7 +142,7 @@ class Broker:
         self._compactor = Compactor(
             CompactorParts(
                 loop=self._loop,
-                threads=self._threads,
+                threads=self._upkeep_threads,
                 clock=self._clock,
                 logs=self._logs,
                 partitions=self._partitions,
@@ -167,7 +174,10 @@ class Broker:
         except OSError as failed:
             log.warning("high watermarks not written", reason=str(failed))
         self._close_logs()
-        self._threads.shutdown()
+        for threads in (self._read_threads, self._upkeep_threads):
+            threads.shutdown()
+        for flush_threads in (self._flush_threads, self._background_flush_threads):
+            flush_threads.stop()
         log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
 
     def _close_logs(self) -> None:
@@ -254,7 +264,7 @@ class Broker:
         self._groups = GroupServices(
             GroupParts(
                 loop=self._loop,
-                threads=self._threads,
+                threads=self._read_threads,
                 clock=self._clock,
                 settings=lambda: self._settings.current,
                 controller=controller,
@@ -281,7 +291,7 @@ class Broker:
         handlers = build_handlers(services)
         self._dispatcher = Dispatcher(direct_routes(handlers), message_routes(handlers))
         limits = _connection_limits(self._settings.current)
-        network = Network(self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._threads)
+        network = Network(self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._read_threads)
         self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
         return network
 

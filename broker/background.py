@@ -70,7 +70,7 @@ class BackgroundJobs:
         start."""
         for partition in self._partitions:
             if partition.log.recovery_point < partition.log.log_end_offset:
-                self._flusher.request(partition)
+                self._flusher.request_in_background(partition)
         return self._logs.checkpoint_recovery_points()
 
     def _flush_due(self) -> None:
@@ -78,7 +78,7 @@ class BackgroundJobs:
         now_ms = self._clock.now_ms()
         for partition in self._partitions:
             if partition.flush_is_due(now_ms):
-                self._flusher.request(partition)
+                self._flusher.request_in_background(partition)
 
     def _log_starts(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_log_starts()

@@ -1,18 +1,20 @@
 """Brings logs to the disk on threads, one fsync at a time per log: group commit.
 
 Whatever was appended while an fsync ran is covered by the next one, so fifty producers that wait for the disk share one
-fsync. A log whose fsync failed takes nothing more until one has ended well (`storage.log.flush`), so that is tried
-again until it does, whoever asks for it.
+fsync. What somebody waits for (`request`) has threads of its own; what is flushed so that a crash leaves little to
+check (`request_in_background`) goes a few logs at a time, so that ten thousand dirty logs keep no producer waiting. A
+log whose fsync failed takes nothing more until one has ended well (`storage.log.flush`), so that is tried again until
+it does, whoever asks for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from asyncio import AbstractEventLoop, Future, TimerHandle
-from concurrent.futures import Executor
+from functools import partial
 
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.errors import StorageError
 from odradek.storage.log.flush import FlushPlan
@@ -21,56 +23,93 @@ log = get_logger("storage")
 
 RETRY_S = 5.0
 """How long after a failed fsync the next one is tried: a disk may have space again, or answer again."""
+IN_BACKGROUND = 2
+"""Logs that are flushed at a time while nobody waits for them."""
 
 
 class BackgroundFlusher:
     """The `Flusher` of the running broker."""
 
-    def __init__(self, loop: AbstractEventLoop, threads: Executor, clock: Clock) -> None:
+    def __init__(self, loop: AbstractEventLoop, threads: Threads, background_threads: Threads, clock: Clock) -> None:
         self._loop = loop
         self._threads = threads
+        self._background_threads = background_threads
         self._clock = clock
-        self._running: dict[Partition, Future[None]] = {}
+        self._running: set[Partition] = set()
+        self._queue: dict[Partition, None] = {}
+        """Partitions that are to be flushed in the background, in order."""
+        self._in_background = 0
         self._retries: dict[Partition, TimerHandle] = {}
         """Partitions whose log is in doubt, and when they are tried again."""
+        self._settled: list[Future[None]] = []
         self._is_stopped = False
 
     def request(self, partition: Partition) -> None:
-        """Flush the partition's log unless a flush is already on its way; see `Partition.flushed`."""
+        """Flush the partition's log now, since somebody waits, unless a flush is already on its way; see
+        `Partition.flushed`."""
         if partition not in self._running and partition not in self._retries:
-            self._begin(partition)
+            if self._queue:
+                self._queue.pop(partition, None)
+            self._begin(partition, self._threads)
 
-    def _begin(self, partition: Partition) -> None:
+    def request_in_background(self, partition: Partition) -> None:
+        """Flush the partition's log when its turn comes, unless a flush is already on its way."""
+        if partition not in self._running and partition not in self._retries and not self._is_stopped:
+            self._queue[partition] = None
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Flush as many logs in the background as may be."""
+        while self._queue and self._in_background < IN_BACKGROUND:
+            partition = next(iter(self._queue))
+            del self._queue[partition]
+            if not partition.is_retired and self._begin(partition, self._background_threads):
+                self._in_background += 1
+
+    def _begin(self, partition: Partition, threads: Threads) -> bool:
+        """Begin a flush; return whether there is anything to be done."""
         try:
             plan = partition.log.prepare_flush()
         except (StorageError, OSError) as failed:
             # not now: whoever asks is about to wait for what he appended, and must hear of this too
             self._loop.call_soon(self._not_begun, partition, failed)
-            return
+            return False
         if plan is None:
-            return
-        future = self._loop.run_in_executor(self._threads, plan.run)
-        self._running[partition] = future
-        future.add_done_callback(lambda done: self._done(partition, plan, done))
+            return False
+        self._running.add(partition)
+        threads.submit(plan.run, partial(self._done, partition, plan, threads is self._background_threads))
+        return True
 
     async def stop(self) -> None:
         """Wait for the flushes that run; what is in doubt then is tried once more when the logs are closed."""
         self._is_stopped = True
+        self._queue.clear()
         for retry in self._retries.values():
             retry.cancel()
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait for the flushes that run."""
-        while self._running:
-            await asyncio.wait(list(self._running.values()))
+        """Wait until no flush runs and none waits for its turn."""
+        while self._running or self._queue:
+            settled: Future[None] = self._loop.create_future()
+            self._settled.append(settled)
+            await settled
 
-    def _done(self, partition: Partition, plan: FlushPlan, future: Future[None]) -> None:
-        del self._running[partition]
-        failed = future.exception()
+    def _done(self, partition: Partition, plan: FlushPlan, in_background: bool, failed: BaseException | None) -> None:
+        self._running.discard(partition)
+        if in_background:
+            self._in_background -= 1
         if failed is None:
             self._succeeded(partition, plan)
-            return
+        else:
+            self._failed(partition, failed)
+        self._begin_next()
+        if self._settled and not self._running:
+            settled, self._settled = self._settled, []
+            for waiting in settled:
+                waiting.set_result(None)
+
+    def _failed(self, partition: Partition, failed: BaseException) -> None:
         if not partition.log.sync_problem:
             log.error(
                 "the disk refused what was written: the partition takes no records until it does, and can be read;"
@@ -106,7 +145,7 @@ class BackgroundFlusher:
     def _retry(self, partition: Partition) -> None:
         del self._retries[partition]
         if not partition.is_retired:
-            self._begin(partition)
+            self._begin(partition, self._threads)
 
     def _not_begun(self, partition: Partition, failed: BaseException) -> None:
         partition.flush_failed()

@@ -33,7 +33,10 @@ class Flusher(Protocol):
     """Brings a partition's log to the disk on a thread, and calls `Partition.flushed` or `flush_failed` when it has."""
 
     def request(self, partition: Partition) -> None:
-        """Flush soon; asking again while a flush runs is allowed and means another one after it."""
+        """Flush now, since somebody waits for it; nothing new happens while a flush of the partition runs."""
+
+    def request_in_background(self, partition: Partition) -> None:
+        """Flush when there is time, after others for which that was asked."""
 
 
 @dataclass(slots=True)
@@ -108,7 +111,8 @@ class Partition:
         return True
 
     def when_on_disk(self, done: Callable[[ErrorCode], None]) -> bool:
-        """Bring all that is in the log now to the disk, and call `done` once it is there, or is not going to be.
+        """Bring all that is in the log now to the disk in the background, and call `done` once it is there, or is not
+        going to be.
 
         Returns False where it is there already, and does not call.
         """
@@ -116,7 +120,7 @@ class Partition:
         if self.log.recovery_point >= end:
             return False
         self._awaiting_disk.append(_AwaitedOffset(end, done))
-        self._flusher.request(self)
+        self._flusher.request_in_background(self)
         return True
 
     def flushed(self) -> None:
@@ -172,7 +176,7 @@ class Partition:
             if waiter.offset <= point:
                 waiter.done(ErrorCode.NONE)
         if self._awaiting_disk:
-            self._flusher.request(self)
+            self._flusher.request_in_background(self)
 
     # reading
 

@@ -10,6 +10,8 @@ from concurrent.futures import Executor, Future
 from contextvars import Context
 from typing import ParamSpec, TypeVar, TypeVarTuple
 
+from odradek.broker.runtime.disk_threads import Done
+
 Arguments = TypeVarTuple("Arguments")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,3 +120,29 @@ class HandExecutor(Executor):
         waiting, self._waiting = self._waiting, []
         for work in waiting:
             work()
+
+
+class HandThreads:
+    """`Threads` that do what they were given when the test says so; the loop hears of it when it turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: list[tuple[Callable[[], None], Done]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def submit(self, work: Callable[[], None], done: Done) -> None:
+        """Remember work for `run`."""
+        self._waiting.append((work, done))
+
+    def run(self) -> None:
+        """Do the work that waits."""
+        waiting, self._waiting = self._waiting, []
+        for work, done in waiting:
+            failed: Exception | None = None
+            try:
+                work()
+            except Exception as raised:  # noqa: BLE001 - as a thread does
+                failed = raised
+            self._loop.call_soon(done, failed)

@@ -48,6 +48,10 @@ class HandFlusher:
                 self.running[partition] = plan
                 self.begun += 1
 
+    def request_in_background(self, partition: Partition) -> None:
+        """Begin a flush just so."""
+        self.request(partition)
+
     def finish(self) -> None:
         """Let the flushes that run end well."""
         running, self.running = self.running, {}

@@ -71,7 +71,7 @@ class Rig:
         process.end = lambda: -9  # type: ignore[attr-defined]  # the exit code of one that was killed
         return process
 
-    def request(self, partition: Partition) -> None:
+    def request_in_background(self, partition: Partition) -> None:
         """Be the flusher."""
         self.flushes += 1
 
@@ -80,6 +80,8 @@ class Rig:
             partition.flushed()
 
         asyncio.get_running_loop().call_later(0.001, end)
+
+    request = request_in_background
 
     def run_until(self, condition: Callable[[], bool]) -> None:
         """Let the compactor work until the condition holds."""

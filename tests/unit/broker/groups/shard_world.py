@@ -81,6 +81,8 @@ class ManualFlusher:
         """Remember."""
         self.wanted.append(partition)
 
+    request_in_background = request
+
     def flush(self) -> None:
         """Bring everything to the disk."""
         for partition in dict.fromkeys(self.wanted):

@@ -1,19 +1,19 @@
 """Group commit: flushes on threads, one at a time for each log."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from odradek.broker.handlers.produce import ProduceHandler
 from odradek.broker.partitions import flusher
-from odradek.broker.partitions.flusher import RETRY_S, BackgroundFlusher
+from odradek.broker.partitions.flusher import IN_BACKGROUND, RETRY_S, BackgroundFlusher
 from odradek.broker.partitions.partition import Partition
+from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.protocol.errors import ErrorCode
 from odradek.storage.errors import StorageError
 from tests.support.log_lines import LogLines
 from tests.support.logs import NOW_MS
-from tests.support.manual_loop import HandExecutor
+from tests.support.manual_loop import HandThreads
 from tests.support.partitions import Node, Reply, context
 from tests.unit.broker.handlers.produce_support import HEAD, VERSION, batch, request, result
 
@@ -21,16 +21,17 @@ from tests.unit.broker.handlers.produce_support import HEAD, VERSION, batch, req
 class Disk:
     """A node whose partitions are flushed by the flusher of the running broker, on threads that a test works."""
 
-    def __init__(self) -> None:
+    def __init__(self, partitions: int = 2) -> None:
         self.node = Node()
-        self.threads = HandExecutor()
-        self.flusher = BackgroundFlusher(self.node.loop, self.threads, self.node.clock)
-        self.node.create("t", 2)
+        self.threads = HandThreads(self.node.loop)
+        self.background_threads = HandThreads(self.node.loop)
+        self.flusher = BackgroundFlusher(self.node.loop, self.threads, self.background_threads, self.node.clock)
+        self.node.create("t", partitions)
 
-    def partition(self, index: int = 0) -> Partition:
-        """Return a partition that is flushed for every message."""
+    def partition(self, index: int = 0, flush_messages: str = "1") -> Partition:
+        """Return a partition that is flushed for every message, or every so many."""
         log = self.node.table.get("t", index).log
-        log.update_config(self.node.topic_config({"flush.messages": "1"}))
+        log.update_config(self.node.topic_config({"flush.messages": flush_messages}))
         return Partition(log, 1, 0, self.flusher)
 
     def sync(self) -> None:
@@ -71,6 +72,60 @@ def test_partitions_are_flushed_side_by_side() -> None:
     for index in range(2):
         disk.partition(index).append(batch(), NOW_MS)
     assert len(disk.threads) == 2
+
+
+def test_a_producer_does_not_wait_for_logs_that_are_flushed_in_the_background() -> None:
+    """Not for their turn on a thread, and not even where its own partition is in their row."""
+    disk = Disk(partitions=6)
+    dirty = [disk.partition(index, flush_messages="100") for index in range(5)]
+    for partition in dirty:
+        partition.append(batch(), NOW_MS)
+        disk.flusher.request_in_background(partition)
+    assert (len(disk.background_threads), len(disk.threads)) == (IN_BACKGROUND, 0)
+    waiting = [disk.partition(5), dirty[4]]
+    waiting[0].append(batch(), NOW_MS)
+    disk.flusher.request(waiting[1])
+    assert (len(disk.background_threads), len(disk.threads)) == (IN_BACKGROUND, 2)
+    disk.sync()
+    assert [partition.log.recovery_point for partition in waiting] == [1, 1]
+    assert [partition.log.recovery_point for partition in dirty] == [0, 0, 0, 0, 1]
+
+
+def test_many_dirty_logs_are_flushed_a_few_at_a_time() -> None:
+    """All of them, in order; what is deleted meanwhile is passed over, and a stop waits for no more than what runs."""
+    disk = Disk(partitions=6)
+    dirty = [disk.partition(index, flush_messages="100") for index in range(6)]
+    for partition in dirty:
+        partition.append(batch(), NOW_MS)
+        disk.flusher.request_in_background(partition)
+    dirty[2].retired()
+    done = []
+    while disk.background_threads:
+        done.append(len(disk.background_threads))
+        disk.background_threads.run()
+        disk.node.loop.settle()
+    assert done == [IN_BACKGROUND, IN_BACKGROUND, 1]
+    assert [partition.log.recovery_point for partition in dirty] == [1, 1, 0, 1, 1, 1]
+
+
+def test_who_waits_for_the_disk_is_told_when_all_is_there() -> None:
+    """Also of what was appended while a flush ran, and at once where there is nothing to wait for."""
+    disk = Disk()
+    partition = disk.partition(flush_messages="100")
+    told: list[ErrorCode] = []
+    assert not partition.when_on_disk(told.append)
+    partition.append(batch(), NOW_MS)
+    disk.flusher.request_in_background(partition)
+    partition.append(batch(), NOW_MS)
+    assert partition.when_on_disk(told.append)
+    for ready in ([], [ErrorCode.NONE]):
+        disk.background_threads.run()
+        disk.node.loop.settle()
+        assert told == ready
+    partition.append(batch(), NOW_MS)
+    partition.when_on_disk(told.append)
+    partition.retired()
+    assert told == [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def test_flush_of_nothing_is_none() -> None:
@@ -207,12 +262,14 @@ async def test_stop_waits_for_what_runs_and_what_follows_from_it(fails: bool) ->
     node.create("t")
     log = node.table.get("t", 0).log
     log.update_config(node.topic_config({"flush.messages": "1"}))
-    with ThreadPoolExecutor(1) as threads:
-        background = BackgroundFlusher(asyncio.get_running_loop(), threads, node.clock)
-        partition = Partition(log, 1, 0, background)
-        if fails:
-            node.files.fail("sync", path_part="/t-0/", times=10)
-        for _ in range(3):
-            partition.append(batch(), NOW_MS)
-        await asyncio.wait_for(background.stop(), 10)
+    loop = asyncio.get_running_loop()
+    threads = DiskThreads(loop, "test", 1)
+    background = BackgroundFlusher(loop, threads, threads, node.clock)
+    partition = Partition(log, 1, 0, background)
+    if fails:
+        node.files.fail("sync", path_part="/t-0/", times=10)
+    for _ in range(3):
+        partition.append(batch(), NOW_MS)
+    await asyncio.wait_for(background.stop(), 10)
+    threads.stop()
     assert partition.high_watermark == (0 if fails else 3)
