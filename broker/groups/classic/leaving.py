@@ -13,7 +13,6 @@ from odradek.broker.coordinator.effects import Effects, Now, Token
 from odradek.broker.groups.classic.rebalance import complete_if_all_joined, forget, prepare
 from odradek.broker.groups.classic.state import GroupData
 from odradek.broker.groups.classic.states import GroupState
-from odradek.broker.groups.classic.validation import member_error
 from odradek.broker.groups.classic.values import LeaveResult, LeavingMember, LeftMember
 from odradek.protocol.errors import ErrorCode
 
@@ -37,16 +36,9 @@ def leave(group: GroupData, effects: Effects, leaving: Sequence[LeavingMember], 
 
 def _remove(group: GroupData, effects: Effects, leaving: LeavingMember) -> ErrorCode:
     roster = group.roster
-    instance_id = leaving.group_instance_id
-    if not leaving.member_id:
-        holder = None if instance_id is None else roster.static_ids.get(instance_id)
-        if holder is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        forget(group, effects, holder)
-        return ErrorCode.NONE
-    if leaving.member_id not in roster.pending:
-        error = member_error(group, leaving.member_id, instance_id)
-        if error is not ErrorCode.NONE:
-            return error
-    forget(group, effects, leaving.member_id)
-    return ErrorCode.NONE
+    member_id, error = leaving.member_id, ErrorCode.NONE
+    if not member_id or member_id not in roster.pending:
+        member_id, error = roster.identities.find(leaving)
+    if error is ErrorCode.NONE:
+        forget(group, effects, member_id)
+    return error

@@ -7,6 +7,8 @@ and records; the modules that use it decide when members come and go.
 from __future__ import annotations
 
 from odradek.broker.coordinator.effects import Token
+from odradek.broker.groups.classic.identity import Identities
+from odradek.broker.groups.classic.protocols import select_protocol
 from odradek.broker.groups.classic.values import JoinedMember, JoinRequest, SupportedProtocol
 
 
@@ -82,6 +84,11 @@ class Roster:
         """Members that did not send the SyncGroup of this generation yet."""
         self.leader: str | None = None
 
+    @property
+    def identities(self) -> Identities:
+        """The ids of the members."""
+        return Identities(self.members, self.static_ids)
+
     def add(self, member: Member) -> None:
         """Add a member; the first one is the leader."""
         assert member.member_id not in self.members, "a member is added once"
@@ -154,16 +161,9 @@ class Roster:
         return self.speakers.get(protocol_name, 0) == len(self.members)
 
     def select_protocol(self) -> str:
-        """Return the protocol with most votes; each member votes for the first it lists that all can speak.
-
-        Of equals the one that was voted for first wins (in Kafka it is not defined). There is always one: a member
-        that shares no protocol with the others is not let in.
-        """
-        votes: dict[str, int] = {}
-        for member in self.members.values():
-            vote = next(protocol.name for protocol in member.protocols if self.all_speak(protocol.name))
-            votes[vote] = votes.get(vote, 0) + 1
-        return max(votes, key=votes.__getitem__)
+        """Return the protocol that the members vote for."""
+        names = ([protocol.name for protocol in member.protocols] for member in self.members.values())
+        return select_protocol(names, self.all_speak)
 
     def as_joined(self, protocol_name: str | None) -> tuple[JoinedMember, ...]:
         """Return all members as the leader sees them."""

@@ -13,14 +13,8 @@ from odradek.protocol.errors import ErrorCode
 
 
 def member_error(group: GroupData, member_id: str, group_instance_id: str | None) -> ErrorCode:
-    """Return why somebody is no member, or NONE. Of two that claim one instance id, the later fences the earlier."""
-    if group_instance_id is not None:
-        holder = group.roster.static_ids.get(group_instance_id)
-        if holder is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if holder != member_id:
-            return ErrorCode.FENCED_INSTANCE_ID
-    return ErrorCode.NONE if member_id in group.roster.members else ErrorCode.UNKNOWN_MEMBER_ID
+    """Return why somebody is no member, or NONE."""
+    return group.roster.identities.error_of(member_id, group_instance_id)
 
 
 def generation_error(group: GroupData, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:

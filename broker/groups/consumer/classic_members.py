@@ -23,10 +23,9 @@ from odradek.broker.groups.consumer.state import GroupState
 from odradek.broker.groups.consumer.steps import (
     Circumstances,
     advance,
-    check_instance,
     check_room,
+    member_of,
     take_over,
-    unknown_member,
     write_metadata,
 )
 from odradek.broker.metadata.image import MetadataImage
@@ -100,25 +99,13 @@ def find_leaving(state: GroupState, leaving: LeavingMember) -> tuple[Member | No
 
     Members of the consumer protocol can be removed so, too.
     """
-    member_id, instance_id = leaving
-    member = state.members.get(member_id) if instance_id is None else state.static_member(instance_id)
-    error = ErrorCode.NONE
-    if member is None:
-        error = ErrorCode.UNKNOWN_MEMBER_ID
-    elif member_id and member_id != member.member_id:
-        member, error = None, ErrorCode.FENCED_INSTANCE_ID
-    return member, LeftMember(member_id, instance_id, error)
+    member_id, error = state.identities.find(leaving)
+    return state.members.get(member_id) if error is ErrorCode.NONE else None, LeftMember(*leaving, error)
 
 
 def find_member(state: GroupState, member_id: str, instance_id: str | None) -> Member:
     """Return a member of the classic protocol; raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
-    if instance_id is not None:
-        member = check_instance(state.static_member(instance_id), member_id, instance_id)
-    else:
-        found = state.members.get(member_id)
-        if found is None:
-            raise unknown_member(state.group_id, member_id)
-        member = found
+    member = member_of(state, member_id, instance_id)
     if member.metadata.classic is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
     return member
@@ -134,9 +121,9 @@ def _find_member(draft: Draft, member_id: str, is_unknown: bool, request: JoinRe
     state = draft.state
     if request.group_instance_id is None:
         return state.members.get(member_id) or Member(member_id)
-    holder = state.static_member(request.group_instance_id)
     if not is_unknown:
-        return check_instance(holder, member_id, request.group_instance_id)
+        return member_of(state, member_id, request.group_instance_id)
+    holder = state.static_member(request.group_instance_id)
     return Member(member_id) if holder is None else take_over(draft, member_id, holder, must_be_away=False)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from odradek.broker.groups.consumer.member import Member
 from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.consumer.steps import unknown_member
+from odradek.broker.groups.consumer.steps import member_of
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 _FIRST_COMMIT_VERSION: Final = 9
@@ -45,7 +45,7 @@ def check_commit(state: GroupState, member_id: str, epoch: int, version: int) ->
     """
     if epoch < 0 and not state.members:
         return CommitRule(None, epoch)
-    member = _member(state, member_id)
+    member = member_of(state, member_id, None)
     if member.metadata.classic is None and version < _FIRST_COMMIT_VERSION:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION, "OffsetCommit version 9 or above must be used by members of this group."
@@ -66,16 +66,9 @@ def check_fetch(state: GroupState, member_id: str | None, epoch: int) -> None:
     """Raise KafkaError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH; whoever does not say who it is may read."""
     if member_id is None and epoch < 0:
         return
-    member = _member(state, member_id or "")
+    member = member_of(state, member_id or "", None)
     if member.epoch != epoch:
         raise KafkaError(_stale_code(member), f"Epoch {epoch} is not the member's epoch {member.epoch}.")
-
-
-def _member(state: GroupState, member_id: str) -> Member:
-    member = state.members.get(member_id)
-    if member is None:
-        raise unknown_member(state.group_id, member_id)
-    return member
 
 
 def _stale_code(member: Member) -> ErrorCode:

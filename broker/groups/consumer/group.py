@@ -16,10 +16,11 @@ from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.core import GroupCore, tombstones
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.heartbeat import Client, beat
-from odradek.broker.groups.consumer.leaving import find_leaving, leave_for_a_while
+from odradek.broker.groups.consumer.leaving import leave_for_a_while
 from odradek.broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member
 from odradek.broker.groups.consumer.migration import check_upgrade, upgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.steps import member_of
 from odradek.broker.groups.consumer.subscriptions import subscribes_to
 from odradek.broker.groups.consumer.views import GroupView, describe
 from odradek.broker.metadata.image import MetadataImage
@@ -139,7 +140,7 @@ class ConsumerGroup:
         following.timers += self.loaded().timers
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest, token: Token, now: Now) -> Effects:
-        member = find_leaving(self.state, request.member_id, request.instance_id)
+        member = member_of(self.state, request.member_id, request.instance_id)
         if request.member_epoch == LEAVING_FOR_A_WHILE:
             draft = Draft(self.state)
             leave_for_a_while(draft, member)

@@ -16,10 +16,9 @@ from odradek.broker.groups.consumer.member import JOINING, Member, Metadata, Own
 from odradek.broker.groups.consumer.steps import (
     Circumstances,
     advance,
-    check_instance,
     check_room,
+    member_of,
     take_over,
-    unknown_member,
     write_metadata,
 )
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -66,16 +65,14 @@ def owned_partitions(topics: Iterable[TopicPartitions]) -> Partitions:
 def _find_member(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions | None) -> Member:
     state, member_id, joins = draft.state, request.member_id, request.member_epoch == JOINING
     member = state.members.get(member_id)
-    if request.instance_id is not None:
+    if request.instance_id is not None and joins:
         holder = state.static_member(request.instance_id)
-        if joins:
-            if holder is not None:
-                return take_over(draft, member_id, holder, must_be_away=True)
-            return member or Member(member_id)
-        member = check_instance(holder, member_id, request.instance_id)
-    if member is None:
-        if not joins:
-            raise unknown_member(state.group_id, member_id)
+        if holder is not None:
+            return take_over(draft, member_id, holder, must_be_away=True)
+        return member or Member(member_id)
+    if not joins:
+        member = member_of(state, member_id, request.instance_id)
+    elif member is None:
         return Member(member_id)
     _check_epoch(member, request.member_epoch, owned)
     return member

@@ -11,20 +11,8 @@ from collections.abc import Iterable
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, Member
-from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.consumer.steps import check_instance, unknown_member
 from odradek.broker.groups.consumer.subscriptions import metadata_hash
 from odradek.broker.metadata.image import MetadataImage
-
-
-def find_leaving(state: GroupState, member_id: str, instance_id: str | None) -> Member:
-    """Return the member that wants to go; raises KafkaError if it is none, or was replaced."""
-    if instance_id is not None:
-        return check_instance(state.static_member(instance_id), member_id, instance_id)
-    member = state.members.get(member_id)
-    if member is None:
-        raise unknown_member(state.group_id, member_id)
-    return member
 
 
 def leave_for_a_while(draft: Draft, member: Member) -> None:

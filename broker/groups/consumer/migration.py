@@ -8,11 +8,11 @@ Protocol", and the conversions of Kafka's coordinator.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 
 from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.protocols import select_protocol
 from odradek.broker.groups.classic.roster import Member as ClassicMember
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
@@ -79,12 +79,13 @@ def can_downgrade(state: GroupState, leaving: Collection[str], settings: Consume
 def downgrade(state: GroupState, leaving: Collection[str], image: MetadataImage, now: int) -> Record:
     """Return the record of the classic group that those make who stay; the first of them leads."""
     staying = {member_id: member for member_id, member in state.members.items() if member_id not in leaving}
-    protocol = _chosen_protocol([_protocols(member) for member in staying.values()])
+    spoken = [_protocols(member) for member in staying.values()]
+    protocol = select_protocol(spoken, set(spoken[0]).intersection(*spoken).__contains__)
     members = []
     for member_id, member in staying.items():
         said = member.metadata
         assert said.classic is not None, "only members of the classic protocol stay"
-        subscription = {spoken.name: bytes(spoken.metadata) for spoken in said.classic.supported_protocols}[protocol]
+        subscription = {one.name: bytes(one.metadata) for one in said.classic.supported_protocols}[protocol]
         assignment = write_assignment(
             state.targets.get(member_id, NO_PARTITIONS), read_subscription(subscription).version, image
         )
@@ -138,13 +139,6 @@ def _as_consumer(member: ClassicMember, group: ClassicGroup, epoch: int, image: 
 def _protocols(member: Member) -> list[str]:
     classic = member.metadata.classic
     return [protocol.name for protocol in classic.supported_protocols] if classic is not None else []
-
-
-def _chosen_protocol(spoken: list[list[str]]) -> str:
-    """Return the protocol that most members prefer of those that all speak: joining sees to it that there is one."""
-    common = set(spoken[0]).intersection(*spoken)
-    votes = Counter(next(name for name in names if name in common) for names in spoken)
-    return max(sorted(votes), key=votes.__getitem__)
 
 
 def _cannot(group_id: str, reason: str) -> KafkaError:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.broker.coordinator.effects import Record
+from odradek.broker.groups.classic.identity import Identities
 from odradek.broker.groups.consumer.member import (
     LEAVING,
     NOTHING,
@@ -114,6 +115,11 @@ class GroupState:
             return "Assigning"
         settled = all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values())
         return "Stable" if settled else "Reconciling"
+
+    @property
+    def identities(self) -> Identities:
+        """The ids of the members."""
+        return Identities(self.members, self.static_members)
 
     def static_member(self, instance_id: str) -> Member | None:
         """Return the member that has the instance id."""

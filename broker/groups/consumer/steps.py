@@ -21,6 +21,7 @@ from odradek.broker.groups.consumer.member import (
 )
 from odradek.broker.groups.consumer.reconciliation import Aim, reconcile
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
+from odradek.broker.groups.consumer.state import GroupState
 from odradek.broker.groups.consumer.subscriptions import match_topics, metadata_hash, topic_ids, topic_names
 from odradek.broker.groups.consumer.targets import assign, is_due
 from odradek.broker.metadata.image import MetadataImage
@@ -69,20 +70,16 @@ def take_over(draft: Draft, member_id: str, holder: Member, *, must_be_away: boo
     return member
 
 
-def check_instance(holder: Member | None, member_id: str, instance_id: str) -> Member:
-    """Return the member that has the instance id; raises KafkaError if that is nobody, or not the one who says so."""
-    if holder is None:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if holder.member_id != member_id:
-        raise KafkaError(
-            ErrorCode.FENCED_INSTANCE_ID, f"Member {member_id} was replaced: another has instance id {instance_id}."
-        )
-    return holder
-
-
-def unknown_member(group_id: str, member_id: str) -> KafkaError:
-    """The error of a request by somebody who is no member."""
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
+def member_of(state: GroupState, member_id: str, instance_id: str | None) -> Member:
+    """Return the member that says so; raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+    error = state.identities.error_of(member_id, instance_id)
+    if error is ErrorCode.NONE:
+        return state.members[member_id]
+    if error is ErrorCode.FENCED_INSTANCE_ID:
+        raise KafkaError(error, f"Member {member_id} was replaced: another has instance id {instance_id}.")
+    if instance_id is not None:
+        raise KafkaError(error, f"Instance id {instance_id} is unknown.")
+    raise KafkaError(error, f"Member {member_id} is not a member of group {state.group_id}.")
 
 
 def check_room(draft: Draft, member_id: str, settings: ConsumerGroupSettings) -> None:
