@@ -38,6 +38,7 @@ from odradek.broker.runtime.clock import SystemClock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.tasks import PeriodicJobs
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
@@ -63,9 +64,8 @@ READ_THREADS = 4
 UPKEEP_THREADS = 2
 """For what nobody waits for: checkpoints, deletions, snapshots of the metadata, what compaction leaves to be done."""
 
-RECEIVE_MEMORY_BYTES = 256 * 1024 * 1024
-"""Bytes of requests that are still arriving, all connections together, unless queued.max.request.bytes says
-otherwise."""
+REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
+"""Either half of the memory for requests (`RequestMemory`), unless queued.max.request.bytes says otherwise."""
 
 METADATA_UPKEEP_S = 60.0
 """How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
@@ -274,6 +274,8 @@ class Broker:
             )
         )
         self._metadata.watch(self._groups.on_metadata)
+        queued = settings.queued_max_request_bytes
+        memory = RequestMemory(queued if queued > 0 else REQUEST_MEMORY_BYTES, self._loop.call_soon)
         services = Services(
             loop=self._loop,
             clock=self._clock,
@@ -291,7 +293,9 @@ class Broker:
         handlers = build_handlers(services)
         self._dispatcher = Dispatcher(direct_routes(handlers), message_routes(handlers))
         limits = _connection_limits(self._settings.current)
-        network = Network(self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._read_threads)
+        network = Network(
+            self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._read_threads, memory
+        )
         self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
         return network
 
@@ -336,9 +340,6 @@ def _network_limits(settings: BrokerSettings) -> NetworkLimits:
     return NetworkLimits(
         socket_request_max_bytes=settings.socket_request_max_bytes,
         connections_max_idle_ms=settings.connections_max_idle_ms,
-        receive_memory_bytes=(
-            settings.queued_max_request_bytes if settings.queued_max_request_bytes > 0 else RECEIVE_MEMORY_BYTES
-        ),
         socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
         socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
         backlog=settings.socket_listen_backlog_size,

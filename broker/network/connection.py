@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from odradek.broker.network.cold_reads import is_cold, read_through
-from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveMemory
+from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
 from odradek.broker.network.sending import FileEndedError, Outgoing
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
@@ -92,8 +92,8 @@ class Connection:
         self._on_close = shared.on_close
         self._on_starved = shared.on_starved
         self._threads = shared.threads
-        self._memory = shared.memory
-        self._frames = FrameReader(shared.memory, shared.max_frame_bytes)
+        self._memory = shared.buffers.memory
+        self._frames = FrameReader(shared.buffers, shared.max_frame_bytes)
         self._out = Outgoing(transport)
         self._unsent = self._out.pieces
         self._pending: Deferred[Response] | None = None
@@ -374,18 +374,20 @@ class Connection:
         if not self._writing:
             self._writing = True
             self._loop.add_writer(self._fd, self._on_writable)
+            self._memory.keep_unread(self, self._out.held_bytes)
 
     def _stop_writing(self) -> None:
         if self._writing:
             self._writing = False
             self._loop.remove_writer(self._fd)
+            self._memory.forget_unread(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What all connections of a broker share."""
 
-    memory: ReceiveMemory
+    buffers: ReceiveBuffers
     max_frame_bytes: int
     threads: Executor
     on_close: Callable[[Connection], None]

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
 from odradek.broker.network.connection import Connection, FrameHandler, Shared
-from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.request_memory import RequestMemory
 
 log = get_logger("network")
 
@@ -39,8 +40,6 @@ class NetworkLimits:
 
     socket_request_max_bytes: int
     connections_max_idle_ms: int
-    receive_memory_bytes: int
-    """Bytes of incomplete requests held at once by all connections."""
     socket_send_buffer_bytes: int = -1
     socket_receive_buffer_bytes: int = -1
     backlog: int = 50
@@ -65,6 +64,7 @@ class Network:
         connection_limits: ConnectionLimits,
         handle: FrameHandler,
         threads: Executor,
+        memory: RequestMemory,
     ) -> None:
         self._loop = loop
         self._limits = limits
@@ -80,10 +80,11 @@ class Network:
         self._idle_timer: TimerHandle | None = None
         self._stopping = False
         self.all_closed = Event()
-        memory = ReceiveMemory(limits.receive_memory_bytes, loop.call_soon)
         self._memory = memory
         self._relief: TimerHandle | None = None
-        self._shared = Shared(memory, limits.socket_request_max_bytes, threads, self._forget, self._relieve_later)
+        self._shared = Shared(
+            ReceiveBuffers(memory), limits.socket_request_max_bytes, threads, self._forget, self._relieve_later
+        )
 
     def bind(self, name: str, host: str, port: int) -> BoundListener:
         """Bind a listener, not accepting yet; an empty host means all interfaces, port 0 any free port.

@@ -8,15 +8,23 @@ holds none.
 Kafka's framing: an int32 size that does not count itself, at most socket.request.max.bytes.
 """
 
-from collections.abc import Callable
+from contextlib import suppress
 from mmap import mmap
 from struct import Struct
 
 from odradek.broker.network.transport import Transport
+from odradek.broker.runtime.request_memory import RequestMemory
 
 SCRATCH_BYTES = 256 * 1024
 """One read takes at most this much: about what a loopback or LAN socket buffer holds, small enough to stay in the CPU
 cache."""
+
+SMALL_BYTES = 4096
+"""A buffer's least size: what a connection may always hold of a request that has begun to arrive."""
+
+GROWTH = 4
+"""A buffer grows to so many times what has arrived, but not beyond the frame that was announced: announcing costs
+nothing."""
 
 SPARE_BYTES = 4 * 1024 * 1024
 """A buffer up to this size is kept for the next large frame: its pages are already mapped, which a fresh one would pay
@@ -32,76 +40,54 @@ class FrameError(Exception):
     """The stream cannot go on: the size of a frame is negative or over the limit."""
 
 
-class ReceiveMemory:
-    """Buffers for frames that do not arrive in one piece, and how many bytes of them may be held at once by all
-    connections."""
+class ReceiveBuffers:
+    """The scratch buffer that all connections share, and buffers for frames that do not arrive in one piece."""
 
-    def __init__(self, limit_bytes: int, schedule: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, memory: RequestMemory) -> None:
+        self.memory = memory
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        self._limit = limit_bytes
-        self._schedule = schedule
-        self._waiting: list[Callable[[], None]] = []
-        self._held = 0
+        self.small_scratch = self.scratch[:SMALL_BYTES]
+        """What one read takes while memory is full: enough for the small requests that keep clients alive."""
         self._spare: Buffer | None = None
 
-    def may_hold(self, size: int, instead_of: int = 0) -> bool:
-        """Whether another `size` bytes fit, `instead_of` those that are held already.
-
-        Where nobody else holds any they always fit, so that a single large frame can pass.
-        """
-        others = self._held - instead_of
-        return others == 0 or others + size <= self._limit
-
-    def take(self, size: int) -> Buffer:
-        """A buffer of at least `size` bytes; its pages cost memory only as they are written."""
+    def take(self, size: int, frame_size: int) -> Buffer:
+        """A buffer of at least `size` bytes, and of `frame_size` if that costs no memory before bytes are written."""
         spare = self._spare
-        if spare is not None and len(spare) >= size:
+        if spare is not None and len(spare) >= frame_size:
             self._spare = None
-            buffer = spare
-        else:
-            # bytearray writes zeros to all of it; a mapping costs nothing before bytes arrive, whatever was announced
-            buffer = bytearray(max(size, 4096)) if size <= SPARE_BYTES else mmap(-1, size)
-        self._held += len(buffer)
-        return buffer
+            return spare
+        if size > SCRATCH_BYTES:
+            with suppress(OSError, ValueError):
+                return mmap(-1, frame_size)  # pages cost memory only as they are written
+        return bytearray(size)  # all of whose bytes are written at once, with zeros
 
     def give_back(self, buffer: Buffer) -> None:
         """Return a buffer that nothing refers to any more."""
-        self._held -= len(buffer)
         if len(buffer) <= SPARE_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
             self._spare = buffer
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for callback in waiting:
-                self._schedule(callback)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether somebody waits for memory."""
-        return bool(self._waiting)
-
-    def when_freed(self, callback: Callable[[], None]) -> None:
-        """Schedule the callback once after memory was given back."""
-        self._waiting.append(callback)
 
 
 class FrameReader:
     """The receiving side of one connection."""
 
-    __slots__ = ("_buffer", "_end", "_max_frame", "_memory", "_scratch", "_start", "_view")
+    __slots__ = ("_buffer", "_buffers", "_end", "_max_frame", "_memory", "_room", "_scratch", "_start", "_view")
 
-    def __init__(self, memory: ReceiveMemory, max_frame_bytes: int) -> None:
-        self._memory = memory
-        self._scratch = memory.scratch
+    def __init__(self, buffers: ReceiveBuffers, max_frame_bytes: int) -> None:
+        self._buffers = buffers
+        self._memory = buffers.memory
+        self._scratch = buffers.scratch
         self._max_frame = max_frame_bytes
         self._buffer: Buffer | None = None
-        self._view: memoryview = memory.scratch  # what frames are cut from: scratch, or the own buffer
+        self._room = 0
+        """How much of the own buffer may be filled, and is counted: it grows with what has arrived."""
+        self._view: memoryview = buffers.scratch  # what frames are cut from: scratch, or the own buffer
         self._start = 0
         self._end = 0
 
     @property
     def held_bytes(self) -> int:
         """Memory that the frame which is arriving takes; 0 while all fits into the shared scratch buffer."""
-        return 0 if self._buffer is None else len(self._buffer)
+        return self._room
 
     @property
     def rest_bytes(self) -> int:
@@ -125,11 +111,12 @@ class FrameReader:
         if self._buffer is None:
             self._view = self._scratch
             self._start = 0
-            self._end = received = transport.recv_into(self._scratch)
+            scratch = self._buffers.small_scratch if self._memory.is_full else self._scratch
+            self._end = received = transport.recv_into(scratch)
             return received
-        if self._end == len(self._buffer):
+        if self._end == self._room:
             return -1
-        received = transport.recv_into(self._view[self._end :])
+        received = transport.recv_into(self._view[self._end : self._room])
         self._end += received
         return received
 
@@ -175,19 +162,21 @@ class FrameReader:
             if self._buffer is not None:
                 self._release()
             return True
-        needed = self._needed(rest)
-        buffer = self._buffer
-        if buffer is not None and start == 0 and len(buffer) >= needed:
+        if self._buffer is not None and start == 0 and end < self._room:
             return True
-        if needed > SCRATCH_BYTES and not self._memory.may_hold(needed, instead_of=self.held_bytes):
-            if buffer is None:
-                self._move(self._memory.take(rest))
+        frame_size = self._frame_size(rest)
+        wanted = min(frame_size, max(rest * GROWTH, SMALL_BYTES))
+        if wanted > SMALL_BYTES and not self._memory.may_hold(wanted, instead_of=self._room):
+            if self._buffer is None:
+                self._move(rest, rest)
             return False
-        if buffer is not None and len(buffer) >= needed:
-            buffer[:rest] = bytes(self._view[start:end])
-            self._start, self._end = 0, rest
+        if self._buffer is None or len(self._buffer) < wanted:
+            self._move(wanted, frame_size)
         else:
-            self._move(self._memory.take(needed))
+            if start:
+                self._buffer[:rest] = bytes(self._view[start:end])
+                self._start, self._end = 0, rest
+            self._grow(wanted)
         return True
 
     def close(self) -> None:
@@ -195,26 +184,36 @@ class FrameReader:
         self._start = self._end = 0
         self._release()
 
-    def _needed(self, rest: int) -> int:
-        """The buffer that the waiting bytes call for: the announced frame, or room to read on."""
+    def _frame_size(self, rest: int) -> int:
+        """The buffer that the waiting bytes call for in the end: the announced frame, or room to read on."""
         if rest >= 4:
             size: int = _SIZE.unpack_from(self._view, self._start)[0]
             if 0 <= size <= self._max_frame and size + 4 > rest:
-                return max(size + 4, 4096)
-        return max(rest, 4096)
+                return max(size + 4, SMALL_BYTES)
+        return max(rest, SMALL_BYTES)
 
-    def _move(self, buffer: Buffer) -> None:
+    def _move(self, size: int, frame_size: int) -> None:
+        """Go on in another buffer of at least `size` bytes, in which the frame may have its place already."""
         rest = self._end - self._start
+        buffer = self._buffers.take(size, frame_size)
         buffer[:rest] = self._view[self._start : self._end]
         self._release()
         self._buffer = buffer
         self._view = memoryview(buffer)
         self._start, self._end = 0, rest
+        self._grow(size)
+
+    def _grow(self, room: int) -> None:
+        if room > self._room:
+            self._memory.hold(room - self._room)
+            self._room = room
 
     def _release(self) -> None:
         buffer = self._buffer
         if buffer is not None:
             self._buffer = None
-            self._memory.give_back(buffer)
+            self._buffers.give_back(buffer)
+            room, self._room = self._room, 0
+            self._memory.release(room)
         self._view = self._scratch
         self._start = self._end = 0

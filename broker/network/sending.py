@@ -38,6 +38,11 @@ class Outgoing:
         head = self.pieces[0] if self.pieces else None
         return head if isinstance(head, FileRegion) else None
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the queue takes; regions of files take none."""
+        return sum(len(piece) for piece in self.pieces if not isinstance(piece, FileRegion))
+
     def add(self, pieces: Sequence[Piece]) -> None:
         """Queue a response."""
         self.pieces.extend(pieces)

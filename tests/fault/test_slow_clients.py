@@ -69,6 +69,20 @@ def test_large_requests_that_were_only_announced(
     assert_quiet(running)
 
 
+def test_many_requests_that_were_only_announced(
+    running: BrokerProcess, sockets: list[socket.socket], topic: str
+) -> None:
+    """Announcing a quarter of a megabyte a thousand times costs a few kilobytes each time."""
+    with WireClient(running.port, timeout=20) as wire:
+        assert create_topic(wire, topic) == 0
+        before = resident_bytes(running.pid)
+        for _ in range(900):
+            _connect(running, sockets).sendall(struct.pack(">i", 262_000) + b"x")
+        assert produce(wire, topic, b"x") == (0, 0)
+        assert resident_bytes(running.pid) - before < 24 * MEGABYTE
+    assert_quiet(running)
+
+
 def test_large_requests_that_never_end(running: BrokerProcess, sockets: list[socket.socket], topic: str) -> None:
     """Clients that send most of a large request and then stall take no more than the bound, nor keep others out."""
     with WireClient(running.port, timeout=30) as wire:

@@ -11,10 +11,11 @@ from struct import pack, unpack
 import pytest
 
 from odradek.broker.network.connection import Connection, Shared
-from odradek.broker.network.receiving import ReceiveMemory
+from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
 
 MIB = 1024 * 1024
@@ -43,8 +44,9 @@ class Peer:
         self.closed: list[Connection] = []
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(1)
-        self.memory = ReceiveMemory(memory_bytes, self.loop.call_soon)
-        shared = Shared(self.memory, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True))
+        self.memory = RequestMemory(memory_bytes, self.loop.call_soon)
+        buffers = ReceiveBuffers(self.memory)
+        shared = Shared(buffers, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True))
         context = RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
         self.connection = Connection(self.loop, PlainTransport(self.ours), context, self._handle, shared)
         self.connection.start()
@@ -237,15 +239,29 @@ async def test_a_request_over_the_memory_limit_waits_and_says_so() -> None:
     """Reading pauses, the network is told, and it goes on when memory is given back."""
     peer = Peer(memory_bytes=MIB)
     try:
-        held = peer.memory.take(MIB)
-        await peer.loop.sock_sendall(peer.theirs, pack(">i", MIB) + b"begin")
+        peer.memory.hold(MIB)
+        await peer.loop.sock_sendall(peer.theirs, pack(">i", MIB) + bytes(5_000))
         await peer.until(lambda: bool(peer.starved))
         assert peer.memory.is_short
-        peer.memory.give_back(held)
-        await peer.loop.sock_sendall(peer.theirs, bytes(MIB - 5))
+        peer.memory.release(MIB)
+        await peer.loop.sock_sendall(peer.theirs, bytes(MIB - 5_000))
         assert len(await peer.receive()) == MIB + 3
     finally:
         peer.close()
+
+
+async def test_an_answer_that_is_not_read_counts_until_it_is(peer: Peer) -> None:
+    """Unread answers are memory of the broker's, and nothing of them once the client has read, or is gone."""
+    peer.answers = lambda _: bytes(8 * MIB)
+    await peer.send(b"x")
+    await peer.until(lambda: peer.memory.held_bytes > 0)
+    assert peer.memory.held_bytes <= 8 * MIB + 4
+    assert len(await peer.receive()) == 8 * MIB
+    await peer.until(lambda: peer.memory.held_bytes == 0)
+    await peer.send(b"x")
+    await peer.until(lambda: peer.memory.held_bytes > 0)
+    peer.connection.close()
+    assert peer.memory.held_bytes == 0
 
 
 async def test_a_handler_that_fails_ends_its_connection(peer: Peer) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveMemory
+from odradek.broker.network.receiving import SCRATCH_BYTES, FrameError, FrameReader, ReceiveBuffers
 from odradek.broker.network.transport import PlainTransport
+from odradek.broker.runtime.request_memory import RequestMemory
 
 MIB = 1024 * 1024
 
@@ -36,8 +37,8 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def reader(memory: ReceiveMemory | None = None, limit: int = 100 * MIB) -> FrameReader:
-    return FrameReader(memory or ReceiveMemory(400 * MIB, Scheduled()), limit)
+def reader(memory: RequestMemory | None = None, limit: int = 100 * MIB) -> FrameReader:
+    return FrameReader(ReceiveBuffers(memory or RequestMemory(400 * MIB, Scheduled())), limit)
 
 
 def drain(frames: FrameReader) -> list[bytes]:
@@ -75,7 +76,7 @@ def test_any_split_of_the_stream_gives_the_same_frames(bodies: list[bytes], cuts
 def test_a_large_frame_passes_through_a_buffer_of_its_own(pair: tuple[socket.socket, socket.socket]) -> None:
     """A frame larger than one read arrives complete, and its buffer is given back."""
     ours, theirs = pair
-    memory = ReceiveMemory(400 * MIB, Scheduled())
+    memory = RequestMemory(400 * MIB, Scheduled())
     frames = reader(memory)
     body = bytes(range(256)) * (MIB // 256)
     stream = memoryview(framed(body, b"next"))
@@ -98,15 +99,15 @@ def test_requests_behind_a_parked_one_survive_other_connections_reads(
 ) -> None:
     """What was kept is a copy: the shared scratch buffer may be overwritten."""
     ours, theirs = pair
-    memory = ReceiveMemory(400 * MIB, Scheduled())
-    frames = reader(memory)
+    buffers = ReceiveBuffers(RequestMemory(400 * MIB, Scheduled()))
+    frames = FrameReader(buffers, MIB)
     theirs.sendall(framed(b"parked", b"waits"))
     frames.receive(PlainTransport(ours))
     taken = frames.take_frames(1000)
     assert bytes(taken[0]) == b"parked"
     frames.put_back(taken[1:])
     frames.keep_rest()
-    memory.scratch[:64] = b"x" * 64
+    buffers.scratch[:64] = b"x" * 64
     assert drain(frames) == [b"waits"]
 
 
@@ -125,16 +126,16 @@ def test_large_frames_over_the_memory_limit_wait_their_turn(pair: tuple[socket.s
     """A second large request is not read before the first has given its memory back."""
     ours, theirs = pair
     scheduled = Scheduled()
-    memory = ReceiveMemory(SCRATCH_BYTES * 4, scheduled)
-    held = memory.take(SCRATCH_BYTES * 3)
+    memory = RequestMemory(SCRATCH_BYTES * 4, scheduled)
+    memory.hold(SCRATCH_BYTES * 4 - 5_000)
     frames = reader(memory)
-    theirs.sendall(pack(">i", SCRATCH_BYTES * 3) + b"begin")
+    theirs.sendall(pack(">i", SCRATCH_BYTES * 3) + bytes(5_000))
     frames.receive(PlainTransport(ours))
     assert frames.take_frames(1) == []
     assert not frames.keep_rest()
     asked: list[str] = []
     memory.when_freed(lambda: asked.append("again"))
-    memory.give_back(held)
+    memory.release(SCRATCH_BYTES * 4 - 5_000)
     for callback in scheduled.callbacks:
         callback()
     assert asked == ["again"]
@@ -144,8 +145,56 @@ def test_large_frames_over_the_memory_limit_wait_their_turn(pair: tuple[socket.s
 def test_a_single_frame_larger_than_the_memory_limit_still_passes(pair: tuple[socket.socket, socket.socket]) -> None:
     """The limit delays requests, it never makes one impossible."""
     ours, theirs = pair
-    frames = reader(ReceiveMemory(1000, Scheduled()))
+    frames = reader(RequestMemory(1000, Scheduled()))
     theirs.sendall(pack(">i", MIB) + b"begin")
     frames.receive(PlainTransport(ours))
     assert frames.take_frames(1) == []
     assert frames.keep_rest()
+
+
+@pytest.mark.parametrize("announced", [5_000, 262_000, 3 * MIB, 100 * MIB])
+def test_a_buffer_grows_with_what_arrived(announced: int, pair: tuple[socket.socket, socket.socket]) -> None:
+    """Whoever announces much and sends little costs little; what is held is counted, frames of any size."""
+    ours, theirs = pair
+    memory = RequestMemory(400 * MIB, Scheduled())
+    frames = reader(memory)
+    theirs.sendall(pack(">i", announced) + b"x")
+    frames.receive(PlainTransport(ours))
+    arrived = 5
+    for _ in range(4):
+        assert frames.take_frames(1) == []
+        assert frames.keep_rest()
+        assert memory.held_bytes == frames.held_bytes <= max(4096, 4 * arrived)
+        arrived += theirs.send(bytes(min(4_000, announced - arrived)))
+        while frames.rest_bytes < arrived:
+            frames.receive(PlainTransport(ours))
+            frames.keep_rest()
+    frames.close()
+    assert memory.held_bytes == 0
+
+
+def test_a_full_memory_leaves_room_for_small_requests(pair: tuple[socket.socket, socket.socket]) -> None:
+    """While nothing large is read, whole small requests pass, and of a large one no more than 4 KiB is kept."""
+    ours, theirs = pair
+    memory = RequestMemory(MIB, Scheduled())
+    memory.hold(MIB)
+    frames = reader(memory)
+    theirs.sendall(framed(b"heartbeat") + pack(">i", 300_000) + bytes(100_000))
+    frames.receive(PlainTransport(ours))
+    assert drain(frames) == [b"heartbeat"]
+    frames.keep_rest()
+    assert frames.held_bytes <= 4096
+
+
+def test_what_is_kept_over_the_limit_is_counted_and_stops_the_next(pair: tuple[socket.socket, socket.socket]) -> None:
+    """The last read before memory is full may pass the limit by what it brought, and the one after it does not."""
+    ours, theirs = pair
+    memory = RequestMemory(MIB, Scheduled())
+    memory.hold(MIB - 1)
+    frames = reader(memory)
+    theirs.sendall(pack(">i", 300_000) + bytes(100_000))
+    frames.receive(PlainTransport(ours))
+    assert frames.take_frames(1) == []
+    assert not frames.keep_rest()
+    assert memory.is_full
+    assert memory.held_bytes <= MIB + SCRATCH_BYTES
