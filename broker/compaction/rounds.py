@@ -71,7 +71,7 @@ class BrokerRound:
         self._process = process
         self._chosen = chosen
         self._log = chosen.log
-        self._generation = chosen.log.generation
+        self._generation = chosen.log.local.generation
         self._is_cancelled = False
 
     @property
@@ -94,7 +94,7 @@ class BrokerRound:
             for piece in last_batches(self._log, self._chosen.candidate):
                 producers += piece
                 await asyncio.sleep(0)  # of a hundred thousand producers it takes a tenth of a second
-        if not self.is_wanted or self._log.generation != self._generation:
+        if not self.is_wanted or self._log.local.generation != self._generation:
             return None
         now_ms = self._around.clock.now_ms()
         running = plan_round(self._log, self._chosen.candidate, limits, number, now_ms, bytes(producers))
@@ -117,7 +117,7 @@ class BrokerRound:
 
     def discard(self) -> None:
         """Remove what was being written; blocks."""
-        discard_cleaned(self._log.fs, self._log.directory)
+        discard_cleaned(self._log.local.fs, self._log.directory)
 
     async def _follow(self, running: Round) -> Finished | None:
         """Take in what the process says, to the end of the round."""
@@ -164,7 +164,7 @@ class BrokerRound:
 
     async def _swap(self, running: Round, done: int, written: Written) -> None:
         """Put a new segment in place of its sources. Raises UncleanableError."""
-        directory, fs = self._log.directory, self._log.fs
+        directory, fs = self._log.directory, self._log.local.fs
         try:
             swapped: Swapped = take_over(self._log, running, done, written, self._around.clock.now_ms())
             if swapped.problem:
@@ -177,4 +177,4 @@ class BrokerRound:
         except OSError as failed:
             raise UncleanableError(directory, str(failed)) from failed
         for path in swapped.doomed:
-            self._log.deletions.add_file(path, self._log.config.file_delete_delay_ms)
+            self._log.local.deletions.add_file(path, self._log.config.file_delete_delay_ms)

@@ -49,7 +49,7 @@ def why_oldest_goes(total_bytes: int, timestamp: int | None, limits: Limits, now
 
 
 def clean(fs: FileSystem, records: Log, limits: Limits, now_ms: int) -> None:
-    """Rename what is to go; it is removed later, by `records.deletions`. Raises OSError, StorageError."""
+    """Rename what is to go; it is removed later, by `records.local.deletions`. Raises OSError, StorageError."""
     directory = records.directory
     snapshots = list_snapshots(fs, directory)[::-1]
     sizes = {name: fs.size(f"{directory}/{name}") for name in snapshots}
@@ -91,4 +91,4 @@ def _before(snapshots: Sequence[SnapshotName], log_start_offset: int) -> list[st
 def _set_aside(fs: FileSystem, records: Log, name: SnapshotName) -> None:
     path = f"{records.directory}/{name}"
     fs.rename(path, path + DELETED_SUFFIX)
-    records.deletions.add_file(path + DELETED_SUFFIX, records.config.file_delete_delay_ms)
+    records.local.delete_later(path + DELETED_SUFFIX)

@@ -96,16 +96,16 @@ class MetadataLog:
         To be called now and then, and what it returns, if anything, on any thread. Raises OSError, StorageError.
         """
         now_ms = self._clock.now_ms()
-        cleaning.clean(self._log.fs, self._log, self._limits, now_ms)
+        cleaning.clean(self._log.local.fs, self._log, self._limits, now_ms)
         snapshot = self._snapshots.due(self._image, now_ms)
-        doomed = self._log.deletions.take_due(now_ms)
+        doomed = self._log.local.deletions.take_due(now_ms)
         if snapshot is None and not doomed:
             return None
 
         def wait_for_the_disk() -> None:
             if snapshot is not None:
                 snapshot()
-            self._log.deletions.remove(doomed)
+            self._log.local.deletions.remove(doomed)
 
         return wait_for_the_disk
 

@@ -3,8 +3,8 @@
 Whatever was appended while an fsync ran is covered by the next one, so fifty producers that wait for the disk share one
 fsync. What somebody waits for (`request`) has threads of its own; what is flushed so that a crash leaves little to
 check (`request_in_background`) goes a few logs at a time, so that ten thousand dirty logs keep no producer waiting. A
-log whose fsync failed takes nothing more until one has ended well (`storage.log.flush`), so that is tried again until
-it does, whoever asks for it.
+log whose fsync failed takes nothing more until one has ended well (`storage.log.local_log`), so that is tried again
+until it does, whoever asks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.errors import StorageError
-from odradek.storage.log.flush import FlushPlan
+from odradek.storage.log.flush_plan import FlushPlan
 
 log = get_logger("storage")
 

@@ -58,6 +58,11 @@ class LeaderEpochCache:
         self._dirty = False
 
     @property
+    def has_changed(self) -> bool:
+        """Whether the file does not say what it should."""
+        return self._dirty
+
+    @property
     def entries(self) -> list[EpochStart]:
         """All entries, ascending."""
         return [EpochStart(*pair) for pair in zip(self._epochs, self._starts, strict=True)]
@@ -77,8 +82,8 @@ class LeaderEpochCache:
         """The first epoch and where it starts."""
         return EpochStart(self._epochs[0], self._starts[0]) if self._epochs else None
 
-    def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that `epoch` begins at `start_offset`, unless the last entry says so already; return whether it is new.
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`, unless the last entry says so already.
 
         Entries that contradict the new one are dropped: those of the same or a later epoch, or that start at the same
         or a later offset. Raises ValueError for a negative epoch or offset.
@@ -86,10 +91,9 @@ class LeaderEpochCache:
         if not self._epochs or epoch != self._epochs[-1] or start_offset < self._starts[-1]:
             self._assign(epoch, start_offset)
         elif not self._is_announced:
-            return False
+            return
         self._is_announced = False
         self._dirty = True
-        return True
 
     def announce(self, epoch: int, start_offset: int) -> None:
         """Let `epoch` begin at the end of the log, before its first record is there to be noted with `assign`.

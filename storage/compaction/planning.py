@@ -4,22 +4,18 @@ For the process that owns the log. A round takes its time, and the log goes on m
 is asked before every swap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from odradek.storage.compaction.selection import Candidate, Limits, LogFacts
 from odradek.storage.compaction.swap import Swapped, swap_in
 from odradek.storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 from odradek.storage.producers.producer_entry import NO_OFFSET
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTransaction
-
-if TYPE_CHECKING:
-    from odradek.storage.log.log import Log
 
 
 class CleanerLimits(NamedTuple):
@@ -79,7 +75,7 @@ def plan_round(
         producers=producers,
         aborted=pack_aborted(_aborted_later(log, candidate.end)),
     )
-    return Round(task, sources, log.generation)
+    return Round(task, sources, log.local.generation)
 
 
 _LEAST_IO_BYTES = 16 << 10
@@ -124,7 +120,7 @@ def _aborted_later(log: Log, end: int) -> list[AbortedTransaction]:
 def still_fits(log: Log, running: Round, done: int, count: int) -> bool:
     """Return whether the next `count` sources, after `done` of them, are what stands in the log today."""
     sources = running.sources[done : done + count]
-    if log.generation != running.generation or len(sources) != count or not log.config.compacted:
+    if log.local.generation != running.generation or len(sources) != count or not log.config.compacted:
         return False
     start = sources[0].base_offset
     current = log.segments.since(start)[: count + 1]

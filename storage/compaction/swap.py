@@ -12,19 +12,15 @@ wait until the directory is synced is said by `Swapped`. Follows Kafka's storage
 load (`LocalLog.replaceSegments`).
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from odradek.storage.files import FileSystem
+from odradek.storage.log.log import Log
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
 from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
-
-if TYPE_CHECKING:
-    from odradek.storage.log.log import Log
 
 
 class Swapped(NamedTuple):
@@ -51,7 +47,7 @@ def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_m
     `old` are segments of the log in a row, not the active one, and the first begins at `base_offset`. Raises OSError,
     and the log is as it was then, without the `.cleaned` files.
     """
-    _commit(log.fs, log.directory, base_offset, size)
+    _commit(log.local.fs, log.directory, base_offset, size)
     settings = IndexSettings(log.config.index_interval_bytes, log.config.segment_index_bytes)
     doomed: list[str] = []
     kind = Segment
@@ -59,12 +55,12 @@ def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_m
     try:
         for segment in old:
             doomed += segment.mark_deleted()
-        _rename(log.fs, log.directory, base_offset, SWAP_SUFFIX, "")
+        _rename(log.local.fs, log.directory, base_offset, SWAP_SUFFIX, "")
     except OSError as error:
         problem = str(error)
-        if log.fs.exists(f"{log.directory}/{file_name(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"):
+        if log.local.fs.exists(f"{log.directory}/{file_name(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"):
             kind = SwapSegment
-    new = kind(log.fs, log.directory, base_offset, settings, size, now_ms)
+    new = kind(log.local.fs, log.directory, base_offset, settings, size, now_ms)
     doomed += log.replace_segments(old, [new])
     return Swapped(() if problem else tuple(doomed), problem)
 

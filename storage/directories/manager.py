@@ -24,7 +24,8 @@ from odradek.storage.directories.log_dirs import LogDirectory, release_log_direc
 from odradek.storage.directories.offset_checkpoints import OffsetFiles, Offsets
 from odradek.storage.errors import IncompatibleDirectory, StorageError
 from odradek.storage.files import DiskSpace, FileSystem
-from odradek.storage.log.flush import flush_all
+from odradek.storage.log.flush_all import flush_all
+from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.log import Log
 from odradek.storage.names import (
     CLEANER_OFFSET_FILE,
@@ -38,7 +39,6 @@ from odradek.storage.names import (
 )
 from odradek.storage.opening.loader import (
     DEFAULT_PRODUCER_EXPIRATION_MS,
-    LoadedLog,
     Opening,
     load_log,
     parent_directory,
@@ -342,7 +342,7 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> Callable[[], None] | None:
         """Return what writes down how far the logs are on disk, None if nothing has changed since the last time."""
-        return self._recovery_points.prepare(self._offsets(lambda log: log.checkpointed_recovery_point))
+        return self._recovery_points.prepare(self._offsets(lambda log: log.local.checkpointed_recovery_point))
 
     def checkpoint_log_starts(self) -> Callable[[], None] | None:
         """Return what writes down where logs start, as far as their files do not say; None if nothing has changed."""
@@ -410,7 +410,7 @@ class LogManager:
     def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str], broker_epoch: int) -> None:
         """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
         if directory.for_partitions:
-            self._recovery_points.write(directory, self._offsets(lambda log: log.checkpointed_recovery_point))
+            self._recovery_points.write(directory, self._offsets(lambda log: log.local.checkpointed_recovery_point))
             self._log_starts.write(directory, self._offsets(_start_to_write))
         clean = not any(log.directory in problems for log in self.logs_in(directory))
         if clean and (self._clean.get(directory.path) or not directory.closed):

@@ -27,7 +27,7 @@ class Stretch(NamedTuple):
     """Whether these are whole record batches, which can be checked."""
 
 
-def rewrite(stretch: Stretch) -> None:
+def write_again(stretch: Stretch) -> None:
     """Write the stretch once more; any thread may do so.
 
     Raises OSError, and StorageError where the bytes are no longer what was written.

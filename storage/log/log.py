@@ -1,52 +1,49 @@
-"""A log: the record batches of one partition, in order, on disk.
+"""A log: the record batches of one partition, in order, on disk, and what follows from them.
 
 A log is a row of segments. Batches are appended to the last one, the *active* segment; when that is full, or its
 records span too much time, the log *rolls*: the active segment is sealed, and a new one starts at the next offset. A
 reader asks for an offset and gets a region of one segment's file, which goes to the socket as it is: record data is
 neither copied nor looked at on its way out. Old data goes by whole segments, from the front.
 
-Beside the data a log keeps what follows from it: how far it reaches (`log_start_offset` to `log_end_offset`), what the
-producers did (`producers`), at which offset each leader took over (`leader_epochs`). All of that changes only after the
-bytes were written. A write that fails is cut back, and the log is as it was before.
-
-What is written is in the page cache of the operating system. `prepare_flush`, `FlushPlan.run` and `complete_flush` make
-it durable, in three steps so that the wait for the disk can happen on another thread. Everything below `recovery_point`
-is on disk; what comes after it is checked after a crash (`storage.opening.loader`).
+The bytes are the `LocalLog`'s, where they end, and what of them is on the disk. Here is what makes them a partition:
+where readers may begin (`log_start_offset`), what the producers did (`producers`), at which offset each leader took
+over (`leader_epochs`). All of that changes only after the bytes were written. Three callers append, and differ in what
+they check and assign: a leader with a client's batch (`append`), one with the end of a transaction (`append_marker`),
+and a follower (`append_as_follower`).
 
 Not here: how a client's batch is checked (`storage.validation`), what readers may see of the end of the log (high
 watermark and transactions, the broker's part), when data is old enough to go, and any thread or clock: callers say what
-time it is, and call from one thread. Follows Kafka's log behaviour (`UnifiedLog`, `LocalLog`).
+time it is, and call from one thread. Follows Kafka's `UnifiedLog`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
 
 from odradek.config.topic import TopicConfig
 from odradek.protocol.records.batch import NO_PRODUCER_ID, read_header
+from odradek.protocol.records.errors import InvalidRecord
 from odradek.storage.checkpoints.leader_epochs import UNDEFINED, EpochEnd
 from odradek.storage.deletions import PendingDeletions
-from odradek.storage.errors import OffsetOutOfRange, RecordListTooLarge, StorageError
+from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.files import FileSystem
-from odradek.storage.log import flush, follower, markers, timestamps, truncation
-from odradek.storage.log import roll as rolling
-from odradek.storage.log.flush import FlushPlan
-from odradek.storage.log.log_reader import Reader
+from odradek.storage.log import timestamps
+from odradek.storage.log.flush_plan import FlushPlan
+from odradek.storage.log.loaded_log import LoadedLog
+from odradek.storage.log.local_log import LocalLog
 from odradek.storage.log.log_values import AppendInfo, LogSlice, TimestampAndOffset
-from odradek.storage.log.retention import DueSegment, remove_next_due
-from odradek.storage.log.roll import must_roll, roll_limits
-from odradek.storage.names import SYNC_FAILED_FILE
+from odradek.storage.log.replicated_batches import check_replicated
+from odradek.storage.log.retention import DueSegment, due_segments
+from odradek.storage.names import LEADER_EPOCH_FILE
 from odradek.storage.producers.producer_entry import Verification
+from odradek.storage.producers.producer_replay import index_if_aborted, read_marker, replay, replay_segments
 from odradek.storage.producers.producer_state import Origin
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTransaction
 from odradek.storage.validation import ValidationRules, assign_offsets, validate_client_batch, validation_rules
-
-if TYPE_CHECKING:
-    from odradek.storage.opening.loader import LoadedLog
 
 
 class Log:
@@ -54,76 +51,84 @@ class Log:
 
     __slots__ = (
         "_leader_epoch",
-        "_limits",
-        "_reader",
         "_rules",
-        "config",
-        "deletions",
-        "directory",
-        "fs",
-        "generation",
         "leader_epochs",
-        "log_end_offset",
+        "local",
         "log_start_offset",
         "partition",
         "producer_expiration_ms",
         "producers",
-        "recovery_point",
-        "segments",
-        "size",
         "snapshots",
-        "sync_problem",
         "topic",
         "topic_id",
-        "unsynced",
     )
 
     def __init__(self, fs: FileSystem, loaded: LoadedLog, config: TopicConfig, deletions: PendingDeletions) -> None:
-        self.fs = fs
         self.topic, self.partition = loaded.partition
         self.topic_id = loaded.topic_id
-        self.directory = loaded.directory
-        self.segments = Segments(loaded.segments)
-        """All segments, oldest first. For other modules to be read only."""
         self.log_start_offset = loaded.log_start_offset
         """First offset that can be read; the first segment may begin before it."""
-        self.log_end_offset = loaded.log_end_offset
-        """Offset that the next record gets."""
-        self.recovery_point = loaded.recovery_point
-        """Records below this offset are on disk, not only in the page cache."""
-        self.size = sum(segment.size for segment in self.segments)
-        """Bytes of all data files."""
         self.leader_epochs = loaded.leader_epochs
         self.producers = loaded.producers
         self.producer_expiration_ms = loaded.producer_expiration_ms
         self.snapshots = loaded.snapshots
-        """The files that keep the state of the producers over a restart."""
-        self.deletions = deletions
-        self.generation = 0
-        """Grows whenever data is cut off the end; what a flush under way has synced then says nothing any more."""
-        self.unsynced = loaded.unsynced
-        """Names and small files that are not on disk for sure."""
-        self.sync_problem = loaded.sync_problem
-        """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
-        self._reader = Reader(self.segments)
+        """The files that keep the state of the producers over a restart: with one at the base offset of each segment,
+        only the last segment has to be replayed."""
+        self.local = LocalLog(fs, loaded, config, deletions, partial(self.snapshots.take_at, self.producers))
+        """The bytes; for other modules to be read only."""
         self._leader_epoch = UNDEFINED
         """The epoch of the last batch, if it was appended since the log was opened."""
-        self.segments.active.activate()
-        self.update_config(config)
+        self._rules = validation_rules(config, self.local.name)
 
     def __repr__(self) -> str:
         return f"Log({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
 
     def update_config(self, config: TopicConfig) -> None:
         """Follow a change of the topic's configuration; how segments are indexed changes with the next one."""
-        self.config = config
-        self._limits = roll_limits(config)
-        self._rules = validation_rules(config, f"{self.topic}-{self.partition}")
+        self.local.update_config(config)
+        self._rules = validation_rules(config, self.local.name)
 
     @property
     def rules(self) -> ValidationRules:
         """What the topic's configuration asks of the batches of clients."""
         return self._rules
+
+    # What the bytes say of themselves; see `LocalLog`.
+
+    @property
+    def config(self) -> TopicConfig:
+        """The topic's configuration."""
+        return self.local.config
+
+    @property
+    def directory(self) -> str:
+        """The directory of the partition."""
+        return self.local.directory
+
+    @property
+    def segments(self) -> Segments:
+        """All segments, oldest first. For other modules to be read only."""
+        return self.local.segments
+
+    @property
+    def log_end_offset(self) -> int:
+        """Offset that the next record gets."""
+        return self.local.log_end_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Records below this offset are on disk, not only in the page cache."""
+        return self.local.recovery_point
+
+    @property
+    def size(self) -> int:
+        """Bytes of all data files."""
+        return self.local.size
+
+    @property
+    def sync_problem(self) -> str:
+        """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
+        return self.local.sync_problem
 
     # --- writing
 
@@ -148,79 +153,83 @@ class Log:
         else:
             data, header, log_append_time_ms = batch, read_header(batch), -1
             max_timestamp = header.max_timestamp
+        local = self.local
         size = len(data)
-        if size > self._limits.segment_bytes:
-            raise self._too_large(size)
-        if header.producer_id != NO_PRODUCER_ID:
+        if size > local.limits.segment_bytes:
+            raise local.too_large(size)
+        producer_id = header.producer_id
+        if producer_id != NO_PRODUCER_ID:
             written = self.producers.check(header, origin, guard)
             if written is not None:
                 first_offset, last_offset, timestamp = written
                 start = self.log_start_offset
                 return AppendInfo(first_offset, last_offset, timestamp, timestamp, start, 0, duplicate=True)
-        first_offset = self.log_end_offset
+        first_offset = local.log_end_offset
         last_offset = first_offset + header.last_offset_delta
         assign_offsets(data, first_offset, leader_epoch)
-        self.write(data, first_offset, last_offset, max_timestamp, now_ms).note_batch(size, last_offset, max_timestamp)
-        self.log_end_offset = last_offset + 1
-        self.size += size
+        try:
+            local.append(data, first_offset, last_offset, max_timestamp, now_ms)
+        except OSError as error:
+            raise local.failure("append to", error) from error
         if leader_epoch != self._leader_epoch:
-            self.note_leader_epoch(leader_epoch, first_offset)
-        if header.producer_id != NO_PRODUCER_ID:
+            self._note_leader_epoch(leader_epoch, first_offset)
+        if producer_id != NO_PRODUCER_ID:
             self.producers.update(header, first_offset)
         return AppendInfo(first_offset, last_offset, max_timestamp, log_append_time_ms, self.log_start_offset, size)
 
     def append_marker(self, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:
         """Append the control batch that ends a transaction on this partition (`build_end_transaction_batch`).
 
-        Raises InvalidProducerEpoch or CoordinatorFenced for a marker that comes too late, StorageError.
+        When it says abort, readers of committed records must be told to pass over the transaction: that is what the
+        transaction index of its segment is for (KIP-98, KIP-890). Raises InvalidProducerEpoch or CoordinatorFenced for
+        a marker that comes too late, StorageError.
         """
-        return markers.append_marker(self, batch, leader_epoch, now_ms, transaction_version)
+        header, marker = read_header(batch), read_marker(batch)
+        if marker is None:
+            raise InvalidRecord("The batch is no transaction marker")
+        self.producers.check_marker(header, marker.coordinator_epoch, transaction_version)
+        local, timestamp = self.local, header.max_timestamp
+        offset = local.log_end_offset
+        last_offset = offset + header.last_offset_delta
+        assign_offsets(batch, offset, leader_epoch)
+        try:
+            segment = local.append(batch, offset, last_offset, timestamp, now_ms)
+        except OSError as error:
+            raise local.failure("append to", error) from error
+        self._note_leader_epoch(leader_epoch, offset)
+        completed = self.producers.update_marker(header, offset, marker.coordinator_epoch, not marker.committed)
+        index_if_aborted(segment, completed)
+        return AppendInfo(offset, last_offset, timestamp, -1, self.log_start_offset, len(batch))
 
     def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo:
         """Append the batches that another replica wrote, as they are, with one write; a cut last one is left out.
 
         Raises CorruptRecord, OffsetOutOfRange where they do not follow the end of the log, StorageError.
         """
-        return follower.append_as_follower(self, data, now_ms)
-
-    def write(
-        self, data: memoryview | bytearray, first_offset: int, last_offset: int, max_timestamp: int, now_ms: int
-    ) -> Segment:
-        """Write batches, which have their offsets already, to the active segment, a new one if need be; return it.
-
-        The segment and the log must be told of the batches afterwards. Raises RecordListTooLarge, StorageError.
-        """
-        if self.sync_problem:
-            raise StorageError(
-                f"Cannot append to {self.topic}-{self.partition} in {self.directory} before the disk has taken what it "
-                f"refused: {self.sync_problem}"
-            )
+        local = self.local
+        checked = check_replicated(data, local.log_end_offset, local.name)
+        if checked is None:
+            return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
+        batches, size, first, last, timestamp = checked
+        extents = ((header.size, header.last_offset, header.max_timestamp) for _, header in batches)
         try:
-            segment = self.segments.active
-            if must_roll(segment, self._limits, len(data), last_offset, max_timestamp, now_ms):
-                if len(data) > self._limits.segment_bytes:
-                    raise self._too_large(len(data))
-                segment = rolling.roll(self, first_offset, now_ms)
-            segment.write(data)
+            segment = local.append(data[:size], first, last, timestamp, now_ms, extents)
         except OSError as error:
-            raise self.failure("append to", error) from error
-        return segment
-
-    def _too_large(self, size: int) -> RecordListTooLarge:
-        return RecordListTooLarge(
-            f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
-            f"which exceeds the maximum configured segment size of {self._limits.segment_bytes}."
-        )
+            raise local.failure("append to", error) from error
+        for position, header in batches:
+            self._note_leader_epoch(header.partition_leader_epoch, header.base_offset)
+            index_if_aborted(segment, replay(self.producers, header, data[position : position + header.size]))
+        return AppendInfo(first, last, timestamp, -1, self.log_start_offset, size)
 
     def begin_leader_epoch(self, leader_epoch: int) -> None:
         """Let a new epoch begin at the end of the log; the first batch that is appended in it makes it last."""
         if leader_epoch >= 0:
             self.leader_epochs.announce(leader_epoch, self.log_end_offset)
 
-    def note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
+    def _note_leader_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Note that the batches from `start_offset` on were written in this epoch; -1 stands for an unknown one."""
         if leader_epoch >= 0:
-            self.unsynced.leader_epochs |= self.leader_epochs.assign(leader_epoch, start_offset)
+            self.leader_epochs.assign(leader_epoch, start_offset)
         self._leader_epoch = leader_epoch
 
     def roll(self, now_ms: int) -> Segment:
@@ -230,9 +239,9 @@ class Log:
         StorageError, and the log goes on with the segment that it had.
         """
         try:
-            return rolling.roll(self, self.log_end_offset, now_ms)
+            return self.local.roll(self.log_end_offset, now_ms)
         except OSError as error:
-            raise self.failure("start a new segment in", error) from error
+            raise self.local.failure("start a new segment in", error) from error
 
     # --- reading
 
@@ -244,7 +253,8 @@ class Log:
         beyond. `upto` must be where a batch starts. Raises OffsetOutOfRange below the start and above the end of the
         log, StorageError if the disk failed.
         """
-        log_end = self.log_end_offset
+        local = self.local
+        log_end = local.log_end_offset
         if not self.log_start_offset <= offset <= log_end:
             raise OffsetOutOfRange(
                 f"Received request for offset {offset} for partition {self.topic}-{self.partition}, but we only have "
@@ -252,27 +262,32 @@ class Log:
             )
         try:
             if offset >= upto or offset == log_end:
-                return self._reader.nothing(offset, log_end)
-            return self._reader.slice(offset, max_bytes, upto, at_least_one, log_end)
+                return local.reader.nothing(offset, log_end)
+            return local.reader.slice(offset, max_bytes, upto, at_least_one, log_end)
         except OSError as error:
-            raise self.failure("read from", error) from error
+            raise self.local.failure("read from", error) from error
 
     def upper_bound(self, region: LogSlice) -> int:
-        """Return an offset that is above all records of the slice, and seldom far above."""
-        return self._reader.upper_bound(region, self.log_end_offset)
-
-    def forget_places(self) -> None:
-        """Forget what is known of places in the files: segments are about to change."""
-        self._reader.forget()
+        """Return an offset that is above all records of the slice, and seldom far above. Raises StorageError."""
+        try:
+            return self.local.reader.upper_bound(region, self.log_end_offset)
+        except OSError as error:
+            raise self.local.failure("read from", error) from error
 
     def aborted_transactions(self, offset: int, upto: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers."""
+        """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers.
+
+        Raises StorageError.
+        """
         found: list[AbortedTransaction] = []
-        for segment in self.segments.since(offset):
-            of_segment, complete = segment.transaction_index.collect(offset, upto)
-            found += of_segment
-            if complete:
-                break
+        try:
+            for segment in self.segments.since(offset):
+                of_segment, complete = segment.transaction_index.collect(offset, upto)
+                found += of_segment
+                if complete:
+                    break
+        except OSError as error:
+            raise self.local.failure("read from", error) from error
         return found
 
     def offset_for_timestamp(self, timestamp: int, upto: int) -> TimestampAndOffset | None:
@@ -281,9 +296,9 @@ class Log:
         Raises CorruptRecord, StorageError.
         """
         try:
-            return timestamps.offset_for_timestamp(self, timestamp, upto)
+            return timestamps.offset_for_timestamp(self.segments, self.log_start_offset, timestamp, upto)
         except OSError as error:
-            raise self.failure("read from", error) from error
+            raise self.local.failure("read from", error) from error
 
     def max_timestamp_record(self, upto: int) -> TimestampAndOffset | None:
         """Return the first record that has the largest timestamp of the log, None if it is not below `upto`.
@@ -291,9 +306,9 @@ class Log:
         Also None where no record has a timestamp. Raises CorruptRecord, StorageError.
         """
         try:
-            return timestamps.max_timestamp_record(self, upto)
+            return timestamps.max_timestamp_record(self.segments, self.log_start_offset, upto)
         except OSError as error:
-            raise self.failure("read from", error) from error
+            raise self.local.failure("read from", error) from error
 
     def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
         """Return the largest leader epoch up to this one, and the offset at which it ends (KIP-279)."""
@@ -310,26 +325,22 @@ class Log:
 
         StorageError.
         """
+        local = self.local
         try:
-            return flush.prepare(self)
+            if self.leader_epochs.has_changed or local.sync_problem:
+                self.leader_epochs.flush(sync=False)
+                local.note_unsynced(f"{self.directory}/{LEADER_EPOCH_FILE}")
+            return local.prepare_flush()
         except OSError as error:
-            raise self.failure("flush", error) from error
+            raise local.failure("flush", error) from error
 
     def complete_flush(self, plan: FlushPlan) -> None:
         """Move the recovery point, once `plan` has run."""
-        flush.complete(self, plan)
+        self.local.complete_flush(plan)
 
     def sync_failed(self, error: BaseException) -> StorageError:
-        """Take note that a plan could not run, and return the error to raise.
-
-        What it was about may be lost without a trace (`storage.log.failed_sync`), so the log takes nothing more until a
-        flush has ended well. Reading goes on. A file beside the log says so to the next process; it need not reach the
-        disk, since a machine that starts anew reads what is there.
-        """
-        self.sync_problem = str(error)
-        with suppress(OSError):
-            self.fs.write_bytes(f"{self.directory}/{SYNC_FAILED_FILE}", b"")
-        return StorageError(f"Cannot flush {self.topic}-{self.partition} in {self.directory}: {error}")
+        """Take note that a plan could not run, and return the error to raise; see `LocalLog.sync_failed`."""
+        return self.local.sync_failed(error)
 
     def flush(self) -> None:
         """Wait until everything appended is on disk. Raises StorageError."""
@@ -341,50 +352,74 @@ class Log:
                 raise self.sync_failed(error) from error
             self.complete_flush(plan)
 
-    @property
-    def checkpointed_recovery_point(self) -> int:
-        """The recovery point to be written down in the checkpoint of the log directory."""
-        return flush.checkpointed_recovery_point(self)
-
     # --- taking away
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Remove the records from `offset` on, a batch that has it in its middle too; return whether there were any.
 
-        Raises StorageError.
+        Raises StorageError. Follows Kafka's log behaviour (`UnifiedLog.truncateTo`).
         """
+        if offset >= self.log_end_offset:
+            return False
+        if offset < self.segments.first.base_offset:
+            self.truncate_fully(offset, now_ms)
+            return True
+        local = self.local
+        self._leader_epoch = UNDEFINED
         try:
-            return truncation.truncate_to(self, offset, now_ms)
+            self._delete_snapshots(local.segments_above(offset))
+            end = local.truncate_to(offset, now_ms)
+            self.log_start_offset = min(self.log_start_offset, end)
+            self.leader_epochs.truncate_from_end(end)
+            expired_before_ms = now_ms - self.producer_expiration_ms
+            self.snapshots.reload(self.producers, self.log_start_offset, end, expired_before_ms)
+            replay_segments(self.producers, self.segments.since(self.producers.end_offset), end)
+            local.sync_cut()
         except OSError as error:
-            raise self.failure("truncate", error) from error
-        finally:
-            self._leader_epoch = UNDEFINED
+            raise local.failure("truncate", error) from error
+        return True
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Remove all records and start anew at `offset`. Raises StorageError."""
+        self._leader_epoch = UNDEFINED
         try:
-            truncation.truncate_fully(self, offset, now_ms)
+            self._delete_snapshots(list(self.segments))
+            self.local.truncate_fully(offset, now_ms)
+            self.log_start_offset = offset
+            self.leader_epochs.clear()
+            self.snapshots.delete_all()
+            self.producers.replace((), offset)
         except OSError as error:
-            raise self.failure("truncate", error) from error
-        finally:
-            self._leader_epoch = UNDEFINED
+            raise self.local.failure("truncate", error) from error
 
     def delete_records_before(self, offset: int) -> None:
         """Let the log start at `offset`, and remove the segments that are wholly before it.
 
         Nothing happens if it starts there or later already. Raises OffsetOutOfRange above the end, StorageError.
+        Follows `UnifiedLog.maybeIncrementLogStartOffset`.
         """
+        if not 0 <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                f"Cannot increment the log start offset to {offset} of partition {self.local.name} since it is "
+                f"larger than the log end offset {self.log_end_offset}"
+            )
         try:
-            truncation.delete_records_before(self, offset)
+            self._raise_start(offset)
         except OSError as error:
-            raise self.failure("delete records of", error) from error
+            raise self.local.failure("delete records of", error) from error
+        self.remove_oldest(self.local.segments_before(offset))
 
     def remove_oldest(self, segments: Sequence[Segment]) -> None:
         """Remove these segments, the first ones of the log and not the active one. Raises StorageError."""
         try:
-            truncation.remove_oldest(self, segments)
+            for segment in segments:
+                following = self.segments.after(segment)
+                assert following is not None, "the active segment is never removed"
+                self._raise_start(following.base_offset)
+                self._delete_snapshots([segment])
+                self.local.remove(segment)
         except OSError as error:
-            raise self.failure("delete segments of", error) from error
+            raise self.local.failure("delete segments of", error) from error
 
     def remove_next_due(self, high_watermark: int, now_ms: int) -> DueSegment | None:
         """Remove the oldest segment if retention lets it go now; return it with the reason, None if it stays.
@@ -392,9 +427,14 @@ class Log:
         Call again until it stays. Raises StorageError, CorruptRecord.
         """
         try:
-            return remove_next_due(self, high_watermark, now_ms)
+            due = next(due_segments(self.local, self.log_start_offset, high_watermark, now_ms), None)
         except OSError as error:
-            raise self.failure("delete old segments of", error) from error
+            raise self.local.failure("delete old segments of", error) from error
+        if due is not None:
+            if due.segment is self.segments.active:
+                self.roll(now_ms)
+            self.remove_oldest([due.segment])
+        return due
 
     def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> list[str]:
         """Let `new` segments, whose files are in place, stand where `old` ones stood; the only way to do so.
@@ -402,13 +442,7 @@ class Log:
         They are sealed, on the disk, and have the same offsets but for what compaction removed. Returns the files that
         are out of use besides those of `old`; readers that hold files of `old` go on. Raises nothing.
         """
-        gone = {id(segment) for segment in old}
-        assert id(self.segments.active) not in gone, "the active segment is never replaced"
-        self.forget_places()
-        self.segments.replace(old, new)
-        self.size += sum(segment.size for segment in new) - sum(segment.size for segment in old)
-        self.unsynced.segments = [segment for segment in self.unsynced.segments if id(segment) not in gone]
-        self.unsynced.directories.add(self.directory)
+        self.local.replace(old, new)
         bases = {segment.base_offset for segment in new}
         doomed = []
         for segment in old:
@@ -416,6 +450,23 @@ class Log:
                 if segment.base_offset not in bases and (path := self.snapshots.mark_deleted(segment.base_offset)):
                     doomed.append(path)
         return doomed
+
+    def _raise_start(self, offset: int) -> None:
+        """Let the log start at `offset`, unless it starts there or later.
+
+        The recovery point stays: what is gone now may be back after a crash, and was perhaps never on the disk.
+        """
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self.leader_epochs.truncate_from_start(offset)
+            self.snapshots.raise_start(self.producers, offset)
+
+    def _delete_snapshots(self, segments: Sequence[Segment]) -> None:
+        """Take the snapshots of the producers from segments that are about to go; without one, more is replayed."""
+        for segment in segments:
+            path = self.snapshots.mark_deleted(segment.base_offset)
+            if path is not None:
+                self.local.delete_later(path)
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget the producers that were not heard of for `producer.id.expiration.ms`."""
@@ -427,20 +478,15 @@ class Log:
         Call `flush` before, if the stop is to count as clean: what derives from the data is not checked then at the
         next start. The log must not be used afterwards. Raises StorageError.
         """
+        local = self.local
         try:
-            self.producers.end_offset = self.log_end_offset
-            taken = self.snapshots.take(self.producers)
+            taken = self.snapshots.take_at(self.producers, local.log_end_offset)
             self.leader_epochs.flush()
-            for segment in self.segments:
-                segment.close()
+            local.close()
             if taken:
-                file = self.snapshots.prepare_sync(self.log_end_offset)
+                file = self.snapshots.prepare_sync(local.log_end_offset)
                 if file is not None:
                     file.sync()
-                self.fs.sync_dir(self.directory)
+                local.fs.sync_dir(local.directory)
         except OSError as error:
-            raise self.failure("close", error) from error
-
-    def failure(self, action: str, error: OSError) -> StorageError:
-        """Return the error to raise for an OSError of this log."""
-        return StorageError(f"Cannot {action} {self.topic}-{self.partition} in {self.directory}: {error}")
+            raise local.failure("close", error) from error

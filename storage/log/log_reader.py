@@ -15,7 +15,7 @@ _PLACES_KEPT = 64
 """How many offsets have their place remembered: those at which readers stopped, and will go on."""
 
 
-class Reader:
+class LogReader:
     """Finds slices of a log, given its segments; `log_end` is the log's end offset at the time of a call."""
 
     __slots__ = ("_places", "_segments")

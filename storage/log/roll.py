@@ -1,22 +1,17 @@
-"""When a log starts a new segment, and how.
+"""When a log starts a new segment, and making one.
 
 The time that counts is that of the records, not of the wall: a segment is full when its first batch and the incoming
 one lie `segment.ms` apart, so that old data that is loaded again lands in segments that retention can remove. There
-is no timer; an idle log keeps its active segment. Follows Kafka's log behaviour, rolling (`LogSegment.shouldRoll`,
-`LocalLog.roll`).
+is no timer; an idle log keeps its active segment. Follows Kafka's log behaviour, rolling (`LogSegment.shouldRoll`).
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from odradek.config.topic import TopicConfig
+from odradek.storage.files import FileSystem
 from odradek.storage.segment.checked_scan import MAX_RELATIVE_OFFSET
 from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
-
-if TYPE_CHECKING:
-    from odradek.storage.log.log import Log
 
 
 class RollLimits(NamedTuple):
@@ -50,50 +45,16 @@ def must_roll(
     return last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
 
 
-def roll(log: Log, base_offset: int, now_ms: int) -> Segment:
-    """Let the log go on in a new segment at `base_offset`, and return that; raises OSError with the log as it was.
-
-    What producers did before is written beside it, so that after a restart only the last segment has to be replayed.
-    """
-    old = log.segments.active
-    if old.base_offset == base_offset:
-        return old
-    new = create_segment(log, base_offset, now_ms)
-    try:
-        old.seal()
-        log.producers.end_offset = base_offset
-        taken = log.snapshots.take(log.producers)
-    except OSError:
-        old.activate()
-        remove_new_files(new)
-        raise
-    log.forget_places()
-    if old.size:
-        log.segments.add(new)
-        old.indexes_synced = False
-        log.unsynced.segments.append(old)
-    else:
-        log.segments.replace([old], [new])
-        remove_new_files(old)
-    for segment in log.segments:
-        if segment is not old and segment is not new:
-            segment.release()  # those that read it open it again; so a log does not hold ever more descriptors
-    log.unsynced.directories.add(log.directory)
-    if taken:
-        log.unsynced.paths.add(log.snapshots.path(base_offset))
-    return new
-
-
-def create_segment(log: Log, base_offset: int, now_ms: int) -> Segment:
+def create_segment(fs: FileSystem, directory: str, base_offset: int, config: TopicConfig, now_ms: int) -> Segment:
     """Make the files of an empty segment; raises OSError and leaves none behind."""
-    settings = IndexSettings(log.config.index_interval_bytes, log.config.segment_index_bytes)
-    segment = Segment(log.fs, log.directory, base_offset, settings, 0, now_ms)
+    settings = IndexSettings(config.index_interval_bytes, config.segment_index_bytes)
+    segment = Segment(fs, directory, base_offset, settings, 0, now_ms)
     try:
         segment.make_files()
     except OSError:
         remove_new_files(segment)
         raise
-    segment.jitter_ms = draw_jitter(roll_limits(log.config))
+    segment.jitter_ms = draw_jitter(roll_limits(config))
     return segment
 
 

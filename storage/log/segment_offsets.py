@@ -4,16 +4,11 @@ Before records had timestamps (ListOffsets v0) a moment could be looked up only 
 written. Follows Kafka's log behaviour, ListOffsets timestamps (`UnifiedLog.legacyFetchOffsetsBefore`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
-
-if TYPE_CHECKING:
-    from odradek.storage.log.log import Log
 
 
 def newest_offsets(log: Log, limit: int, upto: int) -> list[int]:
@@ -36,10 +31,10 @@ def offsets_before(log: Log, timestamp: int, limit: int, upto: int, now_ms: int)
         return newest_offsets(log, limit, upto)
     segments = list(log.segments)
     try:
-        while segments and log.fs.mtime_ms(segments[-1].path(LOG_SUFFIX)) > timestamp:
+        while segments and log.local.fs.mtime_ms(segments[-1].path(LOG_SUFFIX)) > timestamp:
             segments.pop()
     except OSError as error:
-        raise log.failure("read from", error) from error
+        raise log.local.failure("read from", error) from error
     return _first((max(segment.base_offset, log.log_start_offset) for segment in reversed(segments)), limit, upto)
 
 

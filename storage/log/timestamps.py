@@ -4,29 +4,26 @@ The time index leads to a segment and a place in it, batch headers to the batch,
 Follows Kafka's log behaviour, ListOffsets timestamps (KIP-33, KIP-79, KIP-734).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
 from odradek.storage.log.log_values import TimestampAndOffset
+from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import NO_TIMESTAMP, Segment
 
-if TYPE_CHECKING:
-    from odradek.storage.log.log import Log
 
-
-def offset_for_timestamp(log: Log, timestamp: int, upto: int) -> TimestampAndOffset | None:
+def offset_for_timestamp(
+    segments: Segments, log_start_offset: int, timestamp: int, upto: int
+) -> TimestampAndOffset | None:
     """Return the first record that is not earlier than `timestamp`; see `Log.offset_for_timestamp`."""
-    for segment in log.segments.since(log.log_start_offset):
+    for segment in segments.since(log_start_offset):
         if segment.base_offset >= upto:
             return None
         if segment.max_timestamp < timestamp:
             continue
-        found = _search(segment, timestamp, log.log_start_offset)
+        found = _search(segment, timestamp, log_start_offset)
         if found is not None:
             return found if found.offset < upto else None
     return None
@@ -40,10 +37,9 @@ def _search(segment: Segment, timestamp: int, start_offset: int) -> TimestampAnd
     return None
 
 
-def max_timestamp_record(log: Log, upto: int) -> TimestampAndOffset | None:
+def max_timestamp_record(segments: Segments, log_start_offset: int, upto: int) -> TimestampAndOffset | None:
     """Return the first record that has the largest timestamp; see `Log.max_timestamp_record`."""
-    segments = log.segments.since(log.log_start_offset)
-    segment = max(segments, key=lambda candidate: candidate.max_timestamp)
+    segment = max(segments.since(log_start_offset), key=lambda candidate: candidate.max_timestamp)
     largest = segment.max_timestamp
     if largest == NO_TIMESTAMP:
         return None

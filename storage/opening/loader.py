@@ -27,7 +27,8 @@ from odradek.storage.checkpoints.partition_metadata import read_topic_id, write_
 from odradek.storage.deletions import PendingDeletions
 from odradek.storage.errors import CorruptFile, IncompatibleDirectory
 from odradek.storage.files import FileSystem
-from odradek.storage.log.flush import Unsynced
+from odradek.storage.log.flush_plan import Unsynced
+from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.log import Log
 from odradek.storage.names import (
     LEADER_EPOCH_FILE,
@@ -69,30 +70,6 @@ class Opening:
     """Id of the topic; written to a directory that does not have it."""
     producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS
     verify_transactions: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedLog:
-    """What was found on disk, and made good: all that a `Log` starts from."""
-
-    partition: TopicPartition
-    directory: str
-    topic_id: UUID | None
-    segments: tuple[Segment, ...]
-    log_start_offset: int
-    log_end_offset: int
-    recovery_point: int
-    leader_epochs: LeaderEpochCache
-    producers: ProducerStates
-    snapshots: ProducerSnapshots
-    producer_expiration_ms: int
-    unsynced: Unsynced
-    is_intact: bool
-    """Whether it was found as a clean stop leaves it; otherwise records may be missing at its end."""
-    sync_problem: str
-    """Why nothing may be appended before a flush has ended well (`Log.sync_problem`)."""
-    findings: tuple[str, ...]
-    """What was not as it should be, and what was done about it: sentences for the broker's own log."""
 
 
 def open_log(
@@ -247,7 +224,6 @@ class _Load:
                     if header.partition_leader_epoch > latest:
                         latest = header.partition_leader_epoch
                         self.leader_epochs.assign(latest, header.base_offset)
-                        self.unsynced.leader_epochs = True
             except CorruptRecord as error:
                 self._note(f"leader epochs are not known from there on: {error}")
 
@@ -283,19 +259,21 @@ class _Load:
         self._load_producers_upto(self.segments[first].base_offset, self.segments[:first])
         for number in range(first, len(self.segments)):
             segment = self.segments[number]
-            recovered = recover_segment(segment, self.leader_epochs, self.producers, buffer)
+            later = self.segments[number + 1 :]
+            end = later[0].base_offset if later else None
+            recovered = recover_segment(segment, end, self.leader_epochs, self.producers, buffer)
             self.log_end_offset = recovered.next_offset
             if recovered.removed_bytes:
                 self._note_cut(segment, recovered)
-            if recovered.removed_bytes or self._has_lost_end(recovered, self.segments[number + 1 :]):
-                self._drop_segments(self.segments[number + 1 :])
+            if recovered.removed_bytes or self._has_lost_end(recovered, later):
+                self._drop_segments(later)
                 break
-            if number + 1 < len(self.segments):
+            if end is not None:
                 segment.seal()
                 self.unsynced.segments.append(segment)
-                self.producers.end_offset = max(self.producers.end_offset, self.segments[number + 1].base_offset)
+                self.producers.end_offset = max(self.producers.end_offset, end)
                 self._take_snapshot()
-        self.unsynced.leader_epochs = True
+        self.unsynced.paths.add(f"{self.directory}/{LEADER_EPOCH_FILE}")
         self.unsynced.directories.add(self.directory)
 
     def _has_lost_end(self, recovered: RecoveredSegment, later: list[Segment]) -> bool:
@@ -343,17 +321,14 @@ class _Load:
             self._drop_segments(list(self.segments))
             self._begin_at(start)
             self.leader_epochs.clear()
-            self.unsynced.leader_epochs = True
         self.log_start_offset = max(start, self.segments[0].base_offset)
         self.recovery_point = (
             self.log_end_offset if self.clean else min(self.opening.recovery_point, self.log_end_offset)
         )
 
     def _settle_leader_epochs(self) -> None:
-        before = self.leader_epochs.entries
         self.leader_epochs.truncate_from_end(self.log_end_offset)
         self.leader_epochs.truncate_from_start(self.log_start_offset)
-        self.unsynced.leader_epochs |= before != self.leader_epochs.entries
 
     def _load_producers(self) -> None:
         """Bring the producers to the end of the log."""

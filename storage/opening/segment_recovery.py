@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from odradek.protocol.records.batch import NO_PRODUCER_ID, BatchHeader
 from odradek.storage.checkpoints.leader_epochs import LeaderEpochCache
-from odradek.storage.log.markers import note_completed
-from odradek.storage.producers.producer_replay import replay
+from odradek.storage.producers.producer_replay import index_if_aborted, replay
 from odradek.storage.producers.producer_state import ProducerStates
 from odradek.storage.segment.checked_scan import ScanBuffer, SegmentScan
 from odradek.storage.segment.segment import Segment
@@ -27,14 +26,20 @@ class RecoveredSegment(NamedTuple):
 
 
 def recover_segment(
-    segment: Segment, leader_epochs: LeaderEpochCache, producers: ProducerStates, buffer: ScanBuffer
+    segment: Segment,
+    end_offset: int | None,
+    leader_epochs: LeaderEpochCache,
+    producers: ProducerStates,
+    buffer: ScanBuffer,
 ) -> RecoveredSegment:
     """Check the whole segment, cut it after the last good batch, and rebuild what is derived from it. Raises OSError.
 
-    `producers` must reflect the log up to the segment. The segment is active afterwards, and not synced.
+    The next segment begins at `end_offset`, None if there is none: no batch can reach beyond that, whatever it says, as
+    its checksum does not cover its offset. `producers` must reflect the log up to the segment. The segment is active
+    afterwards, and not synced.
     """
     file = segment.file
-    scan = SegmentScan(file, segment.base_offset, buffer)
+    scan = SegmentScan(file, segment.base_offset, buffer, end_offset)
     segment.reset_indexes()
     segment.transaction_index.reset()
     segment.size = 0
@@ -47,7 +52,7 @@ def recover_segment(
         if fields[9] != NO_PRODUCER_ID:
             header = BatchHeader._make(fields)
             completed = replay(producers, header, file.pread(size, position) if header.is_control else b"")
-            note_completed(segment, completed)
+            index_if_aborted(segment, completed)
     producers.end_offset = scan.next_offset
     removed = file.size() - scan.valid_bytes
     if removed:

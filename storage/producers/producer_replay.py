@@ -13,6 +13,7 @@ from odradek.protocol.records.record import iter_records
 from odradek.storage.files import Buffer
 from odradek.storage.producers.producer_state import CompletedTransaction, ProducerStates
 from odradek.storage.segment.segment import Segment
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 
 def replay(producers: ProducerStates, header: BatchHeader, batch: Buffer) -> CompletedTransaction | None:
@@ -38,6 +39,19 @@ def read_marker(batch: Buffer) -> EndTransactionMarker | None:
         return end_transaction_marker(record) if record else None
     except InvalidRecord:
         return None
+
+
+def index_if_aborted(segment: Segment, completed: CompletedTransaction | None) -> None:
+    """Put a transaction that a marker in this segment has aborted into the segment's index."""
+    if completed is not None and completed.is_aborted:
+        segment.transaction_index.append(
+            AbortedTransaction(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                completed.last_stable_offset,
+            )
+        )
 
 
 def replay_segments(producers: ProducerStates, segments: Iterable[Segment], upto: int) -> None:

@@ -105,6 +105,11 @@ class ProducerSnapshots:
         self._last_taken = offset
         return True
 
+    def take_at(self, states: ProducerStates, offset: int) -> str | None:
+        """Let the state reach up to `offset`, and take it; return the new snapshot's path, None if there is none."""
+        states.end_offset = offset
+        return self.path(offset) if self.take(states) else None
+
     def prepare_sync(self, offset: int) -> OpenFile | None:
         """Return the file of a snapshot, to be synced by any thread; None if there is no such snapshot."""
         if self._find(offset) is None:

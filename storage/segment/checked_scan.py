@@ -51,11 +51,13 @@ class ScanBuffer:
 class SegmentScan:
     """One pass over the batches of a segment file: iterate to the end, then look at what was found."""
 
-    __slots__ = ("_base_offset", "_buffer", "_end", "_file", "next_offset", "problem", "valid_bytes")
+    __slots__ = ("_buffer", "_end", "_file", "_last_offset", "next_offset", "problem", "valid_bytes")
 
-    def __init__(self, file: OpenFile, base_offset: int, buffer: ScanBuffer) -> None:
+    def __init__(self, file: OpenFile, base_offset: int, buffer: ScanBuffer, end_offset: int | None = None) -> None:
+        """Scan a segment that begins at `base_offset`; another one begins at `end_offset`, if that is known."""
         self._file = file
-        self._base_offset = base_offset
+        furthest = base_offset + MAX_RELATIVE_OFFSET
+        self._last_offset = furthest if end_offset is None else min(furthest, end_offset - 1)
         self._buffer = buffer
         self._end = file.size()
         self.valid_bytes = 0
@@ -67,7 +69,7 @@ class SegmentScan:
 
     def __iter__(self) -> Iterator[ScannedBatch]:
         end, buffer = self._end, self._buffer
-        limit = self._base_offset + MAX_RELATIVE_OFFSET
+        limit = self._last_offset
         position = 0
         needed = HEADER_SIZE
         while position < end:

@@ -371,6 +371,11 @@ class Segment:
             files += [file for index in self._indexes if (file := index.prepare_sync())]
         return files
 
+    def note_synced(self, size: int) -> None:
+        """Take note that the first `size` bytes of the data file are on disk, and what was cut off is gone there."""
+        self.synced_size = max(self.synced_size, size)
+        self.was_cut = False
+
     def sync_cut(self) -> None:
         """Wait until what was cut off the data file is gone for good. Raises OSError."""
         self.file.sync()

@@ -65,7 +65,7 @@ def test_what_is_promised_after_a_failed_sync_survives_a_power_cut(error: int) -
         log = _begin(fs)
         _write(log, promised, written)
         assert fs.has_failed
-        again = open_at(fs.crash(kept=0.0), CONFIG, recovery_point=log.checkpointed_recovery_point)
+        again = open_at(fs.crash(kept=0.0), CONFIG, recovery_point=log.local.checkpointed_recovery_point)
         check_log(again)
         found = [value for _, value in read_all(again)]
         assert found == written[: max(len(promised), len(found))]
@@ -87,14 +87,14 @@ def test_what_is_promised_after_a_failed_sync_and_a_kill_survives_a_power_cut(er
             except StorageError:
                 break
         assert fs.has_failed
-        killed = open_at(fs, CONFIG, recovery_point=log.checkpointed_recovery_point)
+        killed = open_at(fs, CONFIG, recovery_point=log.local.checkpointed_recovery_point)
         with pytest.raises(StorageError, match="before the disk has taken what it refused"):
             append_values(killed, [b"too early"])
         killed.flush()
         append_values(killed, [b"after"])
         assert SYNC_FAILED_FILE not in fs.listdir(killed.directory)
         killed.flush()
-        after = open_at(fs.crash(kept=0.0), CONFIG, recovery_point=killed.checkpointed_recovery_point)
+        after = open_at(fs.crash(kept=0.0), CONFIG, recovery_point=killed.local.checkpointed_recovery_point)
         check_log(after)
         assert [value for _, value in read_all(after)] == [*written, b"after"]
 

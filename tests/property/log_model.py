@@ -174,7 +174,7 @@ class LogModel:
         return gone
 
     def _remove_files(self) -> None:
-        deletions = self.log.deletions
+        deletions = self.log.local.deletions
         deletions.take_due(NOW_MS)
         deletions.remove(deletions.take_due(NOW_MS + self.config.file_delete_delay_ms))
 
@@ -190,14 +190,14 @@ class LogModel:
 
     def restart_after_kill(self) -> None:
         """The process is gone, but what it wrote is in the page cache."""
-        point, start = self.log.checkpointed_recovery_point, self.log.log_start_offset
+        point, start = self.log.local.checkpointed_recovery_point, self.log.log_start_offset
         self.fs = self.fs.crash(kept=1.0)
         self.log = open_at(self.fs, self.config, recovery_point=point, log_start_offset=start)
         assert self.log.log_start_offset == start
 
     def restart_after_power_loss(self) -> None:
         """Of what was not flushed, anything may be gone, and what was cut or removed may be back."""
-        point, start = self.log.checkpointed_recovery_point, self.log.log_start_offset
+        point, start = self.log.local.checkpointed_recovery_point, self.log.log_start_offset
         self.fs = self.fs.crash()
         self.log = open_at(self.fs, self.config, recovery_point=point)
         assert self.log.log_end_offset >= self.flushed

@@ -58,16 +58,16 @@ def compact_log(
     producers = b"".join(last_batches(log, candidate))
     running = plan_round(log, candidate, limits or CleanerLimits(dedupe_buffer_bytes=1 << 20), 1, now_ms, producers)
     done = swaps = 0
-    for event in compact(log.fs, running.task, pace, lambda: 0.0):
+    for event in compact(log.local.fs, running.task, pace, lambda: 0.0):
         match event:
             case Written():
                 assert still_fits(log, running, done, event.sources)
                 if not event.unchanged:
                     swapped = take_over(log, running, done, event, now_ms)
                     assert swapped.problem == ""
-                    log.fs.sync_dir(log.directory)
+                    log.local.fs.sync_dir(log.directory)
                     for path in swapped.doomed:
-                        log.deletions.add_file(path, 0)
+                        log.local.deletions.add_file(path, 0)
                     swaps += 1
                 done += event.sources
             case Failed():

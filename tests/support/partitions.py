@@ -20,7 +20,7 @@ from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.registry import decode
 from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
-from odradek.storage.log.flush import FlushPlan
+from odradek.storage.log.flush_plan import FlushPlan
 from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.names import TopicPartition
 from tests.support.clock import ManualClock

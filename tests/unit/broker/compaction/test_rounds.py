@@ -54,7 +54,7 @@ def test_what_is_written_is_swapped_in_as_it_comes(scene: Scene) -> None:
     assert finished.end_offset == 120
     assert [offset for offset, _, _ in read_pairs(scene.log)] == [118, 119]
     check_log(scene.log)
-    assert len(scene.log.deletions) > 0
+    assert len(scene.log.local.deletions) > 0
     assert scene.leftovers() == []
 
 

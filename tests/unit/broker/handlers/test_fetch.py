@@ -159,7 +159,7 @@ def test_offline_partition_is_a_storage_error_while_others_are_read() -> None:
 def test_read_error_is_a_storage_error_while_others_are_read(node: Node, fetch: Consumer) -> None:
     """A disk that fails under one partition."""
     node.append("t", b"x", partition=1)
-    node.table.get("t", 0).log.forget_places()
+    node.table.get("t", 0).log.local.reader.forget()
     partition = node.table.get("t", 0)
     partition.log.segments.active.file.close()
     first, second = results(fetch(at(2), at(partition=1)))

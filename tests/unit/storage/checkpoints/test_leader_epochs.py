@@ -1,5 +1,7 @@
 """Leader epochs of a partition: what is assigned and dropped, and where an epoch ends (KIP-101, KIP-279)."""
 
+from functools import partial
+
 import pytest
 
 from odradek.storage.checkpoints.leader_epochs import EpochStart, LeaderEpochCache, read_leader_epochs
@@ -21,14 +23,22 @@ def _cache(*entries: tuple[int, int]) -> LeaderEpochCache:
     return LeaderEpochCache(_fs(), HOME, [EpochStart(*entry) for entry in entries])
 
 
+def changed(cache: LeaderEpochCache) -> bool:
+    return cache.has_changed
+
+
 def test_epochs_are_added_in_order() -> None:
     """A new epoch is noted with its first offset; the latest one, going on, is not."""
     cache = _cache()
     assert (cache.latest, cache.latest_entry, cache.earliest_entry) == (-1, None, None)
-    assert cache.assign(0, 0)
-    assert not cache.assign(0, 0)
-    assert not cache.assign(0, 50)
-    assert cache.assign(2, 100)
+    cache.assign(0, 0)
+    assert changed(cache)
+    cache.flush()
+    cache.assign(0, 0)
+    cache.assign(0, 50)
+    assert not changed(cache)
+    cache.assign(2, 100)
+    assert changed(cache)
     assert cache.entries == [(0, 0), (2, 100)]
     assert (cache.latest, cache.latest_entry, cache.earliest_entry) == (2, (2, 100), (0, 0))
 
@@ -48,7 +58,8 @@ def test_epochs_are_added_in_order() -> None:
 def test_contradicting_entries_are_dropped(new: tuple[int, int], left: list[tuple[int, int]]) -> None:
     """Entries of the same or a later epoch, or from the same or a later offset, give way to the new one."""
     cache = _cache((0, 0), (1, 10), (2, 20))
-    assert cache.assign(*new)
+    cache.assign(*new)
+    assert changed(cache)
     assert cache.entries == left
 
 
@@ -138,7 +149,7 @@ def test_file_is_written_only_after_a_change() -> None:
     cache.truncate_from_start(0)
     cache.flush()
     assert fs.operations == before
-    for change in (lambda: cache.assign(1, 20), lambda: cache.truncate_from_end(20), cache.clear):
+    for change in (partial(cache.assign, 1, 20), partial(cache.truncate_from_end, 20), cache.clear):
         change()
         before = fs.operations
         cache.flush()
@@ -155,14 +166,17 @@ def test_announced_epoch_is_written_with_its_first_record() -> None:
     cache.flush()
     assert read_leader_epochs(fs, HOME) == [(0, 0)]
     cache.announce(2, 20)
-    assert cache.assign(2, 20)
-    assert not cache.assign(2, 21)
+    cache.assign(2, 20)
+    assert changed(cache)
+    cache.assign(2, 21)
     cache.flush()
     assert read_leader_epochs(fs, HOME) == cache.entries == [(0, 0), (2, 20)]
     cache.announce(3, 30)
     cache.truncate_from_end(25)
-    assert not cache.assign(2, 25)
-    assert cache.assign(3, 25)
+    cache.flush()
+    cache.assign(2, 25)
+    assert not changed(cache)
+    cache.assign(3, 25)
     assert cache.entries == [(0, 0), (2, 20), (3, 25)]
 
 

@@ -50,7 +50,7 @@ def begin(log: Log) -> Round:
 
 def write(log: Log, running: Round) -> list[Written]:
     """What the other process writes."""
-    return [one for one in compact(log.fs, running.task, unpaced, lambda: 0.0) if isinstance(one, Written)]
+    return [one for one in compact(log.local.fs, running.task, unpaced, lambda: 0.0) if isinstance(one, Written)]
 
 
 def states(fs: MemoryFiles) -> set[str]:

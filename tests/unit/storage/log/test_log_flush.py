@@ -6,7 +6,7 @@ import pytest
 
 from odradek.config.topic import TopicConfig
 from odradek.storage.errors import StorageError
-from odradek.storage.log.flush import flush_all
+from odradek.storage.log.flush_all import flush_all
 from odradek.storage.log.log import Log
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
@@ -17,9 +17,8 @@ def test_new_log_is_on_disk_after_its_first_flush() -> None:
     fs = MemoryFiles()
     log = open_at(fs)
     append_values(log, [b"a"])
-    assert log.unsynced
     log.flush()
-    assert not log.unsynced
+    assert log.prepare_flush() is None
     fs.sync_dir("/data")
     fs.sync_dir("/")
     survivor = fs.crash(kept=0.0)
@@ -110,7 +109,6 @@ def test_segment_that_grew_and_was_sealed_meanwhile_is_synced_again() -> None:
     plan.run()
     log.complete_flush(plan)
     assert log.recovery_point == 1
-    assert log.unsynced
     again = log.prepare_flush()
     assert again is not None
     names = {file.path.rpartition(".")[2] for file in again.files}
@@ -127,7 +125,7 @@ def checkpointed_after(steps: str) -> tuple[int, Log]:
             log.flush()
         else:
             log.roll(NOW_MS)
-    return log.checkpointed_recovery_point, log
+    return log.local.checkpointed_recovery_point, log
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_sync_after_a_failed_one_counts_because_everything_was_written_again(ste
     log.flush()
     assert not log.sync_problem
     survivor = fs.crash(kept=0.0)
-    again = open_at(survivor, recovery_point=log.checkpointed_recovery_point)
+    again = open_at(survivor, recovery_point=log.local.checkpointed_recovery_point)
     assert read_all(again) == [*((number, b"a") for number in range(steps.count("a"))), (steps.count("a"), b"b")]
 
 
@@ -215,7 +213,7 @@ def test_what_is_lost_already_is_not_promised() -> None:
 def test_small_files_of_a_failed_flush_are_written_again_too() -> None:
     """The snapshot of the producers and the leader epochs are needed as much as the data."""
     fs, log = in_doubt("ar")
-    log.note_leader_epoch(3, 1)
+    log.leader_epochs.assign(3, 1)
     log.flush()
     survivor = fs.crash(kept=0.0)
     assert survivor.read_bytes(f"{DIRECTORY}/{1:020d}.snapshot")

@@ -109,7 +109,7 @@ def test_slice_is_readable_after_its_segment_was_deleted() -> None:
     assert region.file is not None
     before = region.file.pread(region.length, region.position)
     log.delete_records_before(4)
-    log.deletions.remove(log.deletions.take_due(NOW_MS))
+    log.local.deletions.remove(log.local.deletions.take_due(NOW_MS))
     log.truncate_to(5, NOW_MS)
     assert region.file.pread(region.length, region.position) == before
     assert len(before) == 2 * SIZE

@@ -66,9 +66,9 @@ def test_segments_after_the_cut_are_renamed_and_removed_later() -> None:
     assert sorted(deleted) == sorted(
         f"{base:020d}{suffix}.deleted" for base in (4, 8) for suffix in (".log", ".index", ".timeindex", ".snapshot")
     )
-    assert log.deletions.take_due(NOW_MS) == []
-    assert log.deletions.take_due(NOW_MS + 59_999) == []
-    log.deletions.remove(log.deletions.take_due(NOW_MS + 60_000))
+    assert log.local.deletions.take_due(NOW_MS) == []
+    assert log.local.deletions.take_due(NOW_MS + 59_999) == []
+    log.local.deletions.remove(log.local.deletions.take_due(NOW_MS + 60_000))
     assert not [name for name in contents(fs) if name.endswith(".deleted")]
 
 

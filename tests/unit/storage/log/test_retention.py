@@ -40,7 +40,8 @@ def a_log(batches: int = 9, fs: MemoryFiles | None = None, **config: object) -> 
 def due(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[tuple[int, Reason]]:
     """Return base offset and reason of the segments that are to go."""
     limit = log.log_end_offset if high_watermark is None else high_watermark
-    return [(segment.base_offset, reason) for segment, reason, _ in due_segments(log, limit, now_ms)]
+    due = due_segments(log.local, log.log_start_offset, limit, now_ms)
+    return [(segment.base_offset, reason) for segment, reason, _ in due]
 
 
 def remove_all(log: Log, now_ms: int = NOW_MS) -> list[int]:
@@ -175,9 +176,9 @@ def test_files_are_renamed_and_follow_later() -> None:
     assert read_all(log)[0][0] == 2
     gone = {name.removesuffix(".deleted") for name in contents(fs) if name.endswith(".deleted")}
     assert gone == {f"{0:020d}{suffix}" for suffix in (".log", ".index", ".timeindex")}
-    assert log.deletions.take_due(NOW_MS) == []
-    assert log.deletions.take_due(NOW_MS + 699) == []
-    log.deletions.remove(log.deletions.take_due(NOW_MS + 700))
+    assert log.local.deletions.take_due(NOW_MS) == []
+    assert log.local.deletions.take_due(NOW_MS + 699) == []
+    log.local.deletions.remove(log.local.deletions.take_due(NOW_MS + 700))
     assert [name for name in contents(fs) if name.endswith(".deleted")] == []
 
 
@@ -199,8 +200,8 @@ def test_whoever_holds_the_file_reads_on() -> None:
     assert region.file is not None
     before = region.file.pread(region.length, region.position)
     remove_all(log)
-    log.deletions.take_due(NOW_MS)
-    log.deletions.remove(log.deletions.take_due(NOW_MS + 60_000))
+    log.local.deletions.take_due(NOW_MS)
+    log.local.deletions.remove(log.local.deletions.take_due(NOW_MS + 60_000))
     assert region.file.pread(region.length, region.position) == before
 
 
@@ -212,7 +213,7 @@ def test_disk_that_fails_is_tried_again(failing: int) -> None:
     remove_one = log.remove_next_due(6, NOW_MS)
     assert remove_one is not None
     fs.fail("rename", errno.EIO, path_part=(".log", ".index", ".timeindex", ".snapshot")[failing])
-    with pytest.raises(StorageError, match="Cannot delete old segments of spool-0"):
+    with pytest.raises(StorageError, match="Cannot delete segments of spool-0"):
         log.remove_next_due(6, NOW_MS)
     assert log.log_start_offset == 4
     assert [offset for offset, _ in read_all(log)] == [4, 5]

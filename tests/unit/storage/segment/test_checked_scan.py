@@ -55,6 +55,15 @@ def test_any_flipped_byte_of_a_batch_ends_the_good_part_before_it(room: int) -> 
             assert found.problem
 
 
+def test_batch_that_reaches_into_the_next_segment_is_not_good() -> None:
+    """Its offset is damaged, which no checksum covers, and no batch after it in its own segment says so."""
+    fs = MemoryFiles()
+    fs.write_bytes("/log", v2(0, 2) + v2(0x0100_0002, 2))
+    found = SegmentScan(fs.open("/log"), 0, ScanBuffer(), end_offset=4)
+    assert [fields[0] for _, _, _, fields in found] == [0]
+    assert (found.next_offset, found.problem) != (0, "")
+
+
 @pytest.mark.parametrize("kept", [1, 16, 17, 60, 61, 70])
 def test_torn_batch_at_the_end_is_left_out(kept: int) -> None:
     """A batch that was written in part only is a problem, and the bytes before it are good."""
