@@ -10,32 +10,35 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
 from odradek.broker.compaction.compactor import Compactor, CompactorParts
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.group_services import GroupParts, GroupServices
-from odradek.broker.handlers.node import ThisNode
 from odradek.broker.live_settings import LiveSettings
+from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.cleaning import Limits
+from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.internal_topics import internal_topics
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.topics import PlacementRules
 from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import Services, build_controller, build_handlers, direct_routes, message_routes
+from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services
 from odradek.broker.runtime.clock import SystemClock
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -259,7 +262,8 @@ class Broker:
         directory_ids = tuple(
             found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
         )
-        controller, configs = build_controller(settings, self._metadata, directory_ids)
+        configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
+        controller = Controller(self._metadata, _placement_rules(settings, directory_ids), configs)
         node = ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for)
         self._groups = GroupServices(
             GroupParts(
@@ -269,7 +273,6 @@ class Broker:
                 settings=lambda: self._settings.current,
                 controller=controller,
                 partitions=self._partitions,
-                node=node,
                 image=lambda: self._metadata.image,
             )
         )
@@ -288,14 +291,14 @@ class Broker:
             controller=controller,
             groups=self._groups,
             log_level=self._log_level,
-            served=lambda: self._dispatcher.served,
         )
-        handlers = build_handlers(services)
-        self._dispatcher = Dispatcher(direct_routes(handlers), message_routes(handlers))
+        handlers = Handlers(services)
+        dispatcher = Dispatcher(
+            {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
+            {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},
+        )
         limits = _connection_limits(self._settings.current)
-        network = Network(
-            self._loop, _network_limits(settings), limits, self._dispatcher.handle, self._read_threads, memory
-        )
+        network = Network(self._loop, _network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
         self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
         return network
 
@@ -330,6 +333,16 @@ class Broker:
             partitions=report.loaded,
             took_ms=round((self._clock.monotonic() - self._started_at) * 1000),
         )
+
+
+def _placement_rules(settings: BrokerSettings, directory_ids: Sequence[UUID]) -> PlacementRules:
+    only_directory = directory_ids[0] if len(directory_ids) == 1 else None
+    return PlacementRules(
+        brokers=(settings.node_id,),
+        directories={settings.node_id: only_directory} if only_directory is not None else {},
+        num_partitions=settings.num_partitions,
+        replication_factor=settings.default_replication_factor,
+    )
 
 
 def _network_limits(settings: BrokerSettings) -> NetworkLimits:

@@ -1,85 +1,49 @@
-"""Which handler answers which API: the one table that ApiVersions, the dispatcher and docs/protocol.md are made
-from."""
+"""Which handler answers which API: the one table that ApiVersions, the dispatcher and docs/protocol.md are made from.
+
+Another API is its message (`protocol.messages`, by its name), its handler, and a line here. Handlers are imported and
+made at the first request for one of theirs, so that a broker answers before it knows how to describe a log directory.
+"""
 
 from __future__ import annotations
 
-import random
+import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
-from odradek.broker.handlers.api_versions import ApiVersionsHandler
-from odradek.broker.handlers.cluster import ClusterHandler
-from odradek.broker.handlers.configs import ConfigHandlers
-from odradek.broker.handlers.converting import Converter
-from odradek.broker.handlers.describe_configs import ConfigDescriber
-from odradek.broker.handlers.fetch import FetchHandler
-from odradek.broker.handlers.fetch_sessions import FetchSessions
-from odradek.broker.handlers.log_dirs import LogDirHandlers
-from odradek.broker.handlers.metadata import MetadataHandler
-from odradek.broker.handlers.node import ThisNode
-from odradek.broker.handlers.offsets import OffsetHandlers
-from odradek.broker.handlers.produce import ProduceHandler
-from odradek.broker.handlers.producer_ids import ProducerIdHandler
-from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.log import MetadataLog
-from odradek.broker.metadata.producer_ids import ProducerIds
-from odradek.broker.metadata.topics import PlacementRules
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.context import ThisNode
 from odradek.config.settings import BrokerSettings
-from odradek.protocol.registry import Api, ApiKey
+from odradek.protocol.registry import API, ApiKey
 from odradek.storage.directories.manager import LogManager
 
-
-@dataclass(frozen=True, slots=True)
-class Handlers:
-    """One of each."""
-
-    produce: ProduceHandler
-    fetch: FetchHandler
-    api_versions: ApiVersionsHandler
-    metadata: MetadataHandler
-    cluster: ClusterHandler
-    topics: TopicHandlers
-    configs: ConfigHandlers
-    offsets: OffsetHandlers
-    log_dirs: LogDirHandlers
-    producer_ids: ProducerIdHandler
-    groups: GroupServices
-
-
-def direct_routes(handlers: Handlers) -> Mapping[ApiKey, DirectHandler]:
-    """The APIs whose handlers write their own responses."""
-    return {ApiKey.PRODUCE: handlers.produce, ApiKey.FETCH: handlers.fetch}
-
-
-def message_routes(handlers: Handlers) -> Mapping[ApiKey, MessageHandler]:
-    """The APIs whose handlers return a response message."""
-    return {
-        ApiKey.API_VERSIONS: handlers.api_versions.api_versions,
-        ApiKey.METADATA: handlers.metadata.metadata,
-        ApiKey.DESCRIBE_CLUSTER: handlers.cluster.describe_cluster,
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: handlers.cluster.describe_topic_partitions,
-        ApiKey.CREATE_TOPICS: handlers.topics.create_topics,
-        ApiKey.DELETE_TOPICS: handlers.topics.delete_topics,
-        ApiKey.CREATE_PARTITIONS: handlers.topics.create_partitions,
-        ApiKey.DESCRIBE_CONFIGS: handlers.configs.describe_configs,
-        ApiKey.ALTER_CONFIGS: handlers.configs.alter_configs,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: handlers.configs.incremental_alter_configs,
-        ApiKey.LIST_CONFIG_RESOURCES: handlers.configs.list_config_resources,
-        ApiKey.LIST_OFFSETS: handlers.offsets.list_offsets,
-        ApiKey.OFFSET_FOR_LEADER_EPOCH: handlers.offsets.offset_for_leader_epoch,
-        ApiKey.DELETE_RECORDS: handlers.offsets.delete_records,
-        ApiKey.DESCRIBE_LOG_DIRS: handlers.log_dirs.describe_log_dirs,
-        ApiKey.INIT_PRODUCER_ID: handlers.producer_ids.init_producer_id,
-        **handlers.groups.routes(),
-    }
+if TYPE_CHECKING:
+    from odradek.broker.handlers.api_versions import ApiVersionsHandler
+    from odradek.broker.handlers.cluster import ClusterHandler
+    from odradek.broker.handlers.configs import ConfigHandlers
+    from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
+    from odradek.broker.handlers.converting import Converter
+    from odradek.broker.handlers.coordinator import CoordinatorHandler
+    from odradek.broker.handlers.describe_configs import ConfigDescriber
+    from odradek.broker.handlers.fetch import FetchHandler
+    from odradek.broker.handlers.group_admin import GroupAdminHandlers
+    from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+    from odradek.broker.handlers.groups import GroupHandlers
+    from odradek.broker.handlers.log_dirs import LogDirHandlers
+    from odradek.broker.handlers.metadata import MetadataHandler
+    from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+    from odradek.broker.handlers.offsets import OffsetHandlers
+    from odradek.broker.handlers.produce import ProduceHandler
+    from odradek.broker.handlers.producer_ids import ProducerIdHandler
+    from odradek.broker.handlers.topics import TopicHandlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,41 +61,201 @@ class Services:
     controller: Controller
     groups: GroupServices
     log_level: str
-    served: Callable[[], Sequence[Api]]
 
 
-def build_controller(
-    settings: BrokerSettings, metadata: MetadataLog, directory_ids: Sequence[UUID]
-) -> tuple[Controller, BrokerConfigs]:
-    """Make what changes the metadata, and the view of the brokers' configs that it needs."""
-    only_directory = directory_ids[0] if len(directory_ids) == 1 else None
-    rules = PlacementRules(
-        brokers=(settings.node_id,),
-        directories={settings.node_id: only_directory} if only_directory is not None else {},
-        num_partitions=settings.num_partitions,
-        replication_factor=settings.default_replication_factor,
-    )
-    configs = BrokerConfigs(metadata, settings.node_id, settings.values)
-    return Controller(metadata, rules, configs), configs
+class Handlers:
+    """One of each, made when it is first asked for."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @cached_property
+    def produce(self) -> ProduceHandler:
+        """Of Produce."""
+        from odradek.broker.handlers.produce import ProduceHandler
+
+        services = self._services
+        return ProduceHandler(services.loop, services.partitions, services.clock, self._converter)
+
+    @cached_property
+    def fetch(self) -> FetchHandler:
+        """Of Fetch."""
+        from odradek.broker.handlers.fetch import FetchHandler
+        from odradek.broker.handlers.fetch_sessions import FetchSessions
+
+        services, settings = self._services, self._services.settings
+        sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, _random_session_id)
+        return FetchHandler(
+            services.loop, services.partitions, sessions, services.clock, settings.fetch_max_bytes, self._converter
+        )
+
+    @cached_property
+    def _converter(self) -> Converter:
+        from odradek.broker.handlers.converting import Converter
+
+        return Converter(self._services.loop)
+
+    @cached_property
+    def api_versions(self) -> ApiVersionsHandler:
+        """Of ApiVersions."""
+        from odradek.broker.handlers.api_versions import ApiVersionsHandler
+
+        metadata = self._services.metadata
+        return ApiVersionsHandler([API[key] for key in SERVED], lambda: metadata.image)
+
+    @cached_property
+    def metadata(self) -> MetadataHandler:
+        """Of Metadata."""
+        from odradek.broker.handlers.metadata import MetadataHandler
+
+        services = self._services
+        return MetadataHandler(services.node, services.controller, services.settings.auto_create_topics_enable)
+
+    @cached_property
+    def cluster(self) -> ClusterHandler:
+        """Of what admin clients ask instead of Metadata."""
+        from odradek.broker.handlers.cluster import ClusterHandler
+
+        services = self._services
+        return ClusterHandler(services.node, services.metadata, services.settings.max_request_partition_size_limit)
+
+    @cached_property
+    def topics(self) -> TopicHandlers:
+        """Of topics and their partitions."""
+        from odradek.broker.handlers.topics import TopicHandlers
+
+        services = self._services
+        return TopicHandlers(
+            services.controller, services.settings.delete_topic_enable, self._describer.describe_created
+        )
+
+    @cached_property
+    def configs(self) -> ConfigHandlers:
+        """Of configs."""
+        from odradek.broker.handlers.configs import ConfigHandlers
+
+        services = self._services
+        return ConfigHandlers(services.controller, self._describer, services.settings.node_id)
+
+    @cached_property
+    def _describer(self) -> ConfigDescriber:
+        from odradek.broker.handlers.describe_configs import ConfigDescriber
+
+        return ConfigDescriber(self._services.configs, self._services.log_level)
+
+    @cached_property
+    def offsets(self) -> OffsetHandlers:
+        """Of where partitions begin and end."""
+        from odradek.broker.handlers.offsets import OffsetHandlers
+
+        return OffsetHandlers(self._services.partitions, self._services.clock)
+
+    @cached_property
+    def log_dirs(self) -> LogDirHandlers:
+        """Of log directories."""
+        from odradek.broker.handlers.log_dirs import LogDirHandlers
+
+        return LogDirHandlers(self._services.partitions, self._services.logs)
+
+    @cached_property
+    def producer_ids(self) -> ProducerIdHandler:
+        """Of the ids of idempotent producers."""
+        from odradek.broker.handlers.producer_ids import ProducerIdHandler
+        from odradek.broker.metadata.producer_ids import ProducerIds
+
+        return ProducerIdHandler(ProducerIds(self._services.metadata, self._services.settings.node_id))
+
+    @cached_property
+    def coordinator(self) -> CoordinatorHandler:
+        """Of who coordinates what."""
+        from odradek.broker.handlers.coordinator import CoordinatorHandler
+
+        return CoordinatorHandler(self._services.node, self._services.groups.coordinator)
+
+    @cached_property
+    def groups(self) -> GroupHandlers:
+        """Of members of classic groups."""
+        from odradek.broker.handlers.groups import GroupHandlers
+
+        return GroupHandlers(self._services.groups.coordinator, self._services.clock)
+
+    @cached_property
+    def group_admin(self) -> GroupAdminHandlers:
+        """Of who looks at groups and deletes them."""
+        from odradek.broker.handlers.group_admin import GroupAdminHandlers
+
+        return GroupAdminHandlers(self._services.groups.coordinator)
+
+    @cached_property
+    def consumer_groups(self) -> ConsumerGroupHandlers:
+        """Of the groups of KIP-848."""
+        from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
+
+        return ConsumerGroupHandlers(self._services.groups.coordinator, self._services.clock)
+
+    @cached_property
+    def offset_commits(self) -> OffsetCommitHandlers:
+        """Of what changes committed offsets."""
+        from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+
+        services = self._services
+        return OffsetCommitHandlers(
+            services.groups.coordinator,
+            services.partitions,
+            services.clock,
+            services.settings.offset_metadata_max_bytes,
+        )
+
+    @cached_property
+    def offset_fetch(self) -> OffsetFetchHandler:
+        """Of what reads them."""
+        from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+
+        return OffsetFetchHandler(self._services.groups.coordinator, self._services.partitions)
 
 
-def build_handlers(services: Services) -> Handlers:
-    """Make the handlers."""
-    settings, metadata, partitions = services.settings, services.metadata, services.partitions
-    controller, configs = services.controller, services.configs
-    describer = ConfigDescriber(configs, services.log_level)
-    sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, lambda: random.getrandbits(31))
-    converter = Converter(services.loop)
-    return Handlers(
-        produce=ProduceHandler(services.loop, partitions, services.clock, converter),
-        fetch=FetchHandler(services.loop, partitions, sessions, services.clock, settings.fetch_max_bytes, converter),
-        api_versions=ApiVersionsHandler(services.served, lambda: metadata.image),
-        metadata=MetadataHandler(services.node, controller, settings.auto_create_topics_enable),
-        cluster=ClusterHandler(services.node, metadata, settings.max_request_partition_size_limit),
-        topics=TopicHandlers(controller, settings.delete_topic_enable, describer.describe_created),
-        configs=ConfigHandlers(controller, describer, settings.node_id),
-        offsets=OffsetHandlers(partitions, services.clock),
-        log_dirs=LogDirHandlers(partitions, services.logs),
-        producer_ids=ProducerIdHandler(ProducerIds(metadata, settings.node_id)),
-        groups=services.groups,
-    )
+DIRECT_ROUTES: Mapping[ApiKey, Callable[[Handlers], DirectHandler]] = {
+    ApiKey.PRODUCE: lambda of: of.produce,
+    ApiKey.FETCH: lambda of: of.fetch,
+}
+"""The APIs whose handlers write their own responses."""
+
+MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
+    ApiKey.API_VERSIONS: lambda of: of.api_versions.api_versions,
+    ApiKey.METADATA: lambda of: of.metadata.metadata,
+    ApiKey.DESCRIBE_CLUSTER: lambda of: of.cluster.describe_cluster,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda of: of.cluster.describe_topic_partitions,
+    ApiKey.CREATE_TOPICS: lambda of: of.topics.create_topics,
+    ApiKey.DELETE_TOPICS: lambda of: of.topics.delete_topics,
+    ApiKey.CREATE_PARTITIONS: lambda of: of.topics.create_partitions,
+    ApiKey.DESCRIBE_CONFIGS: lambda of: of.configs.describe_configs,
+    ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,
+    ApiKey.LIST_CONFIG_RESOURCES: lambda of: of.configs.list_config_resources,
+    ApiKey.LIST_OFFSETS: lambda of: of.offsets.list_offsets,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda of: of.offsets.offset_for_leader_epoch,
+    ApiKey.DELETE_RECORDS: lambda of: of.offsets.delete_records,
+    ApiKey.DESCRIBE_LOG_DIRS: lambda of: of.log_dirs.describe_log_dirs,
+    ApiKey.INIT_PRODUCER_ID: lambda of: of.producer_ids.init_producer_id,
+    ApiKey.FIND_COORDINATOR: lambda of: of.coordinator.find_coordinator,
+    ApiKey.JOIN_GROUP: lambda of: of.groups.join_group,
+    ApiKey.SYNC_GROUP: lambda of: of.groups.sync_group,
+    ApiKey.HEARTBEAT: lambda of: of.groups.heartbeat,
+    ApiKey.LEAVE_GROUP: lambda of: of.groups.leave_group,
+    ApiKey.OFFSET_COMMIT: lambda of: of.offset_commits.offset_commit,
+    ApiKey.OFFSET_DELETE: lambda of: of.offset_commits.offset_delete,
+    ApiKey.OFFSET_FETCH: lambda of: of.offset_fetch.offset_fetch,
+    ApiKey.DESCRIBE_GROUPS: lambda of: of.group_admin.describe_groups,
+    ApiKey.LIST_GROUPS: lambda of: of.group_admin.list_groups,
+    ApiKey.DELETE_GROUPS: lambda of: of.group_admin.delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda of: of.consumer_groups.heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda of: of.consumer_groups.describe,
+}
+"""The APIs whose handlers return a response message."""
+
+SERVED: Sequence[ApiKey] = sorted({*DIRECT_ROUTES, *MESSAGE_ROUTES})
+"""What ApiVersions tells."""
+
+
+def _random_session_id() -> int:
+    return int.from_bytes(os.urandom(4), "big") >> 1

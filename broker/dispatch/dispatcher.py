@@ -1,5 +1,5 @@
-"""From a frame to its answer: read the header, find the API, decode, call the handler, encode - and every error in one
-place.
+"""From a frame to its answer: read the header, find the API, decode, ask the gate, call the handler, encode - and every
+error in one place.
 
 Two kinds of handler, both with a decoded request:
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from struct import Struct, error
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -35,6 +35,8 @@ _HEADER = Struct(">hhih")
 _CORRELATION = Struct(">i")
 _ONE_API = Struct(">hihhh")
 
+T = TypeVar("T")
+
 NEVER = 0x7FFF
 """First flexible version of an API that has none."""
 
@@ -49,16 +51,41 @@ MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
 """Takes a decoded request, returns the response, or what will be the response."""
 
 
+class RequestGate(Protocol):
+    """The one step between decoding a request and its handler: who may, and how fast."""
+
+    def admit(self, context: RequestContext, api: Api, request: Message) -> Message | None:
+        """Authorise the request, and decide its throttle time (`RequestContext.throttle_time_ms`).
+
+        Returns the response of who may not, None where the handler is to go on.
+        """
+
+
+Find = Callable[[], T]
+"""Imports and makes what is only now needed."""
+
+
 @dataclass(slots=True)
 class _Route:
     api: Api
     first: int
     last: int
     first_flexible: int
-    direct: DirectHandler | None
-    handler: MessageHandler | None
+    find_direct: Find[DirectHandler] | None = None
+    find_handler: Find[MessageHandler] | None = None
     request: type[Message] | None = None
-    """The class of its requests, once one came."""
+    """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
+    direct: DirectHandler | None = None
+    handler: MessageHandler | None = None
+
+    def load(self) -> type[Message]:
+        """Find the handler, and the class of the requests."""
+        if self.find_direct is not None:
+            self.direct = self.find_direct()
+        if self.find_handler is not None:
+            self.handler = self.find_handler()
+        self.request = self.api.request
+        return self.request
 
 
 class Dispatcher:
@@ -66,19 +93,17 @@ class Dispatcher:
 
     def __init__(
         self,
-        direct: Mapping[ApiKey, DirectHandler],
-        handlers: Mapping[ApiKey, MessageHandler],
+        direct: Mapping[ApiKey, Find[DirectHandler]],
+        handlers: Mapping[ApiKey, Find[MessageHandler]],
+        gate: RequestGate | None = None,
     ) -> None:
+        """Handlers are found at the first request for each. Without a gate everybody may, at any rate."""
+        self._gate = gate
         self._routes: dict[int, _Route] = {}
-        for key, direct_handler in direct.items():
-            self._add(key, direct_handler, None)
-        for key, handler in handlers.items():
-            self._add(key, None, handler)
-
-    @property
-    def served(self) -> tuple[Api, ...]:
-        """The APIs that have a handler, by key."""
-        return tuple(self._routes[key].api for key in sorted(self._routes))
+        for key, find_direct in direct.items():
+            self._routes[key] = _route(key, find_direct=find_direct)
+        for key, find_handler in handlers.items():
+            self._routes[key] = _route(key, find_handler=find_handler)
 
     def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         """Work on one frame.
@@ -115,20 +140,18 @@ class Dispatcher:
             head += b"\0"
         kind = route.request
         if kind is None:
-            kind = route.request = route.api.request
+            kind = route.load()
         try:
             request, _ = decode(kind, frame, version, pos)
         except DecodeError as bad:
             raise CloseConnectionError(f"{route.api.name} version {version} does not parse: {bad}") from None
+        if self._gate is not None:
+            refused = self._gate.admit(context, route.api, request)
+            if refused is not None:
+                return head + _encoded(refused, context)
         if route.direct is not None:
             return route.direct(context, request, head)
         return self._call(route, context, request, head)
-
-    def _add(self, key: ApiKey, direct: DirectHandler | None, handler: MessageHandler | None) -> None:
-        api = API[key]
-        versions = api.served
-        flexible = NEVER if api.first_flexible is None else api.first_flexible
-        self._routes[key] = _Route(api, versions.first, versions.last, flexible, direct, handler)
 
     def _careful_header(self, frame: memoryview) -> int:
         """Where the request begins behind a header with anything unusual in it."""
@@ -156,12 +179,12 @@ class Dispatcher:
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Deferred):
             return result.then(lambda response: self._finish(route.api, head, version, context, response))
-        return head + _encoded(result, version)
+        return head + _encoded(result, context)
 
     def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Response:
         """Return the answer that a deferred response makes; whoever resolved it must not suffer if it cannot be one."""
         try:
-            return head + _encoded(response, version)
+            return head + _encoded(response, context)
         except CloseConnectionError as close:
             return close
         except Exception as failed:  # noqa: BLE001 - as for every other handler
@@ -189,16 +212,27 @@ class Dispatcher:
         response.error_code = int(code)
         if hasattr(response, "error_message"):
             response.error_message = message
-        return _encoded(response, version)
+        return _encoded(response, context)
 
 
-def _encoded(response: Message, version: int) -> bytes:
+def _route(
+    key: ApiKey, find_direct: Find[DirectHandler] | None = None, find_handler: Find[MessageHandler] | None = None
+) -> _Route:
+    api = API[key]
+    versions = api.served
+    flexible = NEVER if api.first_flexible is None else api.first_flexible
+    return _Route(api, versions.first, versions.last, flexible, find_direct, find_handler)
+
+
+def _encoded(response: Message, context: RequestContext) -> bytes:
     """The bytes of a response.
 
     Raises:
         CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
     """
+    if context.throttle_time_ms and hasattr(response, "throttle_time_ms"):
+        response.throttle_time_ms = context.throttle_time_ms
     try:
-        return encode(response, version)
+        return encode(response, context.api_version)
     except EncodeError as bad:
         raise CloseConnectionError(f"the answer cannot be written: {bad}") from None

@@ -33,8 +33,8 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 class ApiVersionsHandler:
     """See the module."""
 
-    def __init__(self, served: Callable[[], Sequence[Api]], image: Callable[[], MetadataImage]) -> None:
-        """`served` gives the APIs that have a handler; `image` the current metadata."""
+    def __init__(self, served: Sequence[Api], image: Callable[[], MetadataImage]) -> None:
+        """`served` are the APIs that have a handler; `image` gives the current metadata."""
         self._served = served
         self._image = image
 
@@ -54,7 +54,7 @@ class ApiVersionsHandler:
         return ApiVersionsResponse(
             api_keys=[
                 ApiVersion(api_key=api.key, min_version=api.served.first, max_version=api.served.last)
-                for api in self._served()
+                for api in self._served
             ],
             supported_features=[
                 SupportedFeatureKey(

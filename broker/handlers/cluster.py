@@ -5,12 +5,10 @@ partitions, and a cursor where the next page begins. Version notes: DescribeClus
 fenced brokers.
 """
 
-from odradek.broker.handlers.authorized import TOPIC_OPERATIONS, cluster_operations
-from odradek.broker.handlers.node import ThisNode
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from odradek.broker.metadata.source import MetadataSource
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import TOPIC_OPERATIONS, RequestContext, ThisNode, cluster_operations
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.describe_cluster import (
     DescribeClusterBroker,

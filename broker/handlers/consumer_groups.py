@@ -16,9 +16,8 @@ from odradek.broker.groups.consumer.member import JOINING
 from odradek.broker.groups.consumer.requests import check_heartbeat
 from odradek.broker.groups.consumer.views import GroupView, MemberView, TopicView
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.handlers.authorized import group_operations
 from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, group_operations
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_describe import (

@@ -10,8 +10,7 @@ v6 knows share groups.
 import re
 from typing import Final, NamedTuple, Protocol
 
-from odradek.broker.handlers.node import ThisNode
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 

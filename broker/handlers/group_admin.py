@@ -13,8 +13,7 @@ from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.group import protocol_type_of, state_of, type_of
-from odradek.broker.handlers.authorized import group_operations
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, group_operations
 from odradek.broker.runtime.deferred import Deferred, gather, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse

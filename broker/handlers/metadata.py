@@ -9,13 +9,11 @@ forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a 
 from collections.abc import Iterable
 from uuid import UUID
 
-from odradek.broker.handlers.authorized import cluster_operations, topic_operations
-from odradek.broker.handlers.node import ThisNode
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.topic_names import check_name
 from odradek.broker.metadata.topics import NewTopic
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, ThisNode, cluster_operations, topic_operations
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import (
     MetadataRequest,

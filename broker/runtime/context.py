@@ -1,7 +1,8 @@
-"""Who asks: what a handler may know of the connection and the request header. Kafka's RequestContext."""
+"""The two ends of a request: who asks, what he may do, and which node is asked."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class KafkaPrincipal(NamedTuple):
@@ -20,7 +21,8 @@ ANONYMOUS = KafkaPrincipal("User", "ANONYMOUS")
 
 @dataclass(slots=True)
 class RequestContext:
-    """The same object serves all requests of a connection, one at a time."""
+    """What is known of a client, as in Kafka's class of this name. The same object serves all requests of a connection,
+    one at a time."""
 
     peer: str
     """Address of the client, ``host:port``, for logs."""
@@ -46,3 +48,38 @@ class RequestContext:
         """Take over the client id of a header; what is not UTF-8 in it is replaced, since it is only for people."""
         self.raw_client_id = raw
         self.client_id = raw.decode("utf-8", "replace") if raw else None
+
+
+class ThisNode(NamedTuple):
+    """What the answers say of this node, the only broker of its cluster."""
+
+    node_id: int
+    cluster_id: str
+    rack: str | None
+    advertised_for: Callable[[RequestContext], tuple[str, int]]
+    """Host and port to give to a client that came in this way (listener, address)."""
+
+
+OPERATIONS_NOT_ASKED: Final = -(1 << 31)
+"""Stands in the field where the client did not ask what it may do."""
+TOPIC_OPERATIONS: Final = 3576  # read, write, create, delete, alter, describe, describe configs, alter configs
+CLUSTER_OPERATIONS: Final = 8096  # create, alter, describe, cluster action, configs, idempotent write, tokens
+GROUP_OPERATIONS: Final = 3400  # read, delete, describe, describe configs, alter configs
+
+
+def topic_operations(asked: bool) -> int:
+    """Return topic_authorized_operations: what the client may do with a topic, as a set of bits (KIP-430).
+
+    Without an authorizer everybody may do everything that makes sense for the kind of resource.
+    """
+    return TOPIC_OPERATIONS if asked else OPERATIONS_NOT_ASKED
+
+
+def cluster_operations(asked: bool) -> int:
+    """Return cluster_authorized_operations, likewise."""
+    return CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED
+
+
+def group_operations(asked: bool) -> int:
+    """Return authorized_operations of a group, likewise."""
+    return GROUP_OPERATIONS if asked else OPERATIONS_NOT_ASKED

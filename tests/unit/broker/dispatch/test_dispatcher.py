@@ -1,5 +1,7 @@
 """From frame to answer: headers, versions, errors in one place."""
 
+from collections.abc import Callable
+from functools import partial
 from struct import pack, unpack_from
 
 import pytest
@@ -8,10 +10,11 @@ from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import CloseConnectionError, Response
+from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from odradek.protocol.registry import API, ApiKey, decode, encode
+from odradek.protocol.registry import API, Api, ApiKey, decode, encode
 
 
 @pytest.fixture
@@ -31,7 +34,11 @@ def metadata_frame(version: int) -> memoryview:
 
 
 def dispatcher(handlers: dict[ApiKey, MessageHandler]) -> Dispatcher:
-    return Dispatcher({}, handlers)
+    return Dispatcher({}, {key: partial(_itself, handler) for key, handler in handlers.items()})
+
+
+def _itself(handler: MessageHandler) -> MessageHandler:
+    return handler
 
 
 def body_of(answer: Response | Deferred[Response], version: int) -> MetadataResponse:
@@ -156,3 +163,57 @@ def test_a_deferred_response_that_cannot_be_encoded_harms_nobody_else(context: R
     (answer,) = answers
     assert isinstance(answer, CloseConnectionError)
     assert "cannot be written" in str(answer)
+
+
+class Gate:
+    """Refuses one API, and slows the others down."""
+
+    def __init__(self, refused: ApiKey, throttle_time_ms: int) -> None:
+        self.refused = refused
+        self.throttle_time_ms = throttle_time_ms
+
+    def admit(self, context: RequestContext, api: Api, request: Message) -> Message | None:
+        context.throttle_time_ms = self.throttle_time_ms
+        if api.key is self.refused:
+            assert isinstance(request, MetadataRequest)
+            return MetadataResponse(cluster_id=str(context.principal))
+        return None
+
+
+def test_a_request_that_the_gate_refuses_never_reaches_its_handler(context: RequestContext) -> None:
+    """The gate knows who asks, and gives the response."""
+
+    def handler(_context: RequestContext, _request: object) -> MetadataResponse:
+        raise AssertionError
+
+    handle = Dispatcher({}, {ApiKey.METADATA: lambda: handler}, Gate(ApiKey.METADATA, 0)).handle
+    assert body_of(handle(context, metadata_frame(9)), 9).cluster_id == "User:ANONYMOUS"
+
+
+def test_the_throttle_time_of_the_gate_stands_in_the_response(context: RequestContext) -> None:
+    """Whether it comes at once or later; a response without the field is answered as it is."""
+    later: Deferred[MetadataResponse] = Deferred()
+    for outcome in (MetadataResponse(), later):
+        routes: dict[ApiKey, Callable[[], MessageHandler]] = {ApiKey.METADATA: lambda: lambda _c, _r: outcome}  # noqa: B023
+        answer = Dispatcher({}, routes, Gate(ApiKey.FETCH, 70)).handle(context, metadata_frame(9))
+        if isinstance(answer, Deferred):
+            answers: list[Response] = []
+            answer.on_done(answers.append)
+            later.resolve(MetadataResponse())
+            (answer,) = answers
+        assert body_of(answer, 9).throttle_time_ms == 70
+
+
+def test_a_handler_is_found_at_the_first_request_for_it(context: RequestContext) -> None:
+    """Once; a broker starts without what nobody asks for."""
+    found: list[int] = []
+
+    def find() -> MessageHandler:
+        found.append(1)
+        return lambda _context, _request: MetadataResponse()
+
+    handle = Dispatcher({}, {ApiKey.METADATA: find}).handle
+    assert found == []
+    for _ in range(2):
+        body_of(handle(context, metadata_frame(9)), 9)
+    assert found == [1]

@@ -6,11 +6,10 @@ from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
 from odradek.broker.handlers.metadata import MetadataHandler
-from odradek.broker.handlers.node import ThisNode
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.controller import Controller
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import RequestContext, ThisNode
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32

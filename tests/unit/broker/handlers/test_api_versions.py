@@ -16,7 +16,7 @@ IMAGE = MetadataImage(features={METADATA_VERSION: 25, "group.version": 1, "trans
 
 def ask(version: int = 4, name: str = "librdkafka", software: str = "2.8.0") -> ApiVersionsResponse:
     request = ApiVersionsRequest(client_software_name=name, client_software_version=software)
-    return ApiVersionsHandler(lambda: SERVED, lambda: IMAGE).api_versions(context(version), request)
+    return ApiVersionsHandler(SERVED, lambda: IMAGE).api_versions(context(version), request)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -80,7 +80,7 @@ def test_software_is_remembered_for_the_connection(name: str, software: str) -> 
     """It belongs to what is known of a peer."""
     circumstances = context(3)
     request = ApiVersionsRequest(client_software_name=name, client_software_version=software)
-    response = ApiVersionsHandler(lambda: SERVED, lambda: IMAGE).api_versions(circumstances, request)
+    response = ApiVersionsHandler(SERVED, lambda: IMAGE).api_versions(circumstances, request)
     assert response.error_code == 0
     assert (circumstances.client_software_name, circumstances.client_software_version) == (name, software)
 
@@ -88,7 +88,7 @@ def test_software_is_remembered_for_the_connection(name: str, software: str) -> 
 def test_image_of_the_moment_is_told() -> None:
     """The handler asks for the image with every request."""
     images = [IMAGE, MetadataImage(offset=78)]
-    handler = ApiVersionsHandler(lambda: SERVED, lambda: images.pop(0))
+    handler = ApiVersionsHandler(SERVED, lambda: images.pop(0))
     epochs = [
         handler.api_versions(context(0), ApiVersionsRequest()).finalized_features_epoch for _ in range(len(images))
     ]
