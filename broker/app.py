@@ -80,10 +80,9 @@ DRAIN_S = 5.0
 class Broker:
     """One broker process."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, log_level: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
         self._loop = loop
         self._static = settings
-        self._log_level = log_level
         self._clock = SystemClock()
         self._started_at = self._clock.monotonic()
         self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
@@ -290,7 +289,6 @@ class Broker:
             configs=configs,
             controller=controller,
             groups=self._groups,
-            log_level=self._log_level,
         )
         handlers = Handlers(services)
         dispatcher = Dispatcher(

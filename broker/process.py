@@ -48,7 +48,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
-        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings, log_level)))
+        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings)))
     except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 

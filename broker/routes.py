@@ -60,7 +60,6 @@ class Services:
     configs: BrokerConfigs
     controller: Controller
     groups: GroupServices
-    log_level: str
 
 
 class Handlers:
@@ -141,7 +140,7 @@ class Handlers:
     def _describer(self) -> ConfigDescriber:
         from odradek.broker.handlers.describe_configs import ConfigDescriber
 
-        return ConfigDescriber(self._services.configs, self._services.log_level)
+        return ConfigDescriber(self._services.configs)
 
     @cached_property
     def offsets(self) -> OffsetHandlers:

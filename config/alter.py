@@ -64,44 +64,40 @@ class Surroundings:
 MIN_INSYNC = "min.insync.replicas"
 
 
-def alter(
-    target: Target, current: Mapping[str, str], changes: Sequence[Change], surroundings: Surroundings
-) -> dict[str, str]:
+def check_form(changes: Sequence[Change]) -> None:
+    """Refuse changes that make no sense whatever they are of: a key twice, no value. Raises ConfigRequestError."""
+    twice = [name for name, count in Counter(change.name for change in changes).items() if count > 1]
+    if twice:
+        raise ConfigRequestError("stands twice in one request", key=twice[0])
+    for change in changes:
+        if change.value is None and change.operation != Operation.DELETE:
+            raise ConfigRequestError("a null value is not supported; DELETE goes back to the default", key=change.name)
+
+
+def alter(target: Target, current: Mapping[str, str], changes: Sequence[Change]) -> dict[str, str]:
     """Return the values after an incremental change of those stored for a topic, a broker, all brokers, a group.
 
-    Raises ConfigError or ConfigRequestError; nothing of a request with an error takes effect.
+    The form of the changes was checked before, the new values are judged by `check`. Raises ConfigError where a list
+    is meant and there is none, UnknownOperationError (of a broker: ConfigRequestError).
     """
-    _check_form([change.name for change in changes], [change.name for change in changes if _lacks_value(change)])
     values = dict(current)
     for change in changes:
         _apply(target, values, change)
-    _check(target, current, values, surroundings)
     return values
 
 
-def replace(
-    target: Target, current: Mapping[str, str], entries: Sequence[tuple[str, str | None]], surroundings: Surroundings
-) -> dict[str, str]:
-    """Return the values after a legacy AlterConfigs request, which replaces all of those stored before.
-
-    Raises ConfigError or ConfigRequestError as `alter` does.
-    """
-    _check_form([name for name, _ in entries], [name for name, value in entries if value is None])
-    values = {name: value for name, value in entries if value is not None}
-    _check(target, current, values, surroundings)
-    return values
-
-
-def _lacks_value(change: Change) -> bool:
-    return change.value is None and change.operation != Operation.DELETE
-
-
-def _check_form(names: Sequence[str], without_value: Sequence[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ConfigRequestError("stands twice in one request", key=twice[0])
-    if without_value:
-        raise ConfigRequestError("a null value is not supported; DELETE goes back to the default", key=without_value[0])
+def check(target: Target, current: Mapping[str, str], values: Mapping[str, str], surroundings: Surroundings) -> None:
+    """Refuse values that may not follow on the current ones; raises ConfigError or ConfigRequestError."""
+    if target is Target.TOPIC:
+        validate_overrides(values, surroundings.layers.effective)
+    elif target is Target.GROUP:
+        check_group(values, surroundings.layers.effective)
+    elif target is Target.CLIENT_METRICS:
+        check_client_metrics(values)
+    else:
+        check_broker(values, surroundings.layers, target is Target.ALL_BROKERS)
+        if surroundings.eligible_leader_replicas:
+            _check_min_insync(target, current, values)
 
 
 def _apply(target: Target, values: dict[str, str], change: Change) -> None:
@@ -144,19 +140,6 @@ def _table(target: Target) -> Mapping[str, Definition]:
     if target is Target.CLIENT_METRICS:
         return client_metrics_definitions()
     return broker_definitions()
-
-
-def _check(target: Target, current: Mapping[str, str], values: Mapping[str, str], surroundings: Surroundings) -> None:
-    if target is Target.TOPIC:
-        validate_overrides(values, surroundings.layers.effective)
-    elif target is Target.GROUP:
-        check_group(values, surroundings.layers.effective)
-    elif target is Target.CLIENT_METRICS:
-        check_client_metrics(values)
-    else:
-        check_broker(values, surroundings.layers, target is Target.ALL_BROKERS)
-        if surroundings.eligible_leader_replicas:
-            _check_min_insync(target, current, values)
 
 
 def _check_min_insync(target: Target, current: Mapping[str, str], values: Mapping[str, str]) -> None:

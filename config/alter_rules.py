@@ -128,11 +128,14 @@ def check_group(values: Mapping[str, str], broker: Mapping[str, str]) -> None:
 
 
 def check_client_metrics(values: Mapping[str, str]) -> None:
-    """Refuse a subscription that Kafka refuses; ConfigRequestError, but ConfigError for an unreadable pattern."""
-    for name, text in values.items():
-        definition = client_metrics_definitions().get(name)
-        if definition is None:
+    """Refuse a subscription that Kafka refuses: ConfigError for what cannot be read, a pattern or a number, and
+    ConfigRequestError for a key that there is not or a number out of bounds."""
+    for name in values:
+        if name not in client_metrics_definitions():
             raise ConfigRequestError("there is no such client metrics configuration", key=name)
+    for name, text in values.items():
+        definition = client_metrics_definitions()[name]
+        definition.check_type(text)
         try:
             value = definition.parse(text)
         except ConfigError as error:

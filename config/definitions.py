@@ -87,13 +87,18 @@ class Definition:
         """Whether the value must never be shown."""
         return self.type is ConfigType.PASSWORD
 
+    def check_type(self, text: str, origin: str | None = None) -> Value:
+        """Return the value as its type has it, whatever its bounds; ConfigError says what was expected of the type."""
+        try:
+            return parse(self.type, text)
+        except ValueError as error:
+            shown = "[hidden]" if self.sensitive else text
+            raise ConfigError(str(error), key=self.name, value=shown, origin=origin) from None
+
     def parse(self, text: str, origin: str | None = None) -> Value:
         """Return the typed value; ConfigError says what was expected of this key."""
+        value = self.check_type(text, origin)
         shown = "[hidden]" if self.sensitive else text
-        try:
-            value = parse(self.type, text)
-        except ValueError as error:
-            raise ConfigError(str(error), key=self.name, value=shown, origin=origin) from None
         if isinstance(value, tuple) and self.valid not in rules.PLAIN_LISTS:
             value = tuple(dict.fromkeys(value))  # what stands twice counts once (KIP-1161)
         problem = rules.check(self.valid, self.type, value)

@@ -2,20 +2,24 @@
 
 AlterConfigs (0-2) replaces all that was set on a resource, IncrementalAlterConfigs (0-1) changes single keys, and
 DescribeConfigs (1-4) says what is in force. Each resource has a result of its own; what can be changed is changed at
-once. Whether values fit is decided in `config.alter`, whether a resource may be meant in `broker.metadata.configs`.
+once. As in Kafka the form of the changes is checked first and loggers (`broker_loggers`) are changed on the spot; all
+else is the controller's. Whether values fit is decided in `config.alter`, whether a resource may be meant in
+`broker.metadata.configs`.
 Version notes: DescribeConfigs v3 has types and documentation; ListConfigResources (0-1) v0 is about clients' metrics
 only (KIP-1142).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
 from odradek.broker.metadata.configs import Alteration
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
-from odradek.config.alter import Change, Surroundings, Target, alter, replace
+from odradek.config.alter import Change, Operation, Target, alter, check_form
+from odradek.config.errors import ConfigError
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
 from odradek.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -41,6 +45,9 @@ _LISTED = (
 )
 """Kafka's order, whatever the order of a request."""
 
+_Wish = tuple[ConfigResource, Sequence[Change]]
+"""A resource and what a request says of its keys."""
+
 
 class ConfigHandlers:
     """Answers the requests about configs."""
@@ -52,20 +59,14 @@ class ConfigHandlers:
 
     def describe_configs(self, _context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Answer DescribeConfigs."""
-        image = self._controller.image
-        return DescribeConfigsResponse(
-            results=[
-                self._describer.describe(image, one, request.include_synonyms, request.include_documentation)
-                for one in request.resources
-            ]
-        )
+        return DescribeConfigsResponse(results=self._describer.describe_all(self._controller.image, request))
 
     def alter_configs(self, _context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
         """Answer AlterConfigs."""
         wishes = [
             (
                 ConfigResource(one.resource_type, one.resource_name),
-                _replacement([(config.name, config.value) for config in one.configs]),
+                [Change(config.name, Operation.SET, config.value) for config in one.configs],
             )
             for one in request.resources
         ]
@@ -74,7 +75,7 @@ class ConfigHandlers:
                 alter_configs.AlterConfigsResourceResponse(
                     error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
                 )
-                for resource, code, message in self._alter(wishes, request.validate_only)
+                for resource, code, message in self._alter(wishes, _replacement, request.validate_only)
             ]
         )
 
@@ -85,7 +86,7 @@ class ConfigHandlers:
         wishes = [
             (
                 ConfigResource(one.resource_type, one.resource_name),
-                _increment([Change(config.name, config.config_operation, config.value) for config in one.configs]),
+                [Change(config.name, config.config_operation, config.value) for config in one.configs],
             )
             for one in request.resources
         ]
@@ -94,7 +95,7 @@ class ConfigHandlers:
                 incremental_alter_configs.AlterConfigsResourceResponse(
                     error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
                 )
-                for resource, code, message in self._alter(wishes, request.validate_only)
+                for resource, code, message in self._alter(wishes, _increment, request.validate_only)
             ]
         )
 
@@ -125,24 +126,42 @@ class ConfigHandlers:
         return [resource.name for resource in image.configs if resource.type == resource_type]
 
     def _alter(
-        self, wishes: Sequence[tuple[ConfigResource, Alteration]], validate_only: bool
+        self, wishes: Sequence[_Wish], kind: Callable[[Sequence[Change]], Alteration], validate_only: bool
     ) -> list[tuple[ConfigResource, ErrorCode, str | None]]:
         """Change what can be changed; return code and message for each resource, in order."""
         counts = Counter(resource for resource, _ in wishes)
-        unique = [(resource, alteration) for resource, alteration in wishes if counts[resource] == 1]
+        verdicts: dict[ConfigResource, KafkaError | None] = {}
+        asked: list[tuple[ConfigResource, Alteration]] = []
+        for resource, changes in wishes:
+            try:
+                if counts[resource] > 1:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+                _check_form(changes)
+                if resource.type == ResourceType.BROKER_LOGGER and kind is _increment:
+                    change_loggers(resource.name, changes, self._node_id, validate_only=validate_only)
+                    verdicts[resource] = None
+                else:
+                    asked.append((resource, kind(changes)))
+            except KafkaError as error:
+                verdicts[resource] = error
         results: Sequence[KafkaError | None]
         try:
-            results = self._controller.alter_configs(unique, validate_only=validate_only)
+            results = self._controller.alter_configs(asked, validate_only=validate_only)
         except KafkaError as error:
-            results = [error] * len(unique)
-        twice = KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-        verdicts = dict(zip((resource for resource, _ in unique), results, strict=True))
-        answers = []
-        for resource, _ in wishes:
-            refusal = verdicts.get(resource, twice)
-            code, message = (refusal.code, refusal.message or None) if refusal else (ErrorCode.NONE, None)
-            answers.append((resource, code, message))
-        return answers
+            results = [error] * len(asked)
+        verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
+        return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
+
+
+def _check_form(changes: Sequence[Change]) -> None:
+    try:
+        check_form(changes)
+    except ConfigError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def _told(refusal: KafkaError | None) -> tuple[ErrorCode, str | None]:
+    return (refusal.code, refusal.message or None) if refusal else (ErrorCode.NONE, None)
 
 
 def _java_hash(text: str) -> int:
@@ -153,15 +172,15 @@ def _java_hash(text: str) -> int:
     return value - (value >> 31 << 32)
 
 
-def _replacement(entries: Sequence[tuple[str, str | None]]) -> Alteration:
-    def alteration(target: Target, current: Mapping[str, str], surroundings: Surroundings) -> dict[str, str]:
-        return replace(target, current, entries, surroundings)
+def _replacement(changes: Sequence[Change]) -> Alteration:
+    def alteration(_target: Target, _current: Mapping[str, str]) -> dict[str, str]:
+        return {change.name: change.value or "" for change in changes}
 
     return alteration
 
 
 def _increment(changes: Sequence[Change]) -> Alteration:
-    def alteration(target: Target, current: Mapping[str, str], surroundings: Surroundings) -> dict[str, str]:
-        return alter(target, current, changes, surroundings)
+    def alteration(target: Target, current: Mapping[str, str]) -> dict[str, str]:
+        return alter(target, current, changes)
 
     return alteration

@@ -6,6 +6,7 @@ Owns: which resources can be described, and the shape of the answer. The values,
 
 from collections.abc import Collection, Iterable
 
+from odradek.broker.handlers.broker_loggers import ROOT_LOGGER, level_of_root
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.topic_names import check_name
@@ -23,28 +24,52 @@ from odradek.config.layers import ConfigSource
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.create_topics import CreatableTopicConfigs
 from odradek.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
 
-ROOT_LOGGER = "root"
 _NO_TYPE = 0
+_DESCRIBED = frozenset(
+    {
+        ResourceType.TOPIC,
+        ResourceType.BROKER,
+        ResourceType.BROKER_LOGGER,
+        ResourceType.CLIENT_METRICS,
+        ResourceType.GROUP,
+    }
+)
 
 
 class ConfigDescriber:
     """Describes resources as they are with an image."""
 
-    def __init__(self, configs: BrokerConfigs, log_level: str) -> None:
-        """`log_level` is shown as the level of the only logger."""
+    def __init__(self, configs: BrokerConfigs) -> None:
         self._configs = configs
-        self._log_level = log_level.upper()
 
-    def describe(
+    def describe_all(self, image: MetadataImage, request: DescribeConfigsRequest) -> list[DescribeConfigsResult]:
+        """Return the results for the resources of a request; one of a kind that there is not refuses all of them."""
+        strangers = [one.resource_type for one in request.resources if one.resource_type not in _DESCRIBED]
+        if strangers:
+            return [
+                DescribeConfigsResult(
+                    error_code=ErrorCode.INVALID_REQUEST,
+                    error_message=f"Unexpected resource type {strangers[0]}",
+                    resource_type=one.resource_type,
+                    resource_name=one.resource_name,
+                )
+                for one in request.resources
+            ]
+        return [
+            self._describe(image, one, request.include_synonyms, request.include_documentation)
+            for one in request.resources
+        ]
+
+    def _describe(
         self, image: MetadataImage, wanted: DescribeConfigsResource, with_synonyms: bool, documented: bool
     ) -> DescribeConfigsResult:
-        """Return the result for one resource of a request."""
         result = DescribeConfigsResult(
             error_message="", resource_type=wanted.resource_type, resource_name=wanted.resource_name
         )
@@ -93,7 +118,7 @@ class ConfigDescriber:
                 if not name:
                     raise _refusal("Broker id must not be empty")
                 self._check_broker(name, "")
-                return [self._root_logger()] if keys is None or ROOT_LOGGER in keys else []
+                return [_root_logger()] if keys is None or ROOT_LOGGER in keys else []
             case ResourceType.CLIENT_METRICS:
                 if not name:
                     raise _refusal("Client metrics subscription name must not be empty")
@@ -110,8 +135,9 @@ class ConfigDescriber:
         if name != str(self._configs.node_id):
             raise _refusal(f"Unexpected broker id, expected {self._configs.node_id} {alternative}but received {name}")
 
-    def _root_logger(self) -> ConfigEntry:
-        return ConfigEntry(ROOT_LOGGER, self._log_level, ConfigSource.BROKER_LOGGER, False, False, (), _NO_TYPE, "")
+
+def _root_logger() -> ConfigEntry:
+    return ConfigEntry(ROOT_LOGGER, level_of_root(), ConfigSource.BROKER_LOGGER, False, False, (), _NO_TYPE, "")
 
 
 def _shape(entry: ConfigEntry, with_synonyms: bool) -> DescribeConfigsResourceResult:

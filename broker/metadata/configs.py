@@ -11,27 +11,33 @@ from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.topic_names import check_name
-from odradek.config.alter import Surroundings, Target
+from odradek.config.alter import Surroundings, Target, check
 from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ConfigRecord
 
-Alteration = Callable[[Target, Mapping[str, str], Surroundings], dict[str, str]]
-"""Returns the values after a change of the current ones; raises ConfigError."""
+Alteration = Callable[[Target, Mapping[str, str]], dict[str, str]]
+"""Returns the values after a change of the current ones, not judged yet; raises ConfigError."""
 
 
 def plan_alteration(
     image: MetadataImage, resource: ConfigResource, alteration: Alteration, node_id: int, layers: BrokerLayers
 ) -> list[MetadataRecord]:
-    """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done."""
+    """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done.
+
+    The order of the checks is Kafka's: an operation that is not for lists comes before the name of a topic. Raises
+    UnknownOperationError, which is no answer for one resource: it ends the whole request.
+    """
     target = find_target(resource, node_id)
     current = image.config(resource.type, resource.name)
     surroundings = Surroundings(layers, image.feature(ELIGIBLE_LEADER_REPLICAS) > 0)
     try:
-        after = alteration(target, current, surroundings)
-    except UnknownOperationError as error:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
+        after = alteration(target, current)
+        _check_name(resource)
+        check(target, current, after, surroundings)
+    except UnknownOperationError:
+        raise
     except ConfigRequestError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
     except ConfigError as error:
@@ -43,14 +49,9 @@ def plan_alteration(
 
 
 def find_target(resource: ConfigResource, node_id: int) -> Target:
-    """Return what a resource is; raise KafkaError if it is nothing that this node can change."""
+    """Return what a resource is; raise KafkaError if it is no kind of thing, or a broker, that this node can change."""
     match resource.type:
         case ResourceType.TOPIC:
-            if not resource.name:
-                raise _refusal("Default topic resources are not allowed.")
-            problem = check_name(resource.name)
-            if problem:
-                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
             return Target.TOPIC
         case ResourceType.BROKER:
             if not resource.name:
@@ -58,14 +59,23 @@ def find_target(resource: ConfigResource, node_id: int) -> Target:
             check_node(resource.name, node_id)
             return Target.BROKER
         case ResourceType.CLIENT_METRICS:
-            if not resource.name:
-                raise _refusal("Subscription name can't be empty")
             return Target.CLIENT_METRICS
         case ResourceType.GROUP:
-            if not resource.name:
-                raise _refusal("Default group resources are not allowed.")
             return Target.GROUP
     raise _refusal(f"Unknown resource type {resource.type}")
+
+
+def _check_name(resource: ConfigResource) -> None:
+    if resource.name:
+        problem = check_name(resource.name) if resource.type == ResourceType.TOPIC else None
+        if problem:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    elif resource.type == ResourceType.TOPIC:
+        raise _refusal("Default topic resources are not allowed.")
+    elif resource.type == ResourceType.CLIENT_METRICS:
+        raise _refusal("Subscription name can't be empty")
+    elif resource.type == ResourceType.GROUP:
+        raise _refusal("Default group resources are not allowed.")
 
 
 def check_node(name: str, node_id: int) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.configs import Alteration, plan_alteration
-from odradek.broker.metadata.image import ConfigResource, MetadataImage, TopicImage
+from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.source import MetadataSource
 from odradek.broker.metadata.topics import (
@@ -23,7 +23,11 @@ from odradek.broker.metadata.topics import (
     plan_deletion,
     plan_partitions,
 )
-from odradek.protocol.errors import KafkaError
+from odradek.config.errors import UnknownOperationError
+from odradek.protocol.errors import ErrorCode, KafkaError
+
+_CONTROLLERS = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS})
+"""Kinds of resources of which Kafka leaves all but the form of a change to its controller."""
 
 
 class Controller:
@@ -67,35 +71,38 @@ class Controller:
         Names must not repeat. Raises KafkaError if the change cannot be stored.
         """
         image = self._source.image
-        return self._plan_all(
-            image, [partial(plan_partitions, image, wish, self._rules) for wish in wishes], validate_only
-        )
+        records, results = _plan_all([partial(plan_partitions, image, wish, self._rules) for wish in wishes])
+        if not validate_only:
+            self._propose(image, records)
+        return results
 
     def alter_configs(
         self, wishes: Sequence[tuple[ConfigResource, Alteration]], *, validate_only: bool = False
     ) -> list[KafkaError | None]:
         """Change configs where it can be done, all in one change; return the error of each, in order.
 
-        Resources must not repeat. Raises KafkaError if the change cannot be stored.
+        Resources must not repeat. An operation that there is not ends the request, as in Kafka: nothing is changed,
+        and every resource has that error but those that Kafka's broker refuses before its controller is asked. Raises
+        KafkaError if the change cannot be stored.
         """
         image, layers, node_id = self._source.image, self._configs.layers, self._configs.node_id
-        return self._plan_all(
-            image,
-            [partial(plan_alteration, image, resource, alteration, node_id, layers) for resource, alteration in wishes],
-            validate_only,
-        )
+        unknown: KafkaError | None = None
 
-    def _plan_all(
-        self, image: MetadataImage, plans: Iterable[Callable[[], list[MetadataRecord]]], validate_only: bool
-    ) -> list[KafkaError | None]:
-        records: list[MetadataRecord] = []
-        results: list[KafkaError | None] = []
-        for plan in plans:
+        def plan(resource: ConfigResource, alteration: Alteration) -> list[MetadataRecord]:
+            nonlocal unknown
             try:
-                records += plan()
-                results.append(None)
-            except KafkaError as error:
-                results.append(error)
+                return plan_alteration(image, resource, alteration, node_id, layers)
+            except UnknownOperationError as error:
+                unknown = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+                raise unknown from error
+
+        plans = [partial(plan, resource, alteration) for resource, alteration in wishes]
+        records, results = _plan_all(plans)
+        if unknown is not None:
+            return [
+                result if result is not None and resource.type not in _CONTROLLERS else unknown
+                for (resource, _), result in zip(wishes, results, strict=True)
+            ]
         if not validate_only:
             self._propose(image, records)
         return results
@@ -111,3 +118,18 @@ def _attempt(planner: TopicPlanner, topic: NewTopic) -> PlannedTopic | KafkaErro
         return planner.plan(topic)
     except KafkaError as error:
         return error
+
+
+def _plan_all(
+    plans: Iterable[Callable[[], list[MetadataRecord]]],
+) -> tuple[list[MetadataRecord], list[KafkaError | None]]:
+    """Return the records of the plans that can be carried out, and the error of each plan, in order."""
+    records: list[MetadataRecord] = []
+    results: list[KafkaError | None] = []
+    for plan in plans:
+        try:
+            records += plan()
+            results.append(None)
+        except KafkaError as error:
+            results.append(error)
+    return records, results

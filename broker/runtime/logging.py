@@ -93,6 +93,16 @@ def configure_logging(level: str = "info", stream: TextIO | None = None, as_json
     _output = _Output(LEVELS[level], stream, as_json)
 
 
+def set_level(level: str) -> None:
+    """Write only lines of this level and above from now on; raises KeyError for one that is not in `LEVELS`."""
+    _output.level = LEVELS[level]
+
+
+def current_level() -> str:
+    """Return the name of the level in force."""
+    return next(name for name, number in LEVELS.items() if number == _output.level)
+
+
 def get_logger(name: str) -> Logger:
     """Return the logger of one part of the broker; imports and configures nothing."""
     return Logger(name)

@@ -6,7 +6,7 @@ import tempfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.config.alter import Change, Surroundings, Target, alter, replace
+from odradek.config.alter import Change, Surroundings, Target, alter, check, check_form
 from odradek.config.definitions import (
     broker_definitions,
     client_metrics_definitions,
@@ -88,10 +88,13 @@ def test_any_change_gives_values_or_a_config_error(
     """A change that was accepted is accepted again as a whole."""
     around = Surroundings(BrokerLayers({"node.id": "1"}))
     try:
-        after = alter(target, stored, [Change(*change) for change in changes], around)
+        wishes = [Change(*change) for change in changes]
+        check_form(wishes)
+        after = alter(target, stored, wishes)
+        check(target, stored, after, around)
     except ConfigError:
         return
-    assert replace(target, {}, list(after.items()), around) == after
+    check(target, {}, after, around)
 
 
 @given(VALUES, VALUES, VALUES, VALUES, st.booleans())

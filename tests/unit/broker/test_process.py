@@ -23,9 +23,9 @@ class FakeBroker:
     signals: tuple[signal.Signals, ...] = (signal.SIGTERM,)
     seen: list[str]
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, log_level: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
         self._loop = loop
-        self.seen.append(f"made with num.partitions={settings.num_partitions}, {log_level}")
+        self.seen.append(f"made with num.partitions={settings.num_partitions}, {logging.current_level()}")
 
     async def start(self) -> None:
         self.seen.append("started")

@@ -38,6 +38,9 @@ def configs() -> Steps:
     for version in served_versions("IncrementalAlterConfigs"):
         yield from _change_broker_and_group(version)
         yield from _change_topic(version)
+        yield from _change_several(version)
+        yield from _change_loggers(version)
+        yield from _check_orders(version)
     yield from _replace()
     yield from _after()
 
@@ -51,6 +54,9 @@ def _describe() -> Steps:
     everything = {"resource_type": TOPIC, "resource_name": "cf", "configuration_keys": None}
     for version in (1, 4):
         yield Ask("all of a topic", "DescribeConfigs", version, {"resources": [everything]})
+        for stranger in (77, 0, -1):
+            kinds = [{"resource_type": kind, "resource_name": "cf"} for kind in (TOPIC, stranger)]
+            yield Ask(f"beside type {stranger}", "DescribeConfigs", version, {"resources": kinds})
     nothing = {"resource_type": TOPIC, "resource_name": "cf", "configuration_keys": []}
     yield Ask("none of a topic", "DescribeConfigs", 4, {"resources": [nothing]})
 
@@ -103,6 +109,81 @@ def _change_broker_and_group(version: int) -> Steps:
     yield group("bad group value", "consumer.session.timeout.ms", SET, "1")
 
 
+def _several(label: str, version: int, *changes: tuple[int, str, str, int, str | None]) -> Ask:
+    resources = [
+        {
+            "resource_type": kind,
+            "resource_name": name,
+            "configs": [{"name": key, "config_operation": operation, "value": value}],
+        }
+        for kind, name, key, operation, value in changes
+    ]
+    return Ask(label, "IncrementalAlterConfigs", version, {"resources": resources})
+
+
+def _change_several(version: int) -> Steps:
+    """An operation that there is not, beside changes that could be done and others that could not."""
+    good = (TOPIC, "cf", "retention.ms", SET, f"777{version}")
+    unknown = (GROUP, "g", "consumer.session.timeout.ms", 9, "50000")
+    yield _several("unknown operation first", version, unknown, good)
+    yield _several("unknown operation last", version, good, unknown)
+    beside = {
+        "bad value": (TOPIC, "cf", "retention.ms", SET, "x"),
+        "bad name": (TOPIC, "a b", "retention.ms", SET, "1"),
+        "unknown topic": (TOPIC, "cf-none", "retention.ms", SET, "1"),
+        "null": (TOPIC, "cf", "retention.ms", SET, None),
+        "another broker": (BROKER, "9", "log.retention.ms", SET, "1"),
+        "this broker": (BROKER, "1", "log.cleaner.threads", SET, "1"),
+        "a logger": (BROKER_LOGGER, "1", "root", SET, "WARN"),
+        "a stranger": (77, "x", "y", SET, "z"),
+    }
+    for label, change in beside.items():
+        yield _several(f"unknown operation beside {label}", version, unknown, change)
+    yield _several("unknown operation of a broker", version, (BROKER, "1", "log.cleaner.threads", 9, "1"), good)
+    yield _several("unknown operation of a logger", version, (BROKER_LOGGER, "1", "root", 9, "INFO"), good)
+    fields = {"resource_type": TOPIC, "resource_name": "cf", "configuration_keys": ["retention.ms"]}
+    yield Ask(f"after unknown operations {version}", "DescribeConfigs", 4, {"resources": [fields]})
+
+
+def _change_loggers(version: int) -> Steps:
+    for node in ("1", "", "9", "x"):
+        resources = [{"resource_type": BROKER_LOGGER, "resource_name": node, "configs": list[object]()}]
+        yield Ask(f"no change of loggers of {node!r}", "IncrementalAlterConfigs", version, {"resources": resources})
+        for name, operation, value in (
+            ("root", SET, "WARN"),
+            ("root", SET, "LOUD"),
+            ("root", SET, "warn"),
+            ("root", SET, None),
+            ("root", DELETE, None),
+            ("root", APPEND, "INFO"),
+            ("root", SUBTRACT, "INFO"),
+            ("no.such.logger", SET, "INFO"),
+            ("no.such.logger", DELETE, None),
+        ):
+            change = (BROKER_LOGGER, node, name, operation, value)
+            yield _several(f"logger {name} of {node!r}: {operation} {value}", version, change)
+    yield Ask(
+        f"loggers after version {version}",
+        "DescribeConfigs",
+        4,
+        {"resources": [{"resource_type": BROKER_LOGGER, "resource_name": "1", "configuration_keys": ["root"]}]},
+    )
+
+
+def _check_orders(version: int) -> Steps:
+    """Which of several faults is told: of the operation, of the name, of the value."""
+    for kind, name in ((TOPIC, ""), (TOPIC, "a b"), (GROUP, ""), (GROUP, "g"), (CLIENT_METRICS, ""), (BROKER, "9")):
+        for key in ("retention.ms", "cleanup.policy", "interval.ms", "log.cleanup.policy", "no.such"):
+            for operation in (SET, DELETE, APPEND, SUBTRACT):
+                label = f"{kind} {name!r} {key} by {operation}"
+                yield _Change(version, kind, name)(label, key, operation, "TRUE", validate_only=True)
+    for value in ("TRUE", "x", "", "1", "5000", "3600001"):
+        yield _Change(version, CLIENT_METRICS, "m")(f"interval {value}", "interval.ms", SET, value, validate_only=True)
+    twice = [{"name": "a", "config_operation": SET, "value": "1"}] * 2
+    resource = {"resource_type": TOPIC, "resource_name": "a b", "configs": twice}
+    yield Ask("twice and a bad name", "IncrementalAlterConfigs", version, {"resources": [resource]})
+
+
 def _replace() -> Steps:
     def replace(label: str, version: int, key: str, value: str, name: str = "cf") -> Ask:
         config = {"name": key, "value": value}
@@ -114,6 +195,12 @@ def _replace() -> Steps:
         yield replace("bad value", version, "retention.bytes", "x")
         yield replace("unknown key", version, "nope", "1")
         yield replace("unknown topic", version, "retention.bytes", "1", "cf-none")
+        twice = [{"name": "a", "value": "1"}] * 2
+        resource = {"resource_type": TOPIC, "resource_name": "a b", "configs": twice}
+        yield Ask("twice and a bad name", "AlterConfigs", version, {"resources": [resource]})
+        interval = {"name": "interval.ms", "value": "TRUE"}
+        resource = {"resource_type": CLIENT_METRICS, "resource_name": "m", "configs": [interval]}
+        yield Ask("bad interval", "AlterConfigs", version, {"resources": [resource]})
 
 
 def _after() -> Steps:

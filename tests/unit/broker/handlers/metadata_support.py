@@ -33,7 +33,7 @@ def new_admin(*, auto_create: bool = True, deletion: bool = True, page_limit: in
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
     controller = Controller(source, ONE_BROKER, configs)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
-    describer = ConfigDescriber(configs, "info")
+    describer = ConfigDescriber(configs)
     return Admin(
         source=source,
         controller=controller,

@@ -114,6 +114,56 @@ def test_resource_that_cannot_be_described_has_kafkas_error(kind: int, name: str
     assert part in (result.error_message or "")
 
 
+def test_resource_of_no_kind_refuses_all_that_are_asked() -> None:
+    """INVALID_REQUEST for every one of them, as in Kafka."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    resources = [DescribeConfigsResource(resource_type=kind, resource_name="t") for kind in (TOPIC, 77, TOPIC)]
+    results = admin.configs.describe_configs(at(4), DescribeConfigsRequest(resources=resources)).results
+    assert [(each.resource_type, each.error_code, each.configs) for each in results] == [
+        (kind, ErrorCode.INVALID_REQUEST, []) for kind in (TOPIC, 77, TOPIC)
+    ]
+
+
+@pytest.mark.parametrize("configs", [[("a", None)], [("a", "1"), ("a", "1")]])
+def test_form_of_changes_is_judged_before_the_resource(configs: list[tuple[str, str | None]]) -> None:
+    """INVALID_REQUEST even for a topic whose name cannot be, by either way of changing."""
+    admin = new_admin()
+    whole = AlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=TOPIC,
+                resource_name="a b",
+                configs=[AlterableConfig(name=name, value=value) for name, value in configs],
+            )
+        ]
+    )
+    single = incremental.IncrementalAlterConfigsRequest(
+        resources=[
+            incremental.AlterConfigsResource(
+                resource_type=TOPIC,
+                resource_name="a b",
+                configs=[incremental.AlterableConfig(name=name, value=value) for name, value in configs],
+            )
+        ]
+    )
+    (first,) = admin.configs.alter_configs(at(2), whole).responses
+    (second,) = admin.configs.incremental_alter_configs(at(1), single).responses
+    assert (first.error_code, second.error_code) == (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST)
+
+
+def test_loggers_are_changed_by_single_keys_only() -> None:
+    """IncrementalAlterConfigs sets a level beside other changes; AlterConfigs knows no loggers."""
+    admin = new_admin()
+    assert increment(admin, LOGGER, "1", "root", "INFO") is ErrorCode.NONE
+    assert increment(admin, LOGGER, "1", "kafka.server", "INFO") is ErrorCode.INVALID_CONFIG
+    (answer,) = admin.configs.alter_configs(
+        at(2), AlterConfigsRequest(resources=[replacing(LOGGER, "1", root="INFO")])
+    ).responses
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    assert admin.source.batches == []
+
+
 def test_groups_and_subscriptions_are_described_whether_they_exist_or_not() -> None:
     """With their defaults, as in Kafka; and the log level stands for the only logger."""
     admin = new_admin()

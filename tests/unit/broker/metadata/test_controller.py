@@ -19,7 +19,7 @@ def new_controller(source: MemorySource, **static: str) -> Controller:
 
 def changing(key: str, value: str | None, operation: int = 0) -> Alteration:
     """Return the alteration of one key."""
-    return lambda target, current, surroundings: alter(target, current, [Change(key, operation, value)], surroundings)
+    return lambda target, current: alter(target, current, [Change(key, operation, value)])
 
 
 def test_topics_of_one_request_are_one_change() -> None:
@@ -98,20 +98,24 @@ def test_configs_of_several_resources_are_changed_at_once() -> None:
     [
         (ConfigResource(2, "t"), changing("nope", "1"), ErrorCode.INVALID_CONFIG),
         (ConfigResource(2, "t"), changing("retention.ms", "x"), ErrorCode.INVALID_CONFIG),
-        (ConfigResource(2, "t"), changing("retention.ms", None), ErrorCode.INVALID_REQUEST),
         (ConfigResource(2, "t"), changing("retention.ms", "1", 9), ErrorCode.UNKNOWN_SERVER_ERROR),
         (ConfigResource(2, "t"), changing("retention.ms", "1", 2), ErrorCode.INVALID_CONFIG),
         (ConfigResource(2, "none"), changing("retention.ms", "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ConfigResource(2, ""), changing("retention.ms", "1"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(2, "a b"), changing("retention.ms", "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (ConfigResource(2, "a b"), changing("retention.ms", "1", 2), ErrorCode.INVALID_CONFIG),
+        (ConfigResource(2, ""), changing("retention.ms", "1", 3), ErrorCode.INVALID_CONFIG),
         (ConfigResource(4, "1"), changing("log.dirs", "/x"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(4, "33"), changing("log.cleaner.threads", "2"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(4, "x"), changing("log.cleaner.threads", "2"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(4, "1"), changing("min.insync.replicas", "2"), ErrorCode.INVALID_CONFIG),
         (ConfigResource(32, ""), changing("consumer.session.timeout.ms", "50000"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(32, ""), changing("consumer.session.timeout.ms", "1", 2), ErrorCode.INVALID_CONFIG),
         (ConfigResource(32, "g"), changing("consumer.session.timeout.ms", "1"), ErrorCode.INVALID_CONFIG),
         (ConfigResource(16, ""), changing("interval.ms", "5000"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(16, ""), changing("interval.ms", "5000", 2), ErrorCode.INVALID_CONFIG),
         (ConfigResource(16, "m"), changing("interval.ms", "5"), ErrorCode.INVALID_REQUEST),
+        (ConfigResource(16, "m"), changing("interval.ms", "TRUE"), ErrorCode.INVALID_CONFIG),
         (ConfigResource(8, "1"), changing("root", "DEBUG"), ErrorCode.INVALID_REQUEST),
         (ConfigResource(99, "x"), changing("a", "b"), ErrorCode.INVALID_REQUEST),
     ],
@@ -126,6 +130,27 @@ def test_alteration_is_refused_with_kafkas_code(
     (error,) = controller.alter_configs([(resource, alteration)])
     assert error is not None
     assert error.code is code
+    assert len(source.batches) == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 4])
+def test_unknown_operation_ends_the_whole_request(place: int) -> None:
+    """Nothing is changed, whatever comes before and after; what the broker itself refuses has its own error."""
+    source = MemorySource()
+    controller = new_controller(source)
+    create(controller, "t")
+    wishes = [
+        (ConfigResource(2, "t"), changing("retention.ms", "7000")),
+        (ConfigResource(4, "1"), changing("log.cleaner.threads", "2")),
+        (ConfigResource(4, "33"), changing("log.cleaner.threads", "2")),
+        (ConfigResource(77, "x"), changing("retention.ms", "1")),
+        (ConfigResource(2, "a b"), changing("retention.ms", "1")),
+    ]
+    wishes.insert(place, (ConfigResource(32, "g"), changing("consumer.session.timeout.ms", "50000", 9)))
+    codes = [error and error.code for error in controller.alter_configs(wishes)]
+    assert codes.count(ErrorCode.UNKNOWN_SERVER_ERROR) == 4
+    of_the_broker = [code for code, (resource, _) in zip(codes, wishes, strict=True) if resource.name in ("33", "x")]
+    assert of_the_broker == [ErrorCode.INVALID_REQUEST] * 2
     assert len(source.batches) == 1
 
 
