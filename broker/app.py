@@ -281,6 +281,7 @@ class Broker:
         services = Services(
             loop=self._loop,
             clock=self._clock,
+            memory=memory,
             settings=settings,
             metadata=self._metadata,
             partitions=self._partitions,

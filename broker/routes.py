@@ -21,6 +21,7 @@ from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import ThisNode
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import API, ApiKey
 from odradek.storage.directories.manager import LogManager
@@ -52,6 +53,7 @@ class Services:
 
     loop: AbstractEventLoop
     clock: Clock
+    memory: RequestMemory
     settings: BrokerSettings
     metadata: MetadataLog
     partitions: PartitionTable
@@ -74,7 +76,7 @@ class Handlers:
         from odradek.broker.handlers.produce import ProduceHandler
 
         services = self._services
-        return ProduceHandler(services.loop, services.partitions, services.clock, self._converter)
+        return ProduceHandler(services.loop, services.partitions, services.clock, self._converter, services.memory)
 
     @cached_property
     def fetch(self) -> FetchHandler:
@@ -92,7 +94,7 @@ class Handlers:
     def _converter(self) -> Converter:
         from odradek.broker.handlers.converting import Converter
 
-        return Converter(self._services.loop)
+        return Converter(self._services.loop, self._services.memory)
 
     @cached_property
     def api_versions(self) -> ApiVersionsHandler:

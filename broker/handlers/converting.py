@@ -1,4 +1,4 @@
-"""Where records of old versions are converted: in small amounts at once, otherwise on a thread of its own.
+"""Where records are converted between versions, and large batches checked: on a thread of its own, one after the other.
 
 A record of the old formats costs a Python object, so a request of an old client can cost seconds. One thread does all
 of it, so that others share the processor with one of them at most, and so that what waits for the disk on the broker's
@@ -10,13 +10,14 @@ requests.
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, CancelledError, Future, Task
+from asyncio import AbstractEventLoop, CancelledError, Lock, Task
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 
 log = get_logger("conversion")
@@ -28,17 +29,27 @@ TURN_S = 0.0002
 
 
 class Converter:
-    """Runs conversions one after the other; its thread starts with the first one."""
+    """Runs one piece of work after the other; its thread starts with the first one."""
 
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(self, loop: AbstractEventLoop, memory: RequestMemory) -> None:
         self._loop = loop
+        self._memory = memory
         self._thread: ThreadPoolExecutor | None = None
+        self._turn = Lock()
 
-    def run(self, work: Callable[[], T]) -> Future[T]:
-        """Do the work on the thread, and give its result to the event loop."""
+    async def run(self, work: Callable[[], T], work_bytes: int) -> T:
+        """Do the work on the thread, and give its result to the event loop.
+
+        `work_bytes` is the memory that it may take at most, which is counted while it runs.
+        """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "odradek-conversion")
-        return self._loop.run_in_executor(self._thread, _in_short_turns, work)
+        async with self._turn:
+            self._memory.begin_work(work_bytes)
+            try:
+                return await self._loop.run_in_executor(self._thread, _in_short_turns, work)
+            finally:
+                self._memory.end_work(work_bytes)
 
 
 def _in_short_turns(work: Callable[[], T]) -> T:
@@ -71,5 +82,5 @@ def _response_of(task: Task[Response]) -> Response:
     except CancelledError:
         return None
     except Exception as failed:  # our fault: whoever waits must not wait for ever
-        log.error("a request of an old version failed", exc_info=failed)
+        log.error("a request that took longer failed", exc_info=failed)
         return CloseConnectionError("the broker failed to answer; its log says why")

@@ -81,10 +81,10 @@ class FetchHandler:
         sessions: FetchSessions,
         clock: Clock,
         max_bytes: int,
-        converter: Converter | None = None,
+        converter: Converter,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes)."""
-        self._converter = converter or Converter(loop)
+        self._converter = converter
         self._loop = loop
         self._partitions = partitions
         self._sessions = sessions

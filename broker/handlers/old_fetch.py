@@ -38,6 +38,8 @@ FIRST_OF_BATCHES = 4
 FIRST_WHOLE = 3
 """The first version that has at least one message whole."""
 CONVERTED_BYTES = 4 * 1024 * 1024
+CONVERSION_BYTES = 256 * 1024 * 1024
+"""Memory that converting so much may take: a batch may decompress to 128 MiB."""
 LONGER_S = 5.0
 """How much longer than it asked a client may wait where there are only control batches to be passed over."""
 _ENOUGH: Response = b""
@@ -82,7 +84,9 @@ class OldFetch:
             results = [result for _, of_topic in found.topics for result in of_topic]
             if not any(result.records for result in results):
                 return b"".join(encode_fetch_response(head, self._version, found.topics))  # type: ignore[arg-type]
-            converted = await self._converter.run(partial(_convert_all, self._version, results, self._partitions))
+            converted = await self._converter.run(
+                partial(_convert_all, self._version, results, self._partitions), CONVERSION_BYTES
+            )
             has_news = any(outcome.data or outcome.error_code for outcome in converted)
             if has_news or not self._go_on(converted) or self._loop.time() >= deadline + LONGER_S:
                 return _encoded(head, self._version, found, converted)

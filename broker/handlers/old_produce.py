@@ -6,14 +6,14 @@ with a copy of the records, since the memory they came in is used again. Rules: 
 
 from __future__ import annotations
 
-from asyncio import Future
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
 
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
 from odradek.protocol.records.errors import InvalidRecord, TooMuchData
@@ -22,8 +22,8 @@ from odradek.storage.validation.messages import Allowance
 
 CONVERTED_AT_ONCE = 16 * 1024
 """Bytes of messages, decompressed, that are converted on the event loop: a few milliseconds at worst."""
-MOST_WAITING_BYTES = 64 * 1024 * 1024
-"""Bytes of requests that wait for the thread, all connections together: beyond that, clients are to try again."""
+CONVERSION_BYTES = 128 * 1024 * 1024
+"""Memory that a conversion takes at most: what is unwrapped, the records as objects, and the batch made of them."""
 
 
 class NothingToAppendError(KafkaError):
@@ -42,11 +42,11 @@ Outcomes = dict[int, Converted]
 class MessageSets:
     """Converts the records of produce requests."""
 
-    def __init__(self, partitions: PartitionTable, clock: Clock, converter: Converter) -> None:
+    def __init__(self, partitions: PartitionTable, clock: Clock, converter: Converter, memory: RequestMemory) -> None:
         self._partitions = partitions
         self._clock = clock
         self._converter = converter
-        self._waiting_bytes = 0
+        self._memory = memory
 
     def convert_now(self, request: ProduceRequest) -> Outcomes | None:
         """Convert all that the request has, or return None where that would take long, and `convert` is to be called.
@@ -56,7 +56,7 @@ class MessageSets:
         found = list(self._find(request))
         size = _size_of(found)
         if size > CONVERTED_AT_ONCE:
-            if self._waiting_bytes and self._waiting_bytes + size > MOST_WAITING_BYTES:
+            if not self._memory.may_hold(size):
                 busy = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "Too many records of old versions wait to be converted")
                 return {id(data): busy for data, _ in found}
             return None
@@ -65,19 +65,20 @@ class MessageSets:
             return None
         return outcomes
 
-    def convert(self, request: ProduceRequest) -> Future[Outcomes]:
+    def convert(self, request: ProduceRequest) -> Coroutine[None, None, Outcomes]:
         """Convert all that the request has, on the thread; its memory is not needed after this call."""
         found = list(self._find(request))
         for data, _ in found:
             data.records = memoryview(bytes(data.records)) if data.records is not None else None
-        size = _size_of(found)
-        self._waiting_bytes += size
-        converting = self._converter.run(partial(_convert_all, found, self._clock.now_ms(), Allowance()))
-        converting.add_done_callback(lambda _: self._forget(size))
-        return converting
+        self._memory.hold(_size_of(found))
+        return self._convert(found)
 
-    def _forget(self, size: int) -> None:
-        self._waiting_bytes -= size
+    async def _convert(self, found: list[tuple[PartitionProduceData, ValidationRules]]) -> Outcomes:
+        try:
+            work = partial(_convert_all, found, self._clock.now_ms(), Allowance())
+            return await self._converter.run(work, CONVERSION_BYTES)
+        finally:
+            self._memory.release(_size_of(found))
 
     def _find(self, request: ProduceRequest) -> Iterator[tuple[PartitionProduceData, ValidationRules]]:
         """Yield the parts of the request whose partition is here, with its rules; the others are refused later."""

@@ -6,7 +6,7 @@ Versions 0 to 2 carry message sets of before Kafka 0.11, which `old_produce` mak
 
 Answers: acks=0 none (an error closes the connection, as Kafka does), acks=1 and acks=all once the data is committed.
 With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
-meanwhile.
+meanwhile. Batches whose check takes long are checked on a thread (`late_checks`), and the connection parks, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from odradek.broker.handlers.converting import Converter, in_task
+from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
 from odradek.broker.handlers.old_produce import MessageSets, Outcomes
 from odradek.broker.handlers.produce_refusals import (
     WITHOUT_LOG_START,
@@ -33,12 +34,13 @@ from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
-from odradek.storage.validation import check_produce_records
+from odradek.storage.validation import Effort, TakesLonger, check_produce_records
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 FIRST_OF_BATCHES = 3
@@ -54,12 +56,19 @@ class ProduceHandler:
     """See the module."""
 
     def __init__(
-        self, loop: AbstractEventLoop, partitions: PartitionTable, clock: Clock, converter: Converter | None = None
+        self,
+        loop: AbstractEventLoop,
+        partitions: PartitionTable,
+        clock: Clock,
+        converter: Converter,
+        memory: RequestMemory,
     ) -> None:
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
-        self._message_sets = MessageSets(partitions, clock, converter or Converter(loop))
+        self._effort = Effort(EFFORT_OF_A_REQUEST)
+        self._late_checks = LateChecks(loop, converter, memory)
+        self._message_sets = MessageSets(partitions, clock, converter, memory)
 
     def __call__(
         self, context: RequestContext, request: ProduceRequest, head: bytes, admit: Admit | None = None
@@ -78,6 +87,9 @@ class ProduceHandler:
         now_ms = self._clock.now_ms()
         topics: Topics = []
         appended: list[_Appended] = []
+        late: list[LateBatch] = []
+        effort = self._effort
+        effort.steps = EFFORT_OF_A_REQUEST
         for wanted in request.topic_data:
             ref: TopicRef = wanted.topic_id if version >= FIRST_BY_ID else wanted.name
             topic = self._partitions.find(ref)
@@ -92,10 +104,15 @@ class ProduceHandler:
                     results.append(refused(data.index, error, context, topic))
                     continue
                 try:
-                    info = partition.append(records, now_ms)
+                    if late and any(batch.partition is partition for batch in late):
+                        raise TakesLonger  # what comes later for the same partition stays behind
+                    info = partition.append(records, now_ms, effort=effort)
+                except TakesLonger:
+                    late.append(LateBatch(topic, partition, records, results, len(results)))
+                    results.append(PartitionResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
+                    continue
                 except KafkaError as error:
-                    start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
-                    results.append(refused(data.index, error, context, topic, start))
+                    results.append(_refused_by_log(data.index, error, context, topic, partition))
                     continue
                 results.append(
                     PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
@@ -103,12 +120,68 @@ class ProduceHandler:
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
                     appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
             topics.append((ref, results))
-        if acks == ACKS_NONE:
+        if late:
+            return self._append_late(context, request, head, topics, appended, late)
+        return self._finish(version, request, head, topics, appended)
+
+    def _finish(
+        self, version: int, request: ProduceRequest, head: bytes, topics: Topics, appended: list[_Appended]
+    ) -> Response | Deferred[Response]:
+        """Answer when everything is appended or refused."""
+        if request.acks == ACKS_NONE:
             close_on_error(topics)
             return None
         if appended:
             return self._when_committed(version, head, topics, appended, request.timeout_ms)
         return encode_produce_response(head, version, topics)
+
+    def _append_late(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        head: bytes,
+        topics: Topics,
+        appended: list[_Appended],
+        late: list[LateBatch],
+    ) -> Response | Deferred[Response]:
+        """Append the batches whose check takes longer once they are checked, one after the other, and answer then."""
+        version = context.api_version
+        try:
+            until = self._late_checks.keep(late)
+        except KafkaError as busy:
+            for batch in late:
+                index = batch.results[batch.place].partition
+                batch.results[batch.place] = refused(index, busy, context, batch.topic)
+            return self._finish(version, request, head, topics, appended)
+
+        async def append() -> Response:
+            try:
+                for batch in late:
+                    await append_one(batch)
+            finally:
+                self._late_checks.let_go(late)
+            outcome = self._finish(version, request, head, topics, appended)
+            return await outcome if isinstance(outcome, Deferred) else outcome
+
+        async def append_one(batch: LateBatch) -> None:
+            partition, results, place = batch.partition, batch.results, batch.place
+            index = results[place].partition
+            now_ms = self._clock.now_ms()
+            try:
+                checked = await self._late_checks.check(batch, now_ms, until)
+                if partition.is_retired:
+                    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                info = partition.append(checked, now_ms)
+            except KafkaError as error:
+                results[place] = _refused_by_log(index, error, context, batch.topic, partition)
+                return
+            results[place] = PartitionResult(
+                index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
+            )
+            if partition.high_watermark <= info.last_offset and request.acks != ACKS_NONE:
+                appended.append(_Appended(partition, info.last_offset + 1, results, place))
+
+        return in_task(self._loop, append(), is_kept=True)
 
     def _convert_first(
         self, context: RequestContext, request: ProduceRequest, head: bytes
@@ -168,6 +241,13 @@ class _Appended:
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""
         self.results[self.place] = PartitionResult(self.results[self.place].partition, code)
+
+
+def _refused_by_log(
+    index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, partition: Partition
+) -> PartitionResult:
+    start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
+    return refused(index, error, context, topic, start)
 
 
 def _admit(

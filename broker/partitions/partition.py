@@ -21,6 +21,7 @@ from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.retention import DueSegment
 from odradek.storage.producers.producer_state import Origin
+from odradek.storage.validation import Effort, ValidatedBatch
 
 NO_LEADER_EPOCH = -1
 DAMAGES_REPORTED = 16
@@ -88,14 +89,21 @@ class Partition:
 
     # appending
 
-    def append(self, batch: memoryview | bytearray, now_ms: int, origin: Origin = Origin.CLIENT) -> AppendInfo:
+    def append(
+        self,
+        batch: memoryview | bytearray | ValidatedBatch,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        effort: Effort | None = None,
+    ) -> AppendInfo:
         """Append one batch, of a client unless `origin` says that it is the broker's own.
 
         Raises:
             KafkaError: the batch is refused; nothing was written.
+            TakesLonger: checking it takes more than the `effort`; nothing was written.
         """
         log = self.log
-        info = log.append(batch, self.leader_epoch, now_ms, origin)
+        info = log.append(batch, self.leader_epoch, now_ms, origin, effort=effort)
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._flusher.request(self)
         else:

@@ -43,7 +43,14 @@ from odradek.storage.producers.producer_state import Origin
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTransaction
-from odradek.storage.validation import ValidationRules, assign_offsets, validate_client_batch, validation_rules
+from odradek.storage.validation import (
+    Effort,
+    ValidatedBatch,
+    ValidationRules,
+    assign_offsets,
+    validate_client_batch,
+    validation_rules,
+)
 
 
 class Log:
@@ -134,22 +141,26 @@ class Log:
 
     def append(
         self,
-        batch: memoryview | bytearray,
+        batch: memoryview | bytearray | ValidatedBatch,
         leader_epoch: int,
         now_ms: int,
         origin: Origin = Origin.CLIENT,
         guard: Verification | None = None,
+        effort: Effort | None = None,
     ) -> AppendInfo:
         """Append one batch as the leader: give it the next offsets, in place, and write it.
 
-        A client's batch is validated first, and replaced where the topic wants another compression; the broker's own
-        (COORDINATOR) is only given its offsets. `guard` says that the batch's transaction was verified (KIP-890).
-        Raises what `validate_client_batch` and `ProducerStates.check` raise, RecordListTooLarge for more than a
-        segment holds, and StorageError if the disk failed; nothing was appended then.
+        A client's batch is validated first, if it is not yet, with the `effort` that is left, and replaced where the
+        topic wants another compression; the broker's own (COORDINATOR) is only given its offsets. `guard` says that the
+        batch's transaction was verified (KIP-890). Raises what `validate_client_batch` and `ProducerStates.check`
+        raise, RecordListTooLarge for more than a segment holds, and StorageError if the disk failed; nothing was
+        appended then.
         """
         data: memoryview | bytearray
-        if origin is Origin.CLIENT:
-            data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self._rules, now_ms)
+        if isinstance(batch, ValidatedBatch):
+            data, header, log_append_time_ms, max_timestamp = batch
+        elif origin is Origin.CLIENT:
+            data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self._rules, now_ms, effort)
         else:
             data, header, log_append_time_ms = batch, read_header(batch), -1
             max_timestamp = header.max_timestamp

@@ -13,6 +13,8 @@ MIN_RECORD_SIZE = 7
 """Bytes of the smallest record: its length, attributes, two deltas, no key, no value, no headers."""
 _FIRST_PROBE = 64
 """Records looked at in one go at first, and how many are walked one by one after a probe that was in vain."""
+_LARGEST_PROBE = 1 << 18
+"""Nothing else of the process runs while columns are compared: a fraction of a millisecond for so many."""
 _WORTH_A_RUN = 16
 _LONGEST_PATIENCE = 8192
 
@@ -68,6 +70,8 @@ def _equal_records(body: Buffer, position: int, end: int, count: int) -> tuple[i
             if column.count(first) != probe:
                 run = min(run, probe - len(column.lstrip(first)))
         if run < probe or probe == possible:
+            return run, step
+        if probe >= _LARGEST_PROBE:
             return run, step
         probe = min(possible, probe * 8)
 

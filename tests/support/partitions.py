@@ -12,6 +12,7 @@ from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import FileRegion, Response
 from odradek.config.topic import TopicConfig
 from odradek.protocol.codec import Message
@@ -82,6 +83,7 @@ class Node:
         self.files = files or MemoryFiles()
         self.clock = ManualClock()
         self.loop = ManualLoop()
+        self.memory = RequestMemory(1 << 28, self.loop.call_soon)
         self.flusher = HandFlusher()
         self.defaults = small_config(segment_bytes=1 << 20)
         self.image = image or MetadataImage()

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import dataclass
 from uuid import UUID
 
+from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.fetch import FetchHandler
 from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, FetchSessions
 from odradek.protocol.messages.fetch import (
@@ -96,7 +97,9 @@ class Consumer:
 
     def __init__(self, node: Node, slots: int = 10, max_bytes: int = 1 << 30) -> None:
         self.sessions = FetchSessions(slots, itertools.count(1).__next__)
-        self._handler = FetchHandler(node.loop, node.table, self.sessions, node.clock, max_bytes)
+        self._handler = FetchHandler(
+            node.loop, node.table, self.sessions, node.clock, max_bytes, Converter(node.loop, node.memory)
+        )
 
     def __call__(self, *places: Place, ask: Ask | None = None) -> Reply:
         ask = ask or Ask()

@@ -1,7 +1,9 @@
 """What the tests of produce requests share."""
 
+from asyncio import AbstractEventLoop
 from uuid import UUID
 
+from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.produce import ProduceHandler
 from odradek.protocol.messages.produce import (
     PartitionProduceData,
@@ -53,10 +55,15 @@ def request(
     )
 
 
+def produce_handler(node: Node, loop: AbstractEventLoop | None = None) -> ProduceHandler:
+    """Return a handler on the node's loop, or on one with threads."""
+    loop = loop or node.loop
+    return ProduceHandler(loop, node.table, node.clock, Converter(loop, node.memory), node.memory)
+
+
 def produce(node: Node, asked: ProduceRequest, version: int = VERSION, client_id: str | None = "client") -> Reply:
     """Give the handler a request."""
-    handler = ProduceHandler(node.loop, node.table, node.clock)
-    return Reply(handler(context(version, client_id), asked, HEAD))
+    return Reply(produce_handler(node)(context(version, client_id), asked, HEAD))
 
 
 def results(reply: Reply, version: int = VERSION) -> list[PartitionProduceResponse]:

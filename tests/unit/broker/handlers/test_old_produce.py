@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from odradek.broker.handlers import old_produce
 from odradek.broker.handlers.converting import Converter
-from odradek.broker.handlers.produce import ProduceHandler
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
@@ -18,7 +17,7 @@ from odradek.protocol.records.record import Record
 from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, Reply, context
 from tests.unit.broker.handlers.old_support import answered, until
-from tests.unit.broker.handlers.produce_support import HEAD, batch, produce, request, result, results
+from tests.unit.broker.handlers.produce_support import HEAD, batch, produce, produce_handler, request, result, results
 
 VERSIONS = [0, 1, 2]
 
@@ -46,7 +45,7 @@ async def produce_slowly(
     node: Node, asked: ProduceRequest, version: int = 2
 ) -> tuple[Reply, list[PartitionProduceResponse]]:
     """Give the handler a request that is converted on a thread, and wait for its answer."""
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    handler = produce_handler(node, asyncio.get_running_loop())
     reply = Reply(handler(context(version), asked, HEAD))
     assert reply.is_waiting
     for wanted in asked.topic_data:
@@ -192,7 +191,7 @@ async def test_much_is_converted_on_a_thread(node: Node, data: memoryview) -> No
 
 async def test_a_conversion_on_a_thread_goes_on_without_its_client(node: Node) -> None:
     """A client with acks=0 that leaves right after sending does not lose what it has sent."""
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    handler = produce_handler(node, asyncio.get_running_loop())
     reply = Reply(handler(context(1), request(("t", 0, messages(600, size=100)), acks=0), HEAD))
     reply.cancel()
     await until(lambda: bool(stored(node)))
@@ -206,7 +205,7 @@ async def test_acks_0_is_unanswered_after_a_thread_too(node: Node) -> None:
     assert reply.answers == [None]
     broken = memoryview(bytearray(messages(600, size=100)))
     broken[-1] ^= 1
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    handler = produce_handler(node, asyncio.get_running_loop())
     reply = Reply(handler(context(1), request(("t", 0, broken), acks=0), HEAD))
     await answered(reply)
     assert isinstance(reply.answers[0], CloseConnectionError)
@@ -215,7 +214,7 @@ async def test_acks_0_is_unanswered_after_a_thread_too(node: Node) -> None:
 async def test_a_thread_and_the_disk_are_waited_for(node: Node) -> None:
     """Conversion first, then the flush that the topic asks for."""
     node.configure("t", flush_messages="1")
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    handler = produce_handler(node, asyncio.get_running_loop())
     reply = Reply(handler(context(2), request(("t", 0, messages(600, size=100))), HEAD))
     await until(lambda: bool(node.flusher.running))
     assert reply.is_waiting
@@ -224,27 +223,27 @@ async def test_a_thread_and_the_disk_are_waited_for(node: Node) -> None:
     assert result(reply, 2).base_offset == 0
 
 
-async def test_threads_change_turns_more_often_during_a_conversion() -> None:
+async def test_threads_change_turns_more_often_during_a_conversion(node: Node) -> None:
     """While the thread works the event loop gets its turn back quickly, and afterwards all is as before."""
     usual = sys.getswitchinterval()
-    assert await Converter(asyncio.get_running_loop()).run(sys.getswitchinterval) < usual
+    assert await Converter(asyncio.get_running_loop(), node.memory).run(sys.getswitchinterval, 0) < usual
     assert sys.getswitchinterval() == usual
 
 
 async def test_a_partition_that_is_deleted_meanwhile_is_unknown(node: Node) -> None:
     """Whatever happens during a conversion, the append sees the partitions as they are then."""
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    handler = produce_handler(node, asyncio.get_running_loop())
     reply = Reply(handler(context(2), request(("t", 0, messages(600, size=100))), HEAD))
     node.delete("t")
     await answered(reply)
     assert result(reply, 2).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-async def test_what_waits_for_the_thread_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_waits_for_the_thread_is_bounded(node: Node) -> None:
     """Requests keep their bytes while they wait; beyond a limit clients are told to try again, and may then."""
     large = messages(200, size=200)
-    monkeypatch.setattr(old_produce, "MOST_WAITING_BYTES", 2 * len(large))
-    handler = ProduceHandler(asyncio.get_running_loop(), node.table, node.clock)
+    node.memory = RequestMemory(2 * len(large), node.loop.call_soon)
+    handler = produce_handler(node, asyncio.get_running_loop())
     replies = [Reply(handler(context(2), request(("t", 0, messages(200, size=200))), HEAD)) for _ in range(4)]
     for reply in replies:
         await answered(reply)

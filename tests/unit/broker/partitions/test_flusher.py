@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from odradek.broker.handlers.produce import ProduceHandler
 from odradek.broker.partitions import flusher
 from odradek.broker.partitions.flusher import IN_BACKGROUND, RETRY_S, BackgroundFlusher
 from odradek.broker.partitions.partition import Partition
@@ -15,7 +14,7 @@ from tests.support.log_lines import LogLines
 from tests.support.logs import NOW_MS
 from tests.support.manual_loop import HandThreads
 from tests.support.partitions import Node, Reply, context
-from tests.unit.broker.handlers.produce_support import HEAD, VERSION, batch, request, result
+from tests.unit.broker.handlers.produce_support import HEAD, VERSION, batch, produce_handler, request, result
 
 
 class Disk:
@@ -216,7 +215,7 @@ def test_flush_that_cannot_even_begin_is_told_to_the_one_who_asked() -> None:
     partition.begin_epoch(1)  # its file is written before the flush
     disk.node.files.fail("create", path_part="leader-epoch-checkpoint")
     disk.node.flusher.request = disk.flusher.request  # type: ignore[method-assign]  # its partitions have it already
-    handler = ProduceHandler(disk.node.loop, disk.node.table, disk.node.clock)
+    handler = produce_handler(disk.node)
     reply = Reply(handler(context(VERSION), request(("t", 0, batch())), HEAD))
     disk.node.loop.settle()
     assert result(reply).error_code == ErrorCode.KAFKA_STORAGE_ERROR
