@@ -10,14 +10,16 @@ in this order:
 2. `records` are appended in one batch. A failed append means that none was written.
 3. `after`, where given, is called with `ErrorCode.NONE`, or with the coordinator's error if the append failed, and
    returns further effects, carried out in the same way. It is how a machine makes a change depend on its record.
-4. `answers` go out. If the append failed they were not true: each of these tokens is answered with the error instead.
+4. `background`, where given, is begun: it goes on between other events, and what it comes to is called with the time,
+   and returns further effects, an event of its own. It is not begun if the append failed, or the machine is dropped.
+5. `answers` go out. If the append failed they were not true: each of these tokens is answered with the error instead.
 
 A token that is in no answer yet is parked; the machine keeps it, and answers it exactly once in some later effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import NamedTuple, Protocol
 
 from odradek.protocol.codec import Message
@@ -57,7 +59,7 @@ class TimerKey(NamedTuple):
 class Effects:
     """What is to be done after one event; a machine fills it in."""
 
-    __slots__ = ("after", "answers", "records", "timers")
+    __slots__ = ("after", "answers", "background", "records", "timers")
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -66,3 +68,5 @@ class Effects:
         """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
         self.after: Callable[[ErrorCode, Now], Effects] | None = None
         """Told how the append of `records` went."""
+        self.background: Generator[None, None, Callable[[Now], Effects]] | None = None
+        """Work that takes long, in slices of about a millisecond."""

@@ -7,8 +7,10 @@ and the tokens of parked requests. Must not know: what the machines do, or what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from odradek.broker.coordinator.background import Background, Slices
 from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey, Token
 from odradek.broker.coordinator.plain_records import KeyAndValue
 from odradek.broker.coordinator.timers import Scheduler, Timers
@@ -43,16 +45,27 @@ class Machines(Protocol[M_contra]):
         """A timer of the machine of that name ran out."""
 
 
+@dataclass(frozen=True, slots=True)
+class OperationServices:
+    """What the operations of all partitions of a coordinator share."""
+
+    scheduler: Scheduler
+    clock: Clock
+    background: Background
+
+
 class Operations(Generic[M]):
     """See the module."""
 
-    __slots__ = ("_clock", "_machines", "_timers", "writer")
+    __slots__ = ("_background", "_clock", "_is_stopped", "_machines", "_timers", "writer")
 
-    def __init__(self, writer: PartitionWriter, scheduler: Scheduler, clock: Clock, machines: Machines[M]) -> None:
+    def __init__(self, writer: PartitionWriter, services: OperationServices, machines: Machines[M]) -> None:
         self.writer = writer
-        self._clock = clock
+        self._clock = services.clock
+        self._background = services.background
         self._machines = machines
-        self._timers: Timers[tuple[str, TimerKey]] = Timers(scheduler, self._on_timer)
+        self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
+        self._is_stopped = False
 
     def ask(self, name: str, machine: M, event: Callable[[Token], Effects]) -> Result | Deferred[Result]:
         """Let a machine work on a request, and return its answer, or the place where it will be."""
@@ -86,6 +99,8 @@ class Operations(Generic[M]):
                 answers += effects.answers
             else:
                 answers += [(token, Failed(error)) for token, _ in effects.answers]
+            if effects.background is not None and error is ErrorCode.NONE:
+                self._begin(name, machine, effects.background)
             if effects.after is not None:
                 following = effects.after(error, self._clock.now_ms())
         self._machines.settle(machine)
@@ -100,9 +115,17 @@ class Operations(Generic[M]):
         self.writer.when_safe(end, waiting.resolve)
         return waiting
 
-    def clear_timers(self) -> None:
-        """Forget all timers of all machines."""
+    def stop(self) -> None:
+        """Forget all timers of all machines, and what is at work in the background for them."""
+        self._is_stopped = True
         self._timers.clear()
+
+    def _begin(self, name: str, machine: M, work: Slices[Callable[[int], Effects]]) -> None:
+        def done(event: Callable[[int], Effects]) -> None:
+            if not self._is_stopped:
+                self.carry_out(name, machine, event(self._clock.now_ms()))
+
+        self._background.add(work, done)
 
     def _append(self, records: Sequence[Record]) -> int:
         machines = self._machines

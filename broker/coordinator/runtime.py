@@ -11,7 +11,7 @@ leads, or where the log cannot be read.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -168,23 +168,3 @@ class CoordinatorRuntime(Generic[S]):
         """Call `do` with every shard: now, or as soon as it serves."""
         for partition in list(self._partitions.values()):
             partition.when_active(do)
-
-    # time
-
-    def in_slices(self, work: Callable[[S], Iterator[None]]) -> None:
-        """Let a job go over all shards that serve; others get their turn wherever it yields."""
-
-        def steps() -> Iterator[None]:
-            for shard in self.shards()[0]:
-                yield from work(shard)
-
-        self._continue(steps())
-
-    def _continue(self, steps: Iterator[None]) -> None:
-        if self._is_stopped:
-            return
-        try:
-            next(steps)
-        except StopIteration:
-            return
-        self._loop.call_soon(self._continue, steps)

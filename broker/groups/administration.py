@@ -104,7 +104,7 @@ def expire(shard: GroupShard, offsets_retention_ms: int) -> Iterator[None]:
         group = shard.groups.get(group_id)
         if group is None:
             continue
-        is_expired = _expiration(group, shard.services.clock.now_ms(), offsets_retention_ms)
+        is_expired = _expiration(group, shard.services.operations.clock.now_ms(), offsets_retention_ms)
         if is_expired is not None:
             shard.remove_offsets(shard.offsets.expired(group_id, is_expired))
             if not shard.offsets.has_offsets(group_id) and group.delete_error() is ErrorCode.NONE:

@@ -8,10 +8,12 @@ version, what a group's members say.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from functools import partial
 
+from odradek.broker.coordinator.background import Background
+from odradek.broker.coordinator.operations import OperationServices
 from odradek.broker.coordinator.runtime import CoordinatorRuntime, RuntimeSettings
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
@@ -42,9 +44,9 @@ class GroupCoordinator:
         self.consumer_settings = consumer_settings(settings)
         """What holds for groups of the consumer protocol that have no configs of their own."""
         self._retention_ms = settings.offsets_retention_minutes * 60_000
+        self._background = Background(loop)
         services = ShardServices(
-            scheduler=loop,
-            clock=clock,
+            operations=OperationServices(loop, clock, self._background),
             limits=classic_limits(settings),
             consumer_settings=self._settings_of,
             image=image,
@@ -69,6 +71,7 @@ class GroupCoordinator:
 
     def stop(self) -> None:
         """Answer everybody who waits, and serve no more."""
+        self._background.stop()
         self._runtime.stop()
 
     def prepare(self) -> None:
@@ -100,7 +103,12 @@ class GroupCoordinator:
 
     def expire_offsets(self) -> None:
         """Look for offsets that have expired, in slices."""
-        self._runtime.in_slices(lambda shard: expire(shard, self._retention_ms))
+
+        def everywhere() -> Generator[None, None, None]:
+            for shard in self.shards()[0]:
+                yield from expire(shard, self._retention_ms)
+
+        self._background.add(everywhere(), lambda _: None)
 
     def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
         """Return what holds for a group of the consumer protocol."""

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey, Token
-from odradek.broker.coordinator.operations import Operations
+from odradek.broker.coordinator.operations import Operations, OperationServices
 from odradek.broker.coordinator.plain_records import KeyAndValue
-from odradek.broker.coordinator.timers import Scheduler
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import Limits
@@ -25,7 +24,6 @@ from odradek.broker.groups.playback import GroupPlayback
 from odradek.broker.groups.records import OffsetKey, encode_offset_key, encode_record
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
@@ -38,8 +36,7 @@ TOMBSTONES_PER_BATCH = 2000
 class ShardServices:
     """What the shards of all partitions share."""
 
-    scheduler: Scheduler
-    clock: Clock
+    operations: OperationServices
     limits: Limits
     consumer_settings: Callable[[str], ConsumerGroupSettings]
     """Of a group, by its name."""
@@ -53,7 +50,7 @@ class GroupShard:
         """Make an empty one: call `loaded` once `playback` has all records."""
         self.services = services
         self.writer = writer
-        self.operations: Operations[Group] = Operations(writer, services.scheduler, services.clock, self)
+        self.operations: Operations[Group] = Operations(writer, services.operations, self)
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
         partition = writer.partition
@@ -71,7 +68,7 @@ class GroupShard:
 
     def loaded(self) -> None:
         """Make groups of the records that were read, and serve."""
-        now = self.services.clock.now_ms()
+        now = self.services.operations.clock.now_ms()
         for record in self.playback.group_records():
             self._replay(record)
         self._playback = None
@@ -82,11 +79,11 @@ class GroupShard:
 
     def unload(self, error: ErrorCode) -> None:
         """Serve no more: everybody who waits is told `error`."""
-        now = self.services.clock.now_ms()
+        now = self.services.operations.clock.now_ms()
         for group in list(self.groups.values()):
             self.carry_out(group, unload(group, error, now))
         self.groups.clear()
-        self.operations.clear_timers()
+        self.operations.stop()
 
     def _replay(self, record: Record) -> None:
         key, value = record
@@ -148,7 +145,7 @@ class GroupShard:
         """Let a group work on a request, and return its answer, or the place where it will be."""
         answer = self.operations.ask(group.group_id, group, event)
         if group.group_id not in self.groups and self.offsets.has_offsets(group.group_id):
-            self._group_with_offsets(group.group_id, self.services.clock.now_ms())  # it gave way for nothing
+            self._group_with_offsets(group.group_id, self.services.operations.clock.now_ms())  # it gave way for nothing
         return answer
 
     def carry_out(self, group: Group, effects: Effects) -> None:
@@ -175,7 +172,7 @@ class GroupShard:
         elif self.groups.get(group_id) is machine:
             del self.groups[group_id]
             if isinstance(machine, ConsumerGroup) and machine.successor is not None:
-                now = self.services.clock.now_ms()
+                now = self.services.operations.clock.now_ms()
                 classic = self.groups[group_id] = ClassicGroup.from_record(
                     group_id, machine.successor, self.services.limits
                 )
@@ -187,7 +184,7 @@ class GroupShard:
         """A timer of a group ran out."""
         group = self.groups.get(name)
         if group is not None:
-            self.carry_out(group, on_timer(group, key, self.services.clock.now_ms()))
+            self.carry_out(group, on_timer(group, key, self.services.operations.clock.now_ms()))
 
     # offsets
 
@@ -198,7 +195,7 @@ class GroupShard:
     def write_offsets(self, commits: Sequence[tuple[OffsetKey, bytes | None]]) -> ErrorCode | Deferred[ErrorCode]:
         """Append offsets (None removes one) in one batch, and take them over; return how that went once it is safe."""
         pairs: list[KeyAndValue] = [(encode_offset_key(key), value) for key, value in commits]
-        now = self.services.clock.now_ms()
+        now = self.services.operations.clock.now_ms()
         try:
             end = self.writer.append(pairs, now)
         except KafkaError as failed:

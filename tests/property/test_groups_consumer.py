@@ -237,7 +237,7 @@ class Groups(RuleBasedStateMachine):
             return
         settle(*self.live)
         assert group.state.name == "Stable"
-        assert {m: dict(group.state.targets[m]) for m in group.state.members} == {
+        assert {m: dict(group.state.targets.get(m, {})) for m in group.state.members} == {
             member.member_id: dict(member.has) for member in self.live
         }
         self._check_all_is_assigned()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
@@ -50,6 +50,9 @@ class GroupUnderTest:
         self.log: list[Record] = []
         self.timers: dict[TimerKey, int] = {}
         self.append_error = ErrorCode.NONE
+        self.background: list[Generator[None, None, Callable[[int], Effects]]] = []
+        self.works_at_once = True
+        """Whether work in the background is done behind the event that began it; otherwise see `work`."""
         for record in log:
             self.group.apply(record)
             self.log.append(record)
@@ -73,9 +76,23 @@ class GroupUnderTest:
         for _, result in effects.answers:
             assert isinstance(result, HeartbeatResult)
             answer = result if error is ErrorCode.NONE else HeartbeatResult(error)
+        if effects.background is not None and error is ErrorCode.NONE:
+            self.background.append(effects.background)
         if effects.after is not None:
             self.carry_out(effects.after(error, self.now))
+        if self.works_at_once:
+            self.work()
         return answer
+
+    def work(self) -> None:
+        """Do all that is to be done in the background."""
+        while self.background:
+            work = self.background.pop()
+            try:
+                while True:
+                    next(work)
+            except StopIteration as done:
+                self.carry_out(done.value(self.now))
 
     def beat(self, member_id: str, epoch: int, **fields: object) -> HeartbeatResult:
         """Send a heartbeat."""
@@ -163,6 +180,7 @@ class FakeMember:
 class Settling(Protocol):
     """A member that can settle."""
 
+    under_test: GroupUnderTest
     epoch: int
     has: Mapping[UUID, frozenset[int]]
 
@@ -176,10 +194,10 @@ class Settling(Protocol):
 def settle(*members: Settling, rounds: int = 20) -> None:
     """Let all members send heartbeats and obey until nothing changes any more."""
     for _ in range(rounds):
-        before = [(member.epoch, member.has) for member in members]
+        before = [(member.epoch, member.has, member.under_test.group.state.epoch) for member in members]
         for member in members:
             member.beat()
             member.obey()
-        if before == [(member.epoch, member.has) for member in members]:
+        if before == [(member.epoch, member.has, member.under_test.group.state.epoch) for member in members]:
             return
     raise AssertionError("the group does not settle")

@@ -66,7 +66,7 @@ def join(draft: Draft, request: JoinRequest, around: Circumstances) -> tuple[Mem
         assignor=before.metadata.assignor,
         classic=ClassicMemberMetadata(session_timeout_ms=request.session_timeout_ms, supported_protocols=protocols),
     )
-    changes = write_metadata(draft, before, new, around)
+    changes = write_metadata(draft, before, new)
     after = advance(draft, member_id, by_id(said.owned, around.image), changes, around)
     name = request.protocols[0].name
     return after, JoinResult(ErrorCode.NONE, member_id, after.epoch, PROTOCOL_TYPE, name)

@@ -43,7 +43,7 @@ def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effec
         return effects
 
     def written(following: Effects) -> None:
-        core.remember(around)
+        core.remember(following, around)
         core.begin_session(following, joined)
         core.await_sync(following, joined)
 

@@ -1,25 +1,25 @@
 """What every event of a consumer group has in common: a draft becomes effects, and members are watched by timers.
 
 Owns: the group's state, which changes only by applying records - at start those that are read, later those that were
-appended - and the little that is not in records: when the group last looked at the cluster's topics, what its timers
+appended - and the little that is not in records: which of the cluster's topics the group has seen, what its timers
 watch. Must not know: requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Final
 
 from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
+from odradek.broker.groups.consumer.expressions import Expressions
 from odradek.broker.groups.consumer.leaving import remove_members
 from odradek.broker.groups.consumer.member import Member, MemberState
 from odradek.broker.groups.consumer.migration import can_downgrade, downgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import GroupState
 from odradek.broker.groups.consumer.steps import Circumstances
-from odradek.broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
@@ -53,20 +53,18 @@ class GroupCore:
         self.successor_rebalances = True
         """Whether that has to share out its partitions anew."""
         self._seen_topics: Mapping[str, TopicImage] | None = None
-        self._searched_topics: Mapping[str, TopicImage] | None = None
-        self._searched_at = 0
+        self._expressions = Expressions(self.state)
         self._watched_epochs: dict[str, int] = {}
         self._rejoining: set[str] = set()
 
     def circumstances(self, now: Now) -> Circumstances:
         """Return what a request is judged by."""
-        image, settings = self.image(), self.settings()
-        since = now - self._searched_at
-        search = False
-        if self.state.expressions and not 0 <= since < REFRESH_MIN_INTERVAL_MS:
-            is_old = since >= settings.regex_refresh_interval_ms
-            search = is_old or self._searched_topics is not image.topics_by_name
-        return Circumstances(image, settings, now, self._seen_topics is not image.topics_by_name, search)
+        image = self.image()
+        return Circumstances(image, self.settings(), now, self._seen_topics is not image.topics_by_name)
+
+    def check_expression(self, regex: str | None) -> None:
+        """Raise KafkaError INVALID_REGULAR_EXPRESSION for one that was found to be too much work to match."""
+        self._expressions.check(regex)
 
     def write(
         self, draft: Draft, written: Written, before: Sequence[Record] = (), behind: Sequence[Record] = ()
@@ -92,11 +90,21 @@ class GroupCore:
         effects.after = after
         return effects
 
-    def remember(self, around: Circumstances) -> None:
-        """Take note of which topics the group knows now."""
+    def remember(self, effects: Effects, around: Circumstances) -> None:
+        """Take note of which topics the group knows now, and begin to resolve expressions if it is time to."""
         self._seen_topics = around.image.topics_by_name
-        if around.refresh_expressions:
-            self._searched_topics, self._searched_at = around.image.topics_by_name, around.now
+        if self.state.regexes and self._expressions.are_due(around):
+            effects.background = self._resolve(around)
+
+    def _resolve(self, around: Circumstances) -> Generator[None, None, Callable[[Now], Effects]]:
+        found = yield from self._expressions.resolve(around.image)
+
+        def resolved(_: Now) -> Effects:
+            draft = Draft(self.state)
+            self._expressions.write(draft, found, around, self.image())
+            return self.write(draft, lambda _: None)
+
+        return resolved
 
     def remove(self, members: Iterable[Member], now: Now) -> Effects:
         """Take members out; if only members of the classic protocol stay, the group becomes theirs."""

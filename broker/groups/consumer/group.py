@@ -110,6 +110,7 @@ class ConsumerGroup:
 
     def _beat(self, request: ConsumerGroupHeartbeatRequest, client: Client, token: Token, now: Now) -> Effects:
         core = self._core
+        core.check_expression(request.subscribed_topic_regex)
         around, draft, tombstone = core.circumstances(now), Draft(self.state), list[Record]()
         predecessor = self._predecessor
         if predecessor is not None:
@@ -120,7 +121,7 @@ class ConsumerGroup:
         before = self.state.members.get(member.member_id)
 
         def written(following: Effects) -> None:
-            core.remember(around)
+            core.remember(following, around)
             if predecessor is not None:
                 self._take_over(predecessor, following, now)
             elif member != before:

@@ -44,7 +44,7 @@ def beat(
     owned = None if request.topic_partitions is None else owned_partitions(request.topic_partitions)
     check_room(draft, request.member_id, around.settings)
     before = _find_member(draft, request, owned)
-    changes = write_metadata(draft, before, _said(before.metadata, request, client), around)
+    changes = write_metadata(draft, before, _said(before.metadata, request, client))
     after = advance(draft, request.member_id, owned, changes, around)
     return after, HeartbeatResult(
         member_id=after.member_id,

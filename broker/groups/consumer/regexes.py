@@ -1,6 +1,6 @@
 """Which topics a regular expression of a member matches, in time proportional to their names.
 
-Owns: matching. An expression comes from a client and is matched on the broker's one thread, so nothing here
+Owns: matching, in slices. An expression comes from a client and is matched on the broker's one thread, so nothing here
 backtracks: an expression becomes a set of states that are followed side by side (Thompson), and each set of states
 that comes up is remembered with where each character leads from it, up to a bound. Follows Kafka's TopicRegexResolver:
 the whole name has to match. Must not know: groups, members.
@@ -8,7 +8,7 @@ the whole name has to match. Must not know: groups, members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from odradek.broker.groups.consumer.regex_reader import read
@@ -25,10 +25,16 @@ from odradek.broker.groups.consumer.regex_syntax import (
 
 MAX_STATES: Final = 2_000
 """Of one expression: `(.{100}){100}` and the like are refused. RE2 bounds its programs alike."""
+MAX_PARTS: Final = 20_000
+"""Parts of an expression with all repetitions written out, those without characters too: `((){1000}){1000}`."""
 MAX_WORK: Final = 500_000
-"""States looked at to match one expression: some tenths of a second, in which the broker does nothing else."""
+"""States looked at to match one expression: some tenths of a second of work in all."""
 WORK_PER_NAME: Final = 100
 """Allowed on top of that: about as much as a name costs with an expression that people write."""
+_WORK_PER_SLICE: Final = 2_000
+"""States looked at before others get their turn: about a millisecond."""
+_NAMES_PER_SLICE: Final = 200
+"""Names looked at before others get their turn, where each is quick."""
 _MAX_REMEMBERED: Final = 2_000
 """Sets of states whose ways on are remembered; more are found out anew each time."""
 
@@ -40,6 +46,7 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._parts_left = MAX_PARTS
         self._empty: list[list[int]] = []
         self._assertions: dict[int, Assertion] = {}
         self._characters: dict[int, tuple[Accepts, int]] = {}
@@ -48,21 +55,32 @@ class Expression:
         self._ways: dict[_Key, dict[str, frozenset[int]]] = {}
         self._work_left = MAX_WORK
 
-    def matches(self, name: str) -> bool:
-        """Whether the whole of the name matches; raises InvalidExpressionError if that takes too long to find out."""
-        self._work_left += WORK_PER_NAME
-        states = frozenset((self._start,))
-        before = ""
-        for c in name:
-            states = self._after(states, before, c)
-            if not states:
-                return False
-            before = c
-        return self._end in self._closure(states, before, "")
+    def matching(self, names: Iterable[str]) -> Generator[None, None, frozenset[str]]:
+        """Return those of the names that match as a whole, in slices: others get their turn at each yield.
 
-    def matching(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those of the names that match; raises InvalidExpressionError if it takes too long to find out."""
-        return frozenset(name for name in names if self.matches(name))
+        Raises:
+            InvalidExpressionError: it takes too long to find out.
+        """
+        found: list[str] = []
+        sliced_at = self._work_left
+        for count, name in enumerate(names, 1):
+            self._work_left += WORK_PER_NAME
+            sliced_at += WORK_PER_NAME
+            states = frozenset((self._start,))
+            before = ""
+            for c in name:
+                states = self._after(states, before, c)
+                if not states:
+                    break
+                before = c
+                if sliced_at - self._work_left > _WORK_PER_SLICE:
+                    sliced_at = self._work_left
+                    yield
+            if states and self._end in self._closure(states, before, ""):
+                found.append(name)
+            if count % _NAMES_PER_SLICE == 0:
+                yield
+        return frozenset(found)
 
     def _after(self, states: frozenset[int], before: str, c: str) -> frozenset[int]:
         before = before if self._assertions else ""
@@ -108,6 +126,9 @@ class Expression:
 
     def _add(self, node: Node, start: int) -> int:
         """Build the states of a node from `start` on; return the state behind it."""
+        self._parts_left -= 1
+        if self._parts_left < 0:
+            raise InvalidExpressionError("expression too large")
         match node:
             case Character():
                 end = self._state()

@@ -18,6 +18,7 @@ from odradek.broker.groups.consumer.member import (
     NOTHING,
     Member,
     MemberType,
+    Metadata,
     Owned,
     Partitions,
     metadata_from_record,
@@ -68,7 +69,9 @@ class GroupState:
         "members",
         "metadata_hash",
         "owners",
+        "regexes",
         "static_members",
+        "subscribed_names",
         "targets",
     )
 
@@ -82,7 +85,12 @@ class GroupState:
         self.static_members: dict[str, str] = {}
         """Instance id -> member id."""
         self.targets: dict[str, Partitions] = {}
+        self.subscribed_names: dict[str, int] = {}
+        """Names of topics that members subscribe to, with how many do."""
+        self.regexes: dict[str, int] = {}
+        """Regular expressions that members subscribe to, with how many do; not all are resolved."""
         self.expressions: dict[str, Resolved] = {}
+        """What of them is resolved."""
         self.owners: dict[tuple[UUID, int], str] = {}
         """Who has a partition, or has yet to give it up."""
         self.has_epoch = False
@@ -96,6 +104,8 @@ class GroupState:
         twin.members = dict(self.members)
         twin.static_members = dict(self.static_members)
         twin.targets = dict(self.targets)
+        twin.subscribed_names = dict(self.subscribed_names)
+        twin.regexes = dict(self.regexes)
         twin.expressions = dict(self.expressions)
         twin.owners = dict(self.owners)
         return twin
@@ -127,7 +137,7 @@ class GroupState:
 
     def subscribers(self, expression: str) -> int:
         """Return how many members subscribe to the expression."""
-        return sum(member.metadata.regex == expression for member in self.members.values())
+        return self.regexes.get(expression, 0)
 
     def classic_members(self) -> int:
         """Return how many members speak the classic protocol."""
@@ -166,8 +176,10 @@ class GroupState:
 
     def _apply_member(self, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
         known = self.members.get(member_id)
-        if known is not None and known.metadata.instance_id is not None:
-            self._forget_instance(known.metadata.instance_id, member_id)
+        if known is not None:
+            self._count(known.metadata, -1)
+            if known.metadata.instance_id is not None:
+                self._forget_instance(known.metadata.instance_id, member_id)
         if value is None:
             if known is not None:
                 self._release(known)
@@ -175,8 +187,15 @@ class GroupState:
             return
         member = (known or Member(member_id))._replace(metadata=metadata_from_record(value))
         self.members[member_id] = member
+        self._count(member.metadata, 1)
         if member.metadata.instance_id is not None:
             self.static_members[member.metadata.instance_id] = member_id
+
+    def _count(self, subscription: Metadata, change: int) -> None:
+        for name in subscription.topics:
+            _change(self.subscribed_names, name, change)
+        if subscription.regex:
+            _change(self.regexes, subscription.regex, change)
 
     def _forget_instance(self, instance_id: str, member_id: str) -> None:
         if self.static_members.get(instance_id) == member_id:
@@ -219,3 +238,11 @@ class GroupState:
                 for partition in partitions:
                     if self.owners.get((topic, partition)) == member.member_id:
                         del self.owners[topic, partition]
+
+
+def _change(counts: dict[str, int], name: str, change: int) -> None:
+    count = counts.get(name, 0) + change
+    if count:
+        counts[name] = count
+    else:
+        del counts[name]

@@ -22,7 +22,7 @@ from odradek.broker.groups.consumer.member import (
 from odradek.broker.groups.consumer.reconciliation import Aim, reconcile
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.consumer.subscriptions import match_topics, metadata_hash, topic_ids, topic_names
+from odradek.broker.groups.consumer.subscriptions import compile_expression, metadata_hash, topic_ids, topic_names
 from odradek.broker.groups.consumer.targets import assign, is_due
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -36,8 +36,6 @@ class Circumstances(NamedTuple):
     now: int
     topics_changed: bool
     """Whether the cluster's topics may be others than when the group last looked."""
-    refresh_expressions: bool
-    """Whether it is time to look for new topics that expressions match."""
 
 
 class Changes(NamedTuple):
@@ -45,11 +43,18 @@ class Changes(NamedTuple):
 
     names: bool
     expression: bool
+    is_resolved: bool = False
+    """Whether it is known which topics the new expression matches, or there is none any more."""
 
     @property
     def any(self) -> bool:
         """Whether it subscribes to something else."""
         return self.names or self.expression
+
+    @property
+    def begins_epoch(self) -> bool:
+        """Whether the group has to be assigned anew; of an expression that is not resolved yet nothing is known."""
+        return self.names or (self.expression and self.is_resolved)
 
 
 def take_over(draft: Draft, member_id: str, holder: Member, *, must_be_away: bool) -> Member:
@@ -90,8 +95,12 @@ def check_room(draft: Draft, member_id: str, settings: ConsumerGroupSettings) ->
         )
 
 
-def write_metadata(draft: Draft, before: Member, new: Metadata, around: Circumstances) -> Changes:
-    """Write what a member says of itself, if that is new."""
+def write_metadata(draft: Draft, before: Member, new: Metadata) -> Changes:
+    """Write what a member says of itself, if that is new.
+
+    Raises:
+        KafkaError: INVALID_REGULAR_EXPRESSION.
+    """
     old = before.metadata
     if new == old:
         return Changes(False, False)
@@ -101,38 +110,23 @@ def write_metadata(draft: Draft, before: Member, new: Metadata, around: Circumst
     if changes.expression:
         if old.regex and old.regex in draft.state.expressions and not draft.state.subscribers(old.regex):
             draft.emit(records.regular_expression_gone(group_id, old.regex))
-        if new.regex and new.regex not in draft.state.expressions:
-            _resolve(draft, new.regex, around)
+        if new.regex and draft.state.subscribers(new.regex) == 1:
+            compile_expression(new.regex)
+        changes = changes._replace(is_resolved=not new.regex or new.regex in draft.state.expressions)
     return changes
 
 
 def advance(draft: Draft, member_id: str, owned: Partitions | None, changes: Changes, around: Circumstances) -> Member:
     """Bring the group and the member as far as they can come now; return the member as it is then."""
-    if around.refresh_expressions:
-        _refresh_expressions(draft, around)
-    _update_epoch(draft, changes.any, around)
+    _update_epoch(draft, changes.begins_epoch, around)
     if is_due(draft.state, around.settings, around.now):
         assign(draft, around.image, around.settings, around.now)
     return _reconcile(draft, member_id, owned, changes.any, around.image)
 
 
-def _resolve(draft: Draft, expression: str, around: Circumstances) -> None:
-    topics = match_topics(expression, around.image)
-    group_id = draft.state.group_id
-    draft.emit(records.regular_expression(group_id, expression, topics, around.image.offset, around.now))
-
-
-def _refresh_expressions(draft: Draft, around: Circumstances) -> None:
-    for expression, resolved in list(draft.state.expressions.items()):
-        topics = match_topics(expression, around.image)
-        if topics != resolved.topics:
-            group_id = draft.state.group_id
-            draft.emit(records.regular_expression(group_id, expression, topics, around.image.offset, around.now))
-
-
 def _update_epoch(draft: Draft, changed: bool, around: Circumstances) -> None:
     state = draft.state
-    if not changed and not around.topics_changed and not around.refresh_expressions:
+    if not changed and not around.topics_changed:
         return
     digest = metadata_hash(state, around.image)
     if changed or digest != state.metadata_hash:

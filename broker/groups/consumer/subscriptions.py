@@ -1,23 +1,25 @@
 """What members subscribe to, as topics that exist.
 
-Owns: from names and expressions to topic ids, the hash that tells whether a group's topics have changed, and when
-expressions are matched anew. Must not know: requests, epochs, assignments. Follows Kafka's coordinator, except that
-expressions are matched within the heartbeat that brings them and not on a thread of their own.
+Owns: from names and expressions to topic ids, the hash that tells whether a group's topics have changed, and how
+expressions are matched anew. Must not know: requests, epochs, assignments. Follows Kafka's coordinator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Generator
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from odradek.broker.groups.consumer.member import Member
 from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from odradek.broker.groups.consumer.regexes import Expression
+
 REFRESH_MIN_INTERVAL_MS: Final = 10_000
-"""New topics are looked for at most this often in one group, as in Kafka: creating many costs one search."""
+"""Expressions of one group are resolved at most this often, as in Kafka: creating many topics costs one search."""
 
 
 def topic_names(state: GroupState, member: Member) -> frozenset[str]:
@@ -30,15 +32,22 @@ def topic_names(state: GroupState, member: Member) -> frozenset[str]:
     return names
 
 
-def topic_ids(names: Iterable[str], image: MetadataImage) -> frozenset[UUID]:
+def topic_ids(names: frozenset[str], image: MetadataImage) -> frozenset[UUID]:
     """Return the ids of those topics that exist."""
-    found = (image.topics_by_name.get(name) for name in names)
-    return frozenset(topic.topic_id for topic in found if topic is not None)
+    return frozenset(topic.topic_id for topic in _existing(names, image))
+
+
+def _existing(names: Collection[str], image: MetadataImage) -> list[TopicImage]:
+    """Return the topics of these names that exist, in no order; a client may name many more than there are."""
+    topics = image.topics_by_name
+    if len(names) > len(topics):
+        return [topic for name, topic in topics.items() if name in names]
+    return [topics[name] for name in names if name in topics]
 
 
 def subscribes_to(state: GroupState, topic: str) -> bool:
     """Whether any member subscribes to the topic."""
-    return any(topic in topic_names(state, member) for member in state.members.values())
+    return topic in state.subscribed_names or any(topic in resolved.topics for resolved in state.expressions.values())
 
 
 def metadata_hash(state: GroupState, image: MetadataImage) -> int:
@@ -48,27 +57,43 @@ def metadata_hash(state: GroupState, image: MetadataImage) -> int:
     """
     from hashlib import blake2b  # not needed before there is a group
 
-    names = frozenset[str]().union(*(topic_names(state, member) for member in state.members.values()))
+    topics = {topic.name: topic for topic in _existing(state.subscribed_names, image)}
+    for expression, resolved in state.expressions.items():
+        if state.subscribers(expression):
+            topics.update((topic.name, topic) for topic in _existing(resolved.topics, image))
     digest = blake2b(digest_size=8)
-    found = False
-    for name in sorted(names):
-        topic = image.topics_by_name.get(name)
-        if topic is not None:
-            found = True
-            digest.update(topic.topic_id.bytes + len(topic.partitions).to_bytes(4, "big"))
-    return int.from_bytes(digest.digest(), "big", signed=True) if found else 0
+    for _, topic in sorted(topics.items()):
+        digest.update(topic.topic_id.bytes + len(topic.partitions).to_bytes(4, "big"))
+    return int.from_bytes(digest.digest(), "big", signed=True) if topics else 0
 
 
-def match_topics(expression: str, image: MetadataImage) -> frozenset[str]:
-    """Return the names of all topics that match; raises KafkaError INVALID_REGULAR_EXPRESSION."""
+def compile_expression(expression: str) -> Expression:
+    """Return an expression that is ready to match; raises KafkaError INVALID_REGULAR_EXPRESSION."""
     from odradek.broker.groups.consumer.regex_syntax import (
         InvalidExpressionError,  # few groups need what these bring in
     )
     from odradek.broker.groups.consumer.regexes import Expression
 
     try:
-        return Expression(expression).matching(image.topics_by_name)
+        return Expression(expression)
     except InvalidExpressionError as invalid:
-        raise KafkaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{expression}` is not valid: {invalid}."
-        ) from None
+        raise invalid_expression(expression, str(invalid)) from None
+
+
+def match_topics(expression: str, image: MetadataImage) -> Generator[None, None, frozenset[str] | KafkaError]:
+    """Return the names of all topics that match, in slices, or the error that finding out was too much work."""
+    from odradek.broker.groups.consumer.regex_syntax import InvalidExpressionError
+
+    try:
+        return (yield from compile_expression(expression).matching(image.topics_by_name))
+    except InvalidExpressionError as invalid:
+        return invalid_expression(expression, str(invalid))
+    except KafkaError as invalid:  # an older version, or Kafka, took it
+        return invalid
+
+
+def invalid_expression(expression: str, reason: str) -> KafkaError:
+    """The error of a request that subscribes to what is no expression, or one that cannot be matched."""
+    return KafkaError(
+        ErrorCode.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{expression}` is not valid: {reason}."
+    )

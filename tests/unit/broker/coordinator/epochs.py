@@ -9,8 +9,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from odradek.broker.coordinator.background import Background
 from odradek.broker.coordinator.effects import Effects, Now, Record, Result, TimerKey, Token
-from odradek.broker.coordinator.operations import Operations
+from odradek.broker.coordinator.operations import Operations, OperationServices
 from odradek.broker.coordinator.runtime import CoordinatorRuntime, RuntimeSettings
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
@@ -88,7 +89,9 @@ class EpochShard:
     """The epochs of one partition; also what takes its records in."""
 
     def __init__(self, writer: PartitionWriter, scheduler: ManualScheduler, cluster: Cluster) -> None:
-        self.operations: Operations[Epoch] = Operations(writer, scheduler, cluster.clock, self)
+        self.operations: Operations[Epoch] = Operations(
+            writer, OperationServices(scheduler, cluster.clock, Background(scheduler)), self
+        )
         self.writer = writer
         self.epochs: dict[str, Epoch] = {}
 
@@ -119,7 +122,7 @@ class EpochShard:
         for epoch in self.epochs.values():
             self.operations.carry_out(epoch.name, epoch, epoch.give_up(error))
         self.epochs.clear()
-        self.operations.clear_timers()
+        self.operations.stop()
 
     def encode(self, record: Record) -> tuple[bytes, bytes | None]:
         """Return the bytes of a record, version 0."""

@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from odradek.broker.coordinator.background import Background
+from odradek.broker.coordinator.operations import OperationServices
 from odradek.broker.coordinator.partition import CoordinatorPartition, CoordinatorState
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.values import Limits
@@ -116,8 +118,7 @@ class World:
         self.log: Log = open_at(self.files, config)
         self.partition = Partition(self.log, 1, 0, self.flusher)
         services = ShardServices(
-            scheduler=self.scheduler,
-            clock=self.clock,
+            operations=OperationServices(self.scheduler, self.clock, Background(self.scheduler)),
             limits=self.limits,
             consumer_settings=lambda _: ConsumerGroupSettings(),
             image=lambda: self.image,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.coordinator.effects import Record, TimerKey
+from odradek.broker.groups.consumer import regexes
 from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.member import MemberState
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
@@ -281,28 +282,76 @@ def test_other_changes_of_metadata_change_no_epoch() -> None:
     assert under_test.group.state.epoch == 2
 
 
-def test_regular_expression_is_matched_in_the_heartbeat_that_brings_it() -> None:
-    """A subscription by expression gets the partitions of all topics whose whole name matches."""
-    under_test = GroupUnderTest({"t": 1, "tx": 1, "u": 1})
-    answer = under_test.join("a", subscribed_topic_names=None, subscribed_topic_regex="t.?")
-    assert answer.assignment == {T: frozenset({0}), topic_id("tx"): frozenset({0})}
+def test_what_an_expression_matches_comes_with_a_heartbeat_after_that_which_brings_it() -> None:
+    """That one is answered with the topics that are known by then: the literal ones, in the epoch they make."""
+    under_test = GroupUnderTest({"t": 1, "tx": 1, "u": 1, "v": 1})
+    under_test.works_at_once = False
+    alone = under_test.join("a", subscribed_topic_names=None, subscribed_topic_regex="t.?")
+    assert (alone.error, alone.member_epoch, alone.assignment) == (ErrorCode.NONE, 1, {})
+    under_test.work()
     assert under_test.group.subscribes("tx")
     assert not under_test.group.subscribes("u")
+    later = under_test.beat("a", 1)
+    assert (later.member_epoch, later.assignment) == (2, {T: frozenset({0}), topic_id("tx"): frozenset({0})})
+    both = under_test.beat("a", 2, subscribed_topic_names=["v"], subscribed_topic_regex="u")
+    assert (both.member_epoch, under_test.group.state.epoch) == (2, 3)
+    assert under_test.group.state.targets["a"] == {topic_id("v"): frozenset({0})}
+    under_test.work()
+    assert under_test.group.state.epoch == 4
+
+
+def test_expressions_are_resolved_one_search_at_a_time() -> None:
+    """However many heartbeats come meanwhile; what failed to be written is looked for again."""
+    under_test = GroupUnderTest({"t": 1})
+    under_test.works_at_once = False
+    under_test.join("a", subscribed_topic_names=None, subscribed_topic_regex="t")
+    under_test.beat("a", 1)
+    under_test.join("b", subscribed_topic_names=None, subscribed_topic_regex="u")
+    assert len(under_test.background) == 1
+    under_test.append_error = ErrorCode.NOT_COORDINATOR
+    under_test.work()
+    assert under_test.group.state.expressions == {}
+    under_test.append_error = ErrorCode.NONE
+    under_test.beat("a", 1)
+    under_test.work()
+    assert set(under_test.group.state.expressions) == {"t", "u"}
+
+
+def test_an_expression_that_takes_too_much_work_is_refused_with_the_next_heartbeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that does not parse is; others of the group are resolved, and it is not tried again at once."""
+    monkeypatch.setattr(regexes, "MAX_WORK", 1_000)
+    under_test = GroupUnderTest({"x" * 100: 1, "t": 1})
+    dear = {"subscribed_topic_regex": "(?:x?){100}y"}
+    assert under_test.join("a", subscribed_topic_names=None, **dear).error is ErrorCode.NONE
+    assert under_test.join("b", subscribed_topic_names=None, subscribed_topic_regex="t").error is ErrorCode.NONE
+    refused = under_test.beat("a", under_test.group.state.members["a"].epoch, **dear)
+    assert refused.error is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert "expensive" in str(refused.message)
+    under_test.now += 10_001
+    under_test.beat("b", under_test.group.state.members["b"].epoch)
+    assert set(under_test.group.state.expressions) == {"t"}
+    under_test.works_at_once = False
+    under_test.beat("b", under_test.group.state.members["b"].epoch)
+    assert under_test.background == []
 
 
 def test_new_topics_are_matched_at_most_every_ten_seconds() -> None:
-    """New topics that an expression matches are found, but not searched for all the time."""
+    """New topics that an expression matches are found, but not searched for all the time; a group's first expression
+    is resolved at once, a second one waits its turn."""
     under_test = GroupUnderTest({"t": 1})
     a = FakeMember(under_test, "a", subscribed_topic_names=None, subscribed_topic_regex="t.*")
+    settle(a)
+    assert len(a.has) == 1
     under_test.image = image_of({"t": 1, "t2": 1})
-    settle(a)
-    assert len(a.has) == 2
-    under_test.image = image_of({"t": 1, "t2": 1, "t3": 1})
-    settle(a)
-    assert len(a.has) == 2
-    under_test.now += 10_000
-    settle(a)
-    assert len(a.has) == 3
+    b = FakeMember(under_test, "b", subscribed_topic_names=None, subscribed_topic_regex="t2")
+    settle(a, b)
+    assert len(a.has) == 1
+    assert not b.has
+    under_test.now += 10_001
+    settle(a, b)
+    assert len(a.has) + len(b.has) == 2
 
 
 def test_expression_of_the_last_subscriber_is_forgotten() -> None:
