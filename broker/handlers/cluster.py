@@ -68,12 +68,9 @@ class ClusterHandler:
         names = sorted({topic.name for topic in request.topics} or image.topics_by_name)
         names = [name for name in names if name >= first]
         if cursor and (cursor.partition_index < 0 or (not everything and first not in names)):
-            return DescribeTopicPartitionsResponse(
-                topics=[
-                    DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
-                    for topic in request.topics
-                ]
-            )
+            return _refusal(request, ErrorCode.INVALID_REQUEST)
+        if cursor is None and "" in names:
+            return _refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR)
         room = max(1, min(self._page_limit, request.response_partition_limit))
         response = DescribeTopicPartitionsResponse()
         for name in names:
@@ -124,6 +121,12 @@ class ClusterHandler:
             last_known_elr=list(partition.last_known_elr),
             offline_replicas=[replica for replica in partition.replicas if replica != alive],
         )
+
+
+def _refusal(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name) for topic in request.topics]
+    )
 
 
 def _left_out(image: MetadataImage, name: str, end: int) -> Cursor | None:

@@ -41,7 +41,12 @@ class MetadataHandler:
         """Answer a request."""
         wanted = request.topics
         if wanted and context.api_version < _FIRST_VERSION_BY_ID and not all(_has_name_only(t) for t in wanted):
-            return _refusal(wanted)
+            return _refusal(wanted, ErrorCode.INVALID_REQUEST)
+        if wanted:
+            # names beside ids are not looked at, as in Kafka
+            wanted = [topic for topic in wanted if topic.topic_id != ZERO_UUID] or wanted
+            if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in wanted):
+                return _refusal(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
         operations = topic_operations(request.include_topic_authorized_operations)
         if wanted is None or (not wanted and context.api_version == 0):
             image = self._controller.image
@@ -75,9 +80,8 @@ class MetadataHandler:
             if topic_id != ZERO_UUID:
                 found, missing = image.topic_by_id(topic_id), ErrorCode.UNKNOWN_TOPIC_ID
                 name = None
-            elif name is None:
-                found, missing = None, ErrorCode.INVALID_REQUEST
             else:
+                assert name is not None  # or the request was refused
                 found, missing = image.topic(name), errors.get(name) or _why_missing(name)
             if found:
                 topics.append(self._describe(found, operations))
@@ -157,11 +161,12 @@ def _why_missing(name: str) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION if check_name(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refusal(wanted: Iterable[MetadataRequestTopic]) -> MetadataResponse:
-    """Return Kafka's answer to a request by topic id in a version that has ids in answers only."""
+def _refusal(wanted: Iterable[MetadataRequestTopic], code: ErrorCode) -> MetadataResponse:
+    """Return Kafka's answer to a request that makes no sense: by topic id in a version that has ids in answers only, or
+    by neither name nor id."""
     return MetadataResponse(
+        error_code=code,
         topics=[
-            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in wanted
-        ]
+            MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in wanted
+        ],
     )

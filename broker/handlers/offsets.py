@@ -8,6 +8,8 @@ version in which it came.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
@@ -56,14 +58,14 @@ class OffsetHandlers:
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
         topics = []
-        for topic in request.topics:
+        for name, partitions in _by_topic(request.topics):
             results = []
-            for wanted in topic.partitions:
+            for wanted in partitions:
                 try:
-                    if asked[topic.name, wanted.partition_index] > 1:
+                    if asked[name, wanted.partition_index] > 1:
                         raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
                     _check_timestamp(version, wanted.timestamp)
-                    partition = self._partitions.get(topic.name, wanted.partition_index)
+                    partition = self._partitions.get(name, wanted.partition_index)
                     if version < _FIRST_WITH_ONE_OFFSET:
                         result = self._offsets(partition, wanted)
                     else:
@@ -73,7 +75,7 @@ class OffsetHandlers:
                         partition_index=wanted.partition_index, error_code=refused.code
                     )
                 results.append(result)
-            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
+            topics.append(ListOffsetsTopicResponse(name=name, partitions=results))
         return ListOffsetsResponse(topics=topics)
 
     def _offset(
@@ -135,20 +137,42 @@ class OffsetHandlers:
     def delete_records(self, _context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
         """Move the beginning of partitions (KIP-107); with one replica the low watermark is the new start at once."""
         topics = []
-        for topic in request.topics:
+        for name, partitions in _by_topic(request.topics):
             results = []
-            for wanted in topic.partitions:
+            for wanted in partitions:
                 result = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=NOT_KNOWN)
                 try:
-                    partition = self._partitions.get(topic.name, wanted.partition_index)
-                    if self._partitions.is_internal(topic.name):
-                        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
+                    partition = self._partitions.get(name, wanted.partition_index)
+                    if self._partitions.is_internal(name):
+                        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name} is internal")
                     result.low_watermark = partition.delete_records_before(wanted.offset)
                 except KafkaError as refused:
                     result.error_code = refused.code
                 results.append(result)
-            topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=results))
+            topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
+
+
+class _Partition(Protocol):
+    partition_index: int
+
+
+_P = TypeVar("_P", bound=_Partition)
+
+
+class _Topic(Protocol[_P]):
+    name: str
+    partitions: list[_P]
+
+
+def _by_topic(topics: Iterable[_Topic[_P]]) -> Iterator[tuple[str, Iterable[_P]]]:
+    """Yield each topic once with its partitions, each once: the last wish counts, as in Kafka's maps of a request."""
+    found: dict[str, dict[int, _P]] = {}
+    for topic in topics:
+        for wanted in topic.partitions:
+            found.setdefault(topic.name, {})[wanted.partition_index] = wanted
+    for name, partitions in found.items():
+        yield name, partitions.values()
 
 
 def _check_timestamp(version: int, timestamp: int) -> None:

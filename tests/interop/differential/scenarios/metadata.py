@@ -38,6 +38,27 @@ def _topics(version: int, topic_id: uuid.UUID) -> Steps:
         yield Ask("by id", "Metadata", version, {"topics": [{"name": None, "topic_id": topic_id}], **asked})
         unknown = {"name": None, "topic_id": uuid.UUID(int=77)}
         yield Ask("by unknown id", "Metadata", version, {"topics": [unknown], **asked})
+        yield from _names_and_ids(version, topic_id)
+
+
+def _names_and_ids(version: int, topic_id: uuid.UUID) -> Steps:
+    by_id, by_name = {"name": None, "topic_id": topic_id}, {"name": "md"}
+    new = {"name": f"md-new{version}"}
+    mixed = {
+        "name with its id": [{"name": "md", "topic_id": topic_id}],
+        "name with an unknown id": [{"name": "md", "topic_id": uuid.UUID(int=77)}],
+        "name and id": [by_name, by_id],
+        "missing name and id": [new, by_id],
+        "empty name and id": [{"name": ""}, by_id],
+        "id twice": [by_id, by_id],
+        "name twice": [by_name, by_name],
+        "neither": [{"name": None}],
+        "neither, and a name": [{"name": None}, by_name],
+        "neither, and an id": [{"name": None}, by_id],
+    }
+    for label, topics in mixed.items():
+        yield Ask(label, "Metadata", version, {"topics": topics, "allow_auto_topic_creation": True})
+    yield Ask(f"not created {version}", "Metadata", 9, {"topics": [new], "allow_auto_topic_creation": False})
 
 
 def _partitions() -> Steps:
@@ -50,3 +71,12 @@ def _partitions() -> Steps:
     yield describe("from a cursor", "md", cursor={"topic_name": "md", "partition_index": 1})
     yield describe("missing", "md-none")
     yield describe("invalid name", "a b")
+    yield describe("one twice", "md", "md")
+    yield describe("empty name", "")
+    yield describe("empty name and another", "", "md")
+    cursors = [("", 0), ("a", 0), ("md", 2), ("md", 3), ("md", -1), ("zz", 0)]
+    for name, index in cursors:
+        for names in (("",), ("", "md"), ("md", "md-none"), ("md",)):
+            for limit in (2000, 1, 0):
+                cursor = {"topic_name": name, "partition_index": index}
+                yield describe(f"{names} from {name!r} {index}, {limit}", *names, limit=limit, cursor=cursor)

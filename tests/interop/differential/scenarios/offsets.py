@@ -55,8 +55,32 @@ def _list(version: int) -> Steps:
     yield ask("empty, by time", NOW_MS, partition=1)
     yield ask("unknown partition", partition=8)
     yield ask("unknown topic", name="lo-none")
+    yield from _repeated(version)
     if version >= 4:
         yield ask("epoch ahead", epoch=99)
         yield ask("epoch right", epoch=0)
     if version >= 2:
         yield ask("read committed", isolation_level=1)
+
+
+def _repeated(version: int) -> Steps:
+    def ask(label: str, *topics: tuple[str, list[tuple[int, int]]]) -> Ask:
+        wanted = [
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": index, "timestamp": timestamp, "current_leader_epoch": -1}
+                    for index, timestamp in places
+                ],
+            }
+            for name, places in topics
+        ]
+        return Ask(label, "ListOffsets", version, {"replica_id": -1, "topics": wanted})
+
+    yield ask("twice", ("lo", [(0, -1), (1, -1), (0, -2)]))
+    yield ask("thrice", ("lo", [(0, -1), (0, -2), (0, -1)]))
+    yield ask("twice in two topics", ("lo", [(0, -1)]), ("lo", [(0, -1), (1, -1)]))
+    yield ask("topic twice", ("lo", [(0, -1)]), ("lo", [(1, -1)]))
+    yield ask("unknown twice", ("lo-none", [(0, -1), (0, -1)]), ("lo", [(9, -1), (9, -1)]))
+    yield ask("no partitions", ("lo", []), ("lo-none", []))
+    yield ask("no topics")

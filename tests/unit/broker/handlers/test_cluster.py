@@ -116,3 +116,17 @@ def test_bad_cursor_refuses_the_request(cursor: Cursor) -> None:
 def test_cursor_behind_the_last_partition_gives_nothing_of_the_topic() -> None:
     """The topic may have been made anew with fewer partitions."""
     assert page(ask(with_topics(), "a", cursor=Cursor(topic_name="a", partition_index=50))) == ([("a", [])], None)
+
+
+def test_empty_name_refuses_the_request_without_a_cursor() -> None:
+    """UNKNOWN_SERVER_ERROR for every topic, as in Kafka; behind a cursor it is one more bad name."""
+    response = ask(with_topics(), "", "a")
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [
+        ("", ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("a", ErrorCode.UNKNOWN_SERVER_ERROR),
+    ]
+    response = ask(with_topics(), "", "b", cursor=Cursor(topic_name="", partition_index=0))
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [
+        ("", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("b", ErrorCode.NONE),
+    ]

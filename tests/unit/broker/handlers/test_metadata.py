@@ -180,6 +180,20 @@ def test_nothing_is_kept_of_deleted_topics_if_clients_ask_only_by_name() -> None
     assert list(admin.metadata._built) == list(admin.controller.image.topics_by_id)
 
 
-def test_null_name_without_id_is_invalid() -> None:
-    """It asks for nothing that could be found."""
-    assert errors(ask(new_admin(), 12, ZERO_UUID)) == [(None, ErrorCode.INVALID_REQUEST)]
+def test_null_name_without_id_refuses_the_whole_request() -> None:
+    """It asks for nothing that could be found; Kafka fails with it, and answers so of every topic."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    response = ask(admin, 13, "t", ZERO_UUID)
+    assert errors(response) == [("t", ErrorCode.UNKNOWN_SERVER_ERROR), ("", ErrorCode.UNKNOWN_SERVER_ERROR)]
+    assert (response.error_code, response.brokers) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+
+
+def test_names_beside_ids_are_dropped() -> None:
+    """As in Kafka: only what is asked for by id is answered, and nothing is created by name."""
+    admin = new_admin()
+    topic_id = create(admin.controller, "t").topic_id
+    create(admin.controller, "u")
+    response = ask(admin, 12, "u", "missing", topic_id, ZERO_UUID, create_missing=True)
+    assert errors(response) == [("t", ErrorCode.NONE)]
+    assert set(admin.controller.image.topics_by_name) == {"t", "u"}

@@ -180,12 +180,23 @@ def test_special_timestamps_have_a_first_version(node: Node, timestamp: int, fir
         assert found.error_code == (unknown if is_known else ErrorCode.UNSUPPORTED_VERSION)
 
 
-def test_partition_named_twice_is_refused_twice(node: Node) -> None:
-    """INVALID_REQUEST for each mention; others are answered."""
-    asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1, 0)]
-    found = list_offsets(node, *asked)
-    assert [each.error_code for each in found] == [ErrorCode.INVALID_REQUEST, 0, ErrorCode.INVALID_REQUEST]
-    assert [each.partition_index for each in found] == [0, 1, 0]
+def test_partition_named_twice_is_refused_once(node: Node) -> None:
+    """One INVALID_REQUEST, in whichever topics of the request the mentions are; others are answered."""
+    asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1)]
+    topics = [ListOffsetsTopic(name="t", partitions=asked), ListOffsetsTopic(name="t", partitions=asked[:1])]
+    request = ListOffsetsRequest(replica_id=-1, topics=topics)
+    [topic] = OffsetHandlers(node.table, node.clock).list_offsets(context(NEWEST), request).topics
+    found = [(each.partition_index, each.error_code) for each in topic.partitions]
+    assert found == [(0, ErrorCode.INVALID_REQUEST), (1, 0)]
+
+
+def test_topic_of_which_nothing_is_asked_is_not_answered(node: Node) -> None:
+    """Neither by ListOffsets nor by DeleteRecords."""
+    handlers = OffsetHandlers(node.table, node.clock)
+    offsets = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[])])
+    assert handlers.list_offsets(context(NEWEST), offsets).topics == []
+    deletion = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[])])
+    assert handlers.delete_records(context(2), deletion).topics == []
 
 
 @pytest.mark.parametrize(
@@ -301,6 +312,13 @@ def test_records_before_an_offset_are_deleted(node: Node) -> None:
     [found] = delete(node, (0, 2))
     assert (found.error_code, found.low_watermark) == (0, 2)
     assert read_all(node.table.get("t", 0).log) == [(2, b"c"), (3, b"d")]
+
+
+def test_of_two_offsets_for_a_partition_the_last_one_counts(node: Node) -> None:
+    """And there is one answer, at the place of the first."""
+    found = delete(node, (0, 99), (1, 0), (0, 1))
+    assert [(each.partition_index, each.error_code, each.low_watermark) for each in found] == [(0, 0, 1), (1, 0, 0)]
+    assert node.table.get("t", 0).log.log_start_offset == 1
 
 
 def test_start_of_the_log_does_not_go_back(node: Node) -> None:
