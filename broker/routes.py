@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.topics import TopicHandlers
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(NamedTuple):
     """What handlers are built from."""
 
     loop: AbstractEventLoop

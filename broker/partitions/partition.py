@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.runtime.logging import get_logger
@@ -40,8 +39,7 @@ class Flusher(Protocol):
         """Flush when there is time, after others for which that was asked."""
 
 
-@dataclass(slots=True)
-class _AwaitedOffset:
+class _AwaitedOffset(NamedTuple):
     offset: int
     done: Callable[[ErrorCode], None]
 

@@ -1,6 +1,5 @@
 """Metadata: what each form of request is answered."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -164,7 +163,7 @@ def test_answers_follow_changes_of_a_topic() -> None:
     assert len(ask(admin, 12, "t").topics[0].partitions) == 1
     before = admin.source.image
     topic = before.topics_by_name["t"]._replace(partitions=before.topics_by_name["t"].partitions * 3)
-    admin.source.image = replace(before, topics_by_name={"t": topic}, topics_by_id={planned.topic_id: topic})
+    admin.source.image = before._replace(topics_by_name={"t": topic}, topics_by_id={planned.topic_id: topic})
     assert len(ask(admin, 12, "t").topics[0].partitions) == 3
 
 
