@@ -60,12 +60,14 @@ from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
 
+METADATA_THREADS = 2
+"""For changes of the metadata, and for a snapshot of them meanwhile."""
 FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
 READ_THREADS = 4
 """For what is read that is not in the page cache: segments that consumers ask for, and the groups at start."""
 UPKEEP_THREADS = 2
-"""For what nobody waits for: checkpoints, deletions, snapshots of the metadata, what compaction leaves to be done."""
+"""For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
 
 REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
 """Either half of the memory for requests (`RequestMemory`), unless queued.max.request.bytes says otherwise."""
@@ -85,6 +87,7 @@ class Broker:
         self._static = settings
         self._clock = SystemClock()
         self._started_at = self._clock.monotonic()
+        self._metadata_threads = DiskThreads(loop, "odradek-metadata", METADATA_THREADS)
         self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
         self._background_flush_threads = DiskThreads(loop, "odradek-background-flush", IN_BACKGROUND)
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "odradek-read")
@@ -152,6 +155,7 @@ class Broker:
             )
         )
         self._compactor.start()
+        self._metadata.use_threads(self._metadata_threads)
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
@@ -168,6 +172,7 @@ class Broker:
         self._network.close_connections()
         await self._jobs.stop()
         await self._compactor.stop()
+        await self._metadata.settle()
         await self._flusher.stop()
         try:
             checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
@@ -178,8 +183,8 @@ class Broker:
         self._close_logs()
         for threads in (self._read_threads, self._upkeep_threads):
             threads.shutdown()
-        for flush_threads in (self._flush_threads, self._background_flush_threads):
-            flush_threads.stop()
+        for disk_threads in (self._metadata_threads, self._flush_threads, self._background_flush_threads):
+            disk_threads.stop()
         log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
 
     def _close_logs(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.uuids import ZERO_UUID
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import create, image_of, topic_records
 
@@ -19,8 +20,12 @@ def ask(admin: Admin, version: int, *topics: str | UUID, create_missing: bool = 
         MetadataRequestTopic(name=topic) if isinstance(topic, str) else MetadataRequestTopic(name=None, topic_id=topic)
         for topic in topics
     ]
-    return admin.metadata.metadata(
-        at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing)
+    return now(
+        now(
+            admin.metadata.metadata(
+                at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing)
+            )
+        )
     )
 
 
@@ -55,7 +60,7 @@ def test_all_topics_are_asked_for_with_null_or_in_version_0_with_nothing() -> No
     create(admin.controller, "a")
     create(admin.controller, "b")
     for version, request in ((0, MetadataRequest(topics=[])), (1, MetadataRequest(topics=None))):
-        assert len(admin.metadata.metadata(at(version), request).topics) == 2
+        assert len(now(admin.metadata.metadata(at(version), request)).topics) == 2
     assert ask(admin, 1).topics == []
 
 
@@ -141,7 +146,7 @@ def test_authorized_operations_are_answered_where_asked() -> None:
         include_topic_authorized_operations=True,
         include_cluster_authorized_operations=True,
     )
-    response = admin.metadata.metadata(at(8), request)
+    response = now(admin.metadata.metadata(at(8), request))
     assert (response.topics[0].topic_authorized_operations, response.cluster_authorized_operations) == (3576, 8096)
     plain = ask(admin, 8, "t")
     assert (plain.topics[0].topic_authorized_operations, plain.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)

@@ -18,6 +18,7 @@ from odradek.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import create
 
@@ -27,20 +28,20 @@ Deleted = list[tuple[str | None, UUID, ErrorCode]]
 
 def create_topics(admin: Admin, *topics: CreatableTopic, validate_only: bool = False) -> list[CreatableTopicResult]:
     """Create topics with the newest version."""
-    return admin.topics.create_topics(
-        at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
+    return now(
+        now(admin.topics.create_topics(at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only)))
     ).topics
 
 
 def delete_states(admin: Admin, *states: DeleteTopicState) -> Deleted:
     """Delete with version 6."""
-    response = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=list(states)))
+    response = now(admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=list(states))))
     return [(r.name, r.topic_id, ErrorCode(r.error_code)) for r in response.responses]
 
 
 def grow(admin: Admin, *topics: CreatePartitionsTopic) -> list[tuple[str, ErrorCode, str | None]]:
     """Add partitions."""
-    response = admin.topics.create_partitions(at(3), CreatePartitionsRequest(topics=list(topics)))
+    response = now(admin.topics.create_partitions(at(3), CreatePartitionsRequest(topics=list(topics))))
     return [(r.name, ErrorCode(r.error_code), r.error_message) for r in response.results]
 
 
@@ -118,7 +119,7 @@ def test_topics_are_deleted_by_name(version: int) -> None:
     """Unknown ones have an error of their own."""
     admin = new_admin()
     create(admin.controller, "t")
-    response = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t", "none"]))
+    response = now(admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t", "none"])))
     assert sorted((r.name or "", ErrorCode(r.error_code)) for r in response.responses) == [
         ("none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("t", ErrorCode.NONE),
@@ -173,7 +174,7 @@ def test_deletion_can_be_disabled(version: int, code: ErrorCode) -> None:
     """delete.topic.enable=false; the code for it came with version 3."""
     admin = new_admin(deletion=False)
     create(admin.controller, "t")
-    (result,) = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t"])).responses
+    (result,) = now(admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t"]))).responses
     assert result.error_code == code
     assert "t" in admin.source.image.topics_by_name
 

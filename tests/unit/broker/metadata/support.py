@@ -10,10 +10,11 @@ from odradek.broker.metadata.features import NEW_CLUSTER
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
-from odradek.broker.metadata.source import Watcher
+from odradek.broker.metadata.source import Stored, Watcher
 from odradek.broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from tests.support.deferred import now
 from tests.support.memory_files import MemoryFiles
 
 DATA = Path(__file__).parent / "data"
@@ -32,12 +33,19 @@ class MemorySource:
         self.fail_with: KafkaError | None = None
         self._watchers: list[Watcher] = []
 
-    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> MetadataImage:
+    @property
+    def proposed(self) -> MetadataImage:
+        """Nothing is ever under way."""
+        return self.image
+
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored:
         """Apply the records."""
         if based_on is not self.image:
             raise StaleMetadataError("stale")
+        if not records:
+            return self.image
         if self.fail_with:
-            raise self.fail_with
+            return self.fail_with
         old = self.image
         self.image, delta = apply(old, records, old.offset + len(records), 1)
         self.deltas.append(delta)
@@ -86,7 +94,7 @@ def topic_records(name: str, topic_id: UUID, partitions: int = 1, replicas: Sequ
 def create(controller: Controller, name: str, partitions: int = 1, **configs: str) -> PlannedTopic:
     """Create a topic; the keywords are configs with underscores."""
     named = {key.replace("_", "."): value for key, value in configs.items()}
-    (result,) = controller.create_topics([NewTopic(name, partitions, 1, configs=named)])
+    (result,) = now(controller.create_topics([NewTopic(name, partitions, 1, configs=named)]))
     assert isinstance(result, PlannedTopic), result
     return result
 
