@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +17,7 @@ from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
 from odradek.broker.compaction.compactor import Compactor, CompactorParts
+from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.group_services import GroupParts, GroupServices
 from odradek.broker.live_settings import LiveSettings
@@ -31,7 +31,6 @@ from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import Schedule
 from odradek.broker.metadata.topics import PlacementRules
-from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
@@ -301,9 +300,12 @@ class Broker:
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
             {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},
         )
-        limits = _connection_limits(self._settings.current)
+        limits = connection_limits(self._settings.current)
         network = Network(self._loop, _network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
-        self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
+        follower = ConnectionLimitsFollower(
+            self._loop, self._read_threads, self._settings.current, network.change_limits
+        )
+        self._settings.watch(follower.follow)
         return network
 
     def _bind(self) -> None:
@@ -360,25 +362,6 @@ def _network_limits(settings: BrokerSettings) -> NetworkLimits:
         socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
         socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
         backlog=settings.socket_listen_backlog_size,
-    )
-
-
-def _connection_limits(settings: BrokerSettings) -> ConnectionLimits:
-    overrides: dict[str, int] = {}
-    for host, limit in settings.max_connections_per_ip_overrides.items():
-        try:
-            overrides[socket.gethostbyname(host)] = limit
-        except OSError as failed:
-            log.warning("config", key="max.connections.per.ip.overrides", warning=f"{host} is no known host: {failed}")
-    return ConnectionLimits(
-        broker=ListenerLimits(settings.max_connections, settings.max_connection_creation_rate),
-        max_connections_per_ip=settings.max_connections_per_ip,
-        max_connections_per_ip_overrides=overrides,
-        listeners={
-            one.name: ListenerLimits(one.max_connections, one.max_connection_creation_rate)
-            for one in settings.listeners
-        },
-        inter_broker_listener=settings.inter_broker_listener_name if len(settings.listeners) > 1 else None,
     )
 
 

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from odradek.broker.handlers.coordinator import CoordinatorHandler
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from tests.support.clock import ManualClock
 from tests.support.deferred import now
-from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
+from tests.unit.broker.groups.coordinator_world import Cluster, MemoryLogs, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
+from tests.unit.broker.metadata.support import SlowSource
 
 
 @pytest.fixture
@@ -35,6 +38,26 @@ async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> No
         ("", ErrorCode.NONE, "", 1),
         ("a", ErrorCode.NONE, "", 1),
     ]
+
+
+async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
+    """All who ask meanwhile, too; a client that does not ask who coordinates is told to."""
+    source = SlowSource()
+    broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()))
+    handler = CoordinatorHandler(broker.node, broker.coordinator)
+    told: list[FindCoordinatorResponse] = []
+    for _ in range(2):
+        found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+        assert isinstance(found, Deferred)
+        found.on_done(told.append)
+    with pytest.raises(KafkaError) as refused:
+        broker.coordinator.shard("g")
+    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert told == []
+    source.finish()
+    assert [(one.error_code, one.node_id) for one in told] == [(ErrorCode.NONE, 1)] * 2
+    assert now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))).error_code is ErrorCode.NONE
+    broker.stop()
 
 
 async def test_without_its_topic_there_is_no_coordinator(broker: RunningBroker, handler: CoordinatorHandler) -> None:

@@ -4,12 +4,13 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.uuids import ZERO_UUID
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
-from tests.unit.broker.metadata.support import create, image_of, topic_records
+from tests.unit.broker.metadata.support import SlowSource, create, image_of, topic_records
 
 NOT_ASKED = -(1 << 31)
 
@@ -21,11 +22,7 @@ def ask(admin: Admin, version: int, *topics: str | UUID, create_missing: bool = 
         for topic in topics
     ]
     return now(
-        now(
-            admin.metadata.metadata(
-                at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing)
-            )
-        )
+        admin.metadata.metadata(at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing))
     )
 
 
@@ -201,3 +198,21 @@ def test_names_beside_ids_are_dropped() -> None:
     response = ask(admin, 12, "u", "missing", topic_id, ZERO_UUID, create_missing=True)
     assert errors(response) == [("t", ErrorCode.NONE)]
     assert set(admin.controller.image.topics_by_name) == {"t", "u"}
+
+
+def test_all_who_ask_for_a_topic_that_is_being_created_are_told_of_it() -> None:
+    """One creation, and nobody is told of the topic before it is durable, nor that it exists already."""
+    source = SlowSource()
+    admin = new_admin(source)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=True)
+    told: list[MetadataResponse] = []
+    for _ in range(2):
+        answer = admin.metadata.metadata(at(8), request)
+        assert isinstance(answer, Deferred)
+        answer.on_done(told.append)
+    assert told == []
+    source.finish()
+    assert [(one.topics[0].name, one.topics[0].error_code, len(one.topics[0].partitions)) for one in told] == [
+        ("t", ErrorCode.NONE, 1)
+    ] * 2
+    assert len([batch for batch in source.batches if batch]) == 1

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -20,7 +21,7 @@ from odradek.protocol.messages.create_topics import (
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
-from tests.unit.broker.metadata.support import create
+from tests.unit.broker.metadata.support import SlowSource, create
 
 ZERO = UUID(int=0)
 Deleted = list[tuple[str | None, UUID, ErrorCode]]
@@ -29,7 +30,7 @@ Deleted = list[tuple[str | None, UUID, ErrorCode]]
 def create_topics(admin: Admin, *topics: CreatableTopic, validate_only: bool = False) -> list[CreatableTopicResult]:
     """Create topics with the newest version."""
     return now(
-        now(admin.topics.create_topics(at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only)))
+        admin.topics.create_topics(at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only))
     ).topics
 
 
@@ -218,3 +219,26 @@ def test_partitions_that_cannot_be_stored_are_an_error_of_every_topic() -> None:
     assert grow(admin, CreatePartitionsTopic(name="t", count=3, assignments=None)) == [
         ("t", ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
     ]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_answers_wait_until_the_change_is_durable(fails: bool) -> None:
+    """In order, each planned on those before it; what cannot be stored is refused, and so is what followed from it."""
+    source = SlowSource()
+    admin = new_admin(source)
+    answers: list[tuple[str | None, ErrorCode]] = []
+    wanted = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
+    created = [admin.topics.create_topics(at(7), wanted) for _ in range(2)]
+    deleted = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
+    for creation in created:
+        assert isinstance(creation, Deferred)
+        creation.on_done(lambda answer: answers.extend((r.name, ErrorCode(r.error_code)) for r in answer.topics))
+    assert isinstance(deleted, Deferred)
+    deleted.on_done(lambda answer: answers.extend((r.name, ErrorCode(r.error_code)) for r in answer.responses))
+    assert answers == []
+    source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) if fails else None
+    source.finish()
+    storage, exists = ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.TOPIC_ALREADY_EXISTS
+    codes = [storage] * 3 if fails else [ErrorCode.NONE, exists, ErrorCode.NONE]
+    assert answers == [("t", code) for code in codes]
+    assert not source.image.topics_by_name

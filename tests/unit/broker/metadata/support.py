@@ -12,6 +12,7 @@ from odradek.broker.metadata.records import Message, MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.source import Stored, Watcher
 from odradek.broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from tests.support.deferred import now
@@ -38,7 +39,7 @@ class MemorySource:
         """Nothing is ever under way."""
         return self.image
 
-    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored:
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
         """Apply the records."""
         if based_on is not self.image:
             raise StaleMetadataError("stale")
@@ -57,6 +58,39 @@ class MemorySource:
     def watch(self, watcher: Watcher) -> None:
         """Tell of changes."""
         self._watchers.append(watcher)
+
+
+class SlowSource(MemorySource):
+    """A `MetadataSource` whose proposals are stored, or fail with `fail_with`, when the test says so."""
+
+    def __init__(self, image: MetadataImage | None = None) -> None:
+        super().__init__(image)
+        self._under_way: list[tuple[Sequence[MetadataRecord], Deferred[Stored]]] = []
+        self._newest = self.image
+
+    @property
+    def proposed(self) -> MetadataImage:
+        """The image after all that was proposed."""
+        return self._newest
+
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
+        """Apply the records when the test says so."""
+        if based_on is not self._newest:
+            raise StaleMetadataError("stale")
+        if records:
+            self._newest, _ = apply(based_on, records, based_on.offset + len(records), 1)
+        outcome: Deferred[Stored] = Deferred()
+        self._under_way.append((records, outcome))
+        return outcome
+
+    def finish(self) -> None:
+        """Let what was proposed end."""
+        under_way, self._under_way = self._under_way, []
+        for records, outcome in under_way:
+            stored = super().propose(records, self.image)
+            assert not isinstance(stored, Deferred)
+            outcome.resolve(self.fail_with or stored)
+        self._newest = self.image
 
 
 def image_of(messages: Iterable[Message], base: MetadataImage | None = None) -> MetadataImage:

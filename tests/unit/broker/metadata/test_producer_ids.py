@@ -58,7 +58,7 @@ def test_those_who_come_while_a_block_is_recorded_wait_for_it() -> None:
     ids = ProducerIds(log, 1)
     given: list[int | KafkaError] = []
     for _ in range(BLOCK_SIZE + 2):
-        waiting = now(ids.allocate())
+        waiting = ids.allocate()
         assert isinstance(waiting, Deferred)
         waiting.on_done(given.append)
     for blocks in (1, 2):
@@ -80,13 +80,13 @@ def test_an_error_is_for_all_who_wait() -> None:
     files.fail("sync", path_part=".log")
     given: list[int | KafkaError] = []
     for _ in range(2):
-        waiting = now(ids.allocate())
+        waiting = ids.allocate()
         assert isinstance(waiting, Deferred)
         waiting.on_done(given.append)
     threads.run()
     loop.settle()
     assert [isinstance(one, KafkaError) for one in given] == [True, True]
-    waiting = now(ids.allocate())
+    waiting = ids.allocate()
     assert isinstance(waiting, Deferred)
     waiting.on_done(given.append)
     threads.run()
