@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple, Protocol
 
+from odradek.broker.metadata.image import PartitionImage
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -44,8 +46,23 @@ class _AwaitedOffset(NamedTuple):
     done: Callable[[ErrorCode], None]
 
 
+class Role(Enum):
+    """What the metadata makes of this broker for a partition of which it holds a replica."""
+
+    LEADER = "takes records and serves readers"
+    FOLLOWER = "copies the leader's log; clients are sent to that one"
+
+
+def role_of(image: PartitionImage, node_id: int) -> Role | None:
+    """The role of a broker for a partition; None where it has no replica of it."""
+    if image.leader == node_id:
+        return Role.LEADER
+    return Role.FOLLOWER if node_id in image.replicas else None
+
+
 class Partition:
-    """A partition that this broker leads."""
+    """A partition of which this broker has a replica, and its log is open. A request is given those that are led
+    (`TopicPartitions.get`), so that nothing here looks at the role for each of them."""
 
     __slots__ = (
         "_awaited",
@@ -61,15 +78,17 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
+        "role",
         "topic",
     )
 
-    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher) -> None:
+    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher, role: Role = Role.LEADER) -> None:
         self.topic: str = log.topic
         self.index: int = log.partition
         self.log = log
+        self.role = Role.FOLLOWER
         self.leader_id = leader_id
-        self.leader_epoch = NO_LEADER_EPOCH
+        self.leader_epoch = leader_epoch
         self.high_watermark = log.log_start_offset
         self.delayed_fetches: set[DelayedOperation] = set()
         self.last_flush_ms = 0
@@ -80,8 +99,8 @@ class Partition:
         self._awaiting_disk: list[_AwaitedOffset] = []
         self._is_retired = False
         self._damages: set[str] = set()
-        self.begin_epoch(leader_epoch)
-        self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+        if role is Role.LEADER:
+            self.lead(leader_id, leader_epoch)
         if log.sync_problem:
             self._flusher.request(self)
 
@@ -136,6 +155,8 @@ class Partition:
         log = self.log
         if self._awaiting_disk:
             self._report_on_disk()
+        if self.role is not Role.LEADER:
+            return  # the leader says what is committed
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._advance(log.recovery_point)
             self._flusher.request(self)
@@ -263,11 +284,20 @@ class Partition:
 
     # life
 
-    def begin_epoch(self, leader_epoch: int) -> None:
+    def lead(self, leader_id: int, leader_epoch: int) -> None:
         """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
-        self.leader_epoch = leader_epoch
+        was_leader = self.role is Role.LEADER
+        self.role, self.leader_id, self.leader_epoch = Role.LEADER, leader_id, leader_epoch
         if leader_epoch != self.log.leader_epochs.latest:
             self.log.begin_leader_epoch(leader_epoch)
+        if not was_leader:
+            self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+
+    def follow(self, leader_id: int, leader_epoch: int) -> None:
+        """Follow this leader from now on: whoever waits must ask there."""
+        self.role, self.leader_id, self.leader_epoch = Role.FOLLOWER, leader_id, leader_epoch
+        self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake_fetches()
 
     def reconfigured(self) -> None:
         """The topic's configs have changed."""
