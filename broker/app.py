@@ -284,6 +284,7 @@ class Broker:
         memory = RequestMemory(queued if queued > 0 else REQUEST_MEMORY_BYTES, self._loop.call_soon)
         services = Services(
             loop=self._loop,
+            read_threads=self._read_threads,
             clock=self._clock,
             memory=memory,
             settings=settings,

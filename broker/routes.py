@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +51,7 @@ class Services(NamedTuple):
     """What handlers are built from."""
 
     loop: AbstractEventLoop
+    read_threads: Executor
     clock: Clock
     memory: RequestMemory
     settings: BrokerSettings
@@ -85,7 +87,13 @@ class Handlers:
         services, settings = self._services, self._services.settings
         sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, _random_session_id)
         return FetchHandler(
-            services.loop, services.partitions, sessions, services.clock, settings.fetch_max_bytes, self._converter
+            services.loop,
+            services.partitions,
+            sessions,
+            services.clock,
+            settings.fetch_max_bytes,
+            self._converter,
+            services.read_threads,
         )
 
     @cached_property

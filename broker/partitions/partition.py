@@ -227,7 +227,7 @@ class Partition:
             return self.high_watermark
         return max(unstable, self.log.log_start_offset)
 
-    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool, wait: bool = True) -> LogSlice:
         """A stretch of the log from `offset` on, below the offset `upto`.
 
         Without `at_least_one` it is empty where not even the first batch fits: a part of a batch and nothing else is
@@ -236,14 +236,15 @@ class Partition:
         Raises:
             OffsetOutOfRange: below the log's start or beyond its end.
             CorruptRecord: the data there is damaged; the broker's log names the place.
+            NotInMemory: it would have to `wait` for the disk, and is not to.
         """
         try:
-            piece = self.log.read(offset, max_bytes, upto, at_least_one)
+            piece = self.log.read(offset, max_bytes, upto, at_least_one, wait)
         except CorruptRecord as damage:
             self._report_damage(str(damage))
             raise
         if not at_least_one and 0 < piece.length == max_bytes:
-            first = self.log.read(offset, 0, upto, at_least_one=True)
+            first = self.log.read(offset, 0, upto, True, wait)
             if first.length > max_bytes:
                 return LogSlice(None, 0, 0, offset, piece.segment_base)
         return piece
