@@ -18,7 +18,7 @@ time it is, and call from one thread. Follows Kafka's `UnifiedLog`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -482,9 +482,9 @@ class Log:
             if path is not None:
                 self.local.delete_later(path)
 
-    def expire_producers(self, now_ms: int) -> None:
+    def expire_producers(self, now_ms: int) -> Iterator[None]:
         """Forget the producers that were not heard of for `producer.id.expiration.ms`."""
-        self.producers.remove_expired(now_ms, self.producer_expiration_ms)
+        return self.producers.remove_expired(now_ms, self.producer_expiration_ms)
 
     def close(self) -> None:
         """Write what lets the next start be quick, wait until it is on the disk, and give all files back.
