@@ -16,7 +16,7 @@ Where batches come from decides how much is checked:
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
@@ -89,6 +89,13 @@ class ProducerStates:
     def is_empty(self) -> bool:
         """Whether there is nothing that a rebuild from the log could lose."""
         return not self._entries and not self._completed
+
+    def most_telling(self, limit: int) -> Iterator[tuple[int, ProducerEntry]]:
+        """Yield up to `limit` producers with their ids: those with an open transaction, then others, newest first."""
+        opened = dict.fromkeys(self._open.values())
+        others = (producer_id for producer_id in reversed(self._entries) if producer_id not in opened)
+        for producer_id in islice(chain(opened, others), limit):
+            yield producer_id, self._entries[producer_id]
 
     def check(self, header: BatchHeader, origin: Origin, guard: Verification | None = None) -> WrittenBatch | None:
         """Return None if the data batch may be written, or the same batch if it was written before.
