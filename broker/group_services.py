@@ -8,7 +8,8 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
-class GroupParts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GroupParts:
     """What the services are built from."""
 
     loop: AbstractEventLoop

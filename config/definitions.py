@@ -20,6 +20,7 @@ ours.
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -59,7 +60,8 @@ class Synonym(NamedTuple):
             return text
 
 
-class Definition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Definition:
     """One configuration key; `default` is None for null, `required` keys have no default in Kafka."""
 
     name: str

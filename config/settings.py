@@ -5,7 +5,7 @@ config.loading does, and passes what was given and where.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from odradek.config import listeners as addresses
 from odradek.config import node
@@ -16,7 +16,8 @@ from odradek.config.reading import Reader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
 
 
-class BrokerSettings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
     """What one broker runs with, units as in the key's name.
 
     `values` are the texts of file and command line, without defaults; `origins` says where each came from; `dynamic`
@@ -129,8 +130,8 @@ class BrokerSettings(NamedTuple):
                     raise
                 warnings.append(_ignored(error.key, error.reason))
                 del accepted[error.key]
-        return merged._replace(
-            values=self.values, origins=self.origins, dynamic=accepted, warnings=(*self.warnings, *warnings)
+        return replace(
+            merged, values=self.values, origins=self.origins, dynamic=accepted, warnings=(*self.warnings, *warnings)
         )
 
     @property

@@ -22,8 +22,6 @@ from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
-from odradek.broker.partitions.table import TopicPartitions
-from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 LOAD_CHUNK_BYTES = 1024 * 1024
@@ -128,20 +126,16 @@ class CoordinatorRuntime(Generic[S]):
 
     # look-ups
 
-    def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
-        """Make the topic if there is none; return the error COORDINATOR_NOT_AVAILABLE where that cannot be done."""
-        if self._is_stopped:
-            return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
-        if self._count:
-            return None
-        topic = self._topic.find_or_create()
-        return topic.then(self._found) if isinstance(topic, Deferred) else self._found(topic)
+    def prepare(self) -> None:
+        """Make the topic if there is none.
 
-    def _found(self, topic: TopicPartitions | KafkaError) -> KafkaError | None:
-        if isinstance(topic, KafkaError):
-            return topic
-        self._count = topic.count
-        return None
+        Raises:
+            KafkaError: COORDINATOR_NOT_AVAILABLE.
+        """
+        if self._is_stopped:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
+        if not self._count:
+            self._count = self._topic.find_or_create().count
 
     def shard(self, name: str) -> S:
         """Return the shard that has what is of that name.
@@ -150,11 +144,7 @@ class CoordinatorRuntime(Generic[S]):
             KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
         """
         if self._is_stopped or not self._count:
-            unavailable = self.prepare()
-            if isinstance(unavailable, Deferred):  # clients ask who coordinates before they ask anything else
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of this coordinator is being made")
-            if unavailable is not None:
-                raise unavailable
+            self.prepare()
         index = partition_for(name, self._count)
         partition = self._partitions.get(index) or self._led(index)
         if partition is None:

@@ -16,9 +16,13 @@ with its traceback and answered UNKNOWN_SERVER_ERROR, or by closing where the re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from struct import Struct, error
 from typing import Any, Protocol, TypeVar
 
+from odradek.broker.dispatch.division import Division
+from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LARGEST_FRAME, LargeRequests
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
@@ -64,38 +68,25 @@ Find = Callable[[], T]
 """Imports and makes what is only now needed."""
 
 
+@dataclass(slots=True)
 class _Route:
-    __slots__ = (
-        "_find_direct",
-        "_find_handler",
-        "api",
-        "direct",
-        "first",
-        "first_flexible",
-        "handler",
-        "last",
-        "request",
-    )
-
-    def __init__(
-        self, key: ApiKey, find_direct: Find[DirectHandler] | None, find_handler: Find[MessageHandler] | None
-    ) -> None:
-        self.api = api = API[key]
-        self.first, self.last = api.served.first, api.served.last
-        self.first_flexible = NEVER if api.first_flexible is None else api.first_flexible
-        self._find_direct = find_direct
-        self._find_handler = find_handler
-        self.request: type[Message] | None = None
-        """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
-        self.direct: DirectHandler | None = None
-        self.handler: MessageHandler | None = None
+    api: Api
+    first: int
+    last: int
+    first_flexible: int
+    find_direct: Find[DirectHandler] | None = None
+    find_handler: Find[MessageHandler] | None = None
+    request: type[Message] | None = None
+    """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
+    direct: DirectHandler | None = None
+    handler: MessageHandler | None = None
 
     def load(self) -> type[Message]:
         """Find the handler, and the class of the requests."""
-        if self._find_direct is not None:
-            self.direct = self._find_direct()
-        if self._find_handler is not None:
-            self.handler = self._find_handler()
+        if self.find_direct is not None:
+            self.direct = self.find_direct()
+        if self.find_handler is not None:
+            self.handler = self.find_handler()
         self.request = self.api.request
         return self.request
 
@@ -108,14 +99,17 @@ class Dispatcher:
         direct: Mapping[ApiKey, Find[DirectHandler]],
         handlers: Mapping[ApiKey, Find[MessageHandler]],
         gate: RequestGate | None = None,
+        large: LargeRequests | None = None,
     ) -> None:
-        """Handlers are found at the first request for each. Without a gate everybody may, at any rate."""
+        """Handlers are found at the first request for each. Without a gate everybody may, at any rate; without `large`
+        requests of any size are worked on in one go."""
         self._gate = gate
+        self._large = large
         self._routes: dict[int, _Route] = {}
         for key, find_direct in direct.items():
-            self._routes[key] = _Route(key, find_direct, None)
+            self._routes[key] = _route(key, find_direct=find_direct)
         for key, find_handler in handlers.items():
-            self._routes[key] = _Route(key, None, find_handler)
+            self._routes[key] = _route(key, find_handler=find_handler)
 
     def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         """Work on one frame.
@@ -153,6 +147,8 @@ class Dispatcher:
         kind = route.request
         if kind is None:
             kind = route.load()
+        if len(frame) > LARGE_FRAME and key != ApiKey.PRODUCE and self._large is not None:
+            return self._begin_large(self._large, route, context, frame, pos, head)
         try:
             request, _ = decode(kind, frame, version, pos)
         except DecodeError as bad:
@@ -163,7 +159,63 @@ class Dispatcher:
                 return head + _encoded(refused, context)
         if route.direct is not None:
             return route.direct(context, request, head)
+        if len(frame) > DIVIDED_FRAME and self._large is not None:
+            division = Division(ApiKey(key), request)
+            if len(division.portions) > 1:
+                api, call = route.api, partial(self._call_portion, route, context)
+                return self._large.divided(division, call, partial(self._finish, api, head, version, context))
         return self._call(route, context, request, head)
+
+    def _begin_large(
+        self,
+        large: LargeRequests,
+        route: _Route,
+        context: RequestContext,
+        frame: memoryview,
+        pos: int,
+        head: bytes,
+    ) -> Deferred[Response]:
+        """Work on a large frame step by step.
+
+        Raises:
+            CloseConnectionError: it is too large for its API, or there is no memory for it.
+        """
+        api, version, kind = route.api, context.api_version, route.request
+        assert kind is not None
+        if len(frame) > LARGEST_FRAME:
+            raise CloseConnectionError(
+                f"{api.name} version {version} with {len(frame)} bytes: {LARGEST_FRAME} are taken at most"
+            )
+
+        def decode_it(copied: memoryview) -> Division:
+            try:
+                return Division(ApiKey(api.key), decode(kind, copied, version, pos)[0])
+            except DecodeError as bad:
+                raise CloseConnectionError(f"{api.name} version {version} does not parse: {bad}") from None
+
+        def begin(
+            division: Division,
+        ) -> Response | Deferred[Response] | Callable[[Message], Message | Deferred[Any]]:
+            request = division.request
+            if self._gate is not None:
+                refused = self._gate.admit(context, api, request)
+                if refused is not None:
+                    return head + _encoded(refused, context)
+            if route.direct is not None:
+                return route.direct(context, request, head)
+            if len(division.portions) == 1:
+                return self._call(route, context, request, head)
+            return partial(self._call_portion, route, context)
+
+        return large.large(frame, decode_it, begin, partial(self._finish, api, head, version, context))
+
+    def _call_portion(self, route: _Route, context: RequestContext, portion: Message) -> Message | Deferred[Any]:
+        """Return the response to a portion, with an error if its handler fails: `_finish` would have no such place."""
+        assert route.handler is not None
+        try:
+            return route.handler(context, portion)
+        except Exception as failed:  # noqa: BLE001 - as for a whole request
+            return self._error_response(route.api, context.api_version, context, failed)
 
     def _careful_header(self, frame: memoryview) -> int:
         """Where the request begins behind a header with anything unusual in it."""
@@ -206,6 +258,9 @@ class Dispatcher:
                 return close
 
     def _error_body(self, api: Api, version: int, context: RequestContext, failed: Exception) -> bytes:
+        return _encoded(self._error_response(api, version, context, failed), context)
+
+    def _error_response(self, api: Api, version: int, context: RequestContext, failed: Exception) -> Message:
         if isinstance(failed, KafkaError):
             code, message = failed.code, failed.message
         else:
@@ -224,7 +279,16 @@ class Dispatcher:
         response.error_code = int(code)
         if hasattr(response, "error_message"):
             response.error_message = message
-        return _encoded(response, context)
+        return response
+
+
+def _route(
+    key: ApiKey, find_direct: Find[DirectHandler] | None = None, find_handler: Find[MessageHandler] | None = None
+) -> _Route:
+    api = API[key]
+    versions = api.served
+    flexible = NEVER if api.first_flexible is None else api.first_flexible
+    return _Route(api, versions.first, versions.last, flexible, find_direct, find_handler)
 
 
 def _encoded(response: Message, context: RequestContext) -> bytes:

@@ -24,9 +24,7 @@ from odradek.broker.groups.settings import classic_limits, consumer_settings, wi
 from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
 from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.deferred import Deferred
 from odradek.config.settings import BrokerSettings
-from odradek.protocol.errors import KafkaError
 
 
 class GroupCoordinator:
@@ -76,9 +74,9 @@ class GroupCoordinator:
         self._background.stop()
         self._runtime.stop()
 
-    def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
-        """Make the topic if there is none; return the error COORDINATOR_NOT_AVAILABLE where that cannot be done."""
-        return self._runtime.prepare()
+    def prepare(self) -> None:
+        """Make the topic if there is none; raises KafkaError COORDINATOR_NOT_AVAILABLE."""
+        self._runtime.prepare()
 
     def shard(self, group_id: str) -> GroupShard:
         """Return the shard that a group lives in.

@@ -18,7 +18,6 @@ from odradek.broker.metadata.configs import Alteration
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, then
 from odradek.config.alter import Change, Operation, Target, alter, check_form
 from odradek.config.errors import ConfigError
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -50,10 +49,6 @@ _Wish = tuple[ConfigResource, Sequence[Change]]
 """A resource and what a request says of its keys."""
 
 
-_Verdicts = list[tuple[ConfigResource, ErrorCode, str | None]]
-"""Code and message for each resource of a request."""
-
-
 class ConfigHandlers:
     """Answers the requests about configs."""
 
@@ -66,9 +61,7 @@ class ConfigHandlers:
         """Answer DescribeConfigs."""
         return DescribeConfigsResponse(results=self._describer.describe_all(self._controller.image, request))
 
-    def alter_configs(
-        self, _context: RequestContext, request: AlterConfigsRequest
-    ) -> AlterConfigsResponse | Deferred[AlterConfigsResponse]:
+    def alter_configs(self, _context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
         """Answer AlterConfigs."""
         wishes = [
             (
@@ -77,21 +70,18 @@ class ConfigHandlers:
             )
             for one in request.resources
         ]
-        return then(
-            self._alter(wishes, _replacement, request.validate_only),
-            lambda verdicts: AlterConfigsResponse(
-                responses=[
-                    alter_configs.AlterConfigsResourceResponse(
-                        error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-                    )
-                    for resource, code, message in verdicts
-                ]
-            ),
+        return AlterConfigsResponse(
+            responses=[
+                alter_configs.AlterConfigsResourceResponse(
+                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                )
+                for resource, code, message in self._alter(wishes, _replacement, request.validate_only)
+            ]
         )
 
     def incremental_alter_configs(
         self, _context: RequestContext, request: IncrementalAlterConfigsRequest
-    ) -> IncrementalAlterConfigsResponse | Deferred[IncrementalAlterConfigsResponse]:
+    ) -> IncrementalAlterConfigsResponse:
         """Answer IncrementalAlterConfigs."""
         wishes = [
             (
@@ -100,16 +90,13 @@ class ConfigHandlers:
             )
             for one in request.resources
         ]
-        return then(
-            self._alter(wishes, _increment, request.validate_only),
-            lambda verdicts: IncrementalAlterConfigsResponse(
-                responses=[
-                    incremental_alter_configs.AlterConfigsResourceResponse(
-                        error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-                    )
-                    for resource, code, message in verdicts
-                ]
-            ),
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                incremental_alter_configs.AlterConfigsResourceResponse(
+                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                )
+                for resource, code, message in self._alter(wishes, _increment, request.validate_only)
+            ]
         )
 
     def list_config_resources(
@@ -140,7 +127,7 @@ class ConfigHandlers:
 
     def _alter(
         self, wishes: Sequence[_Wish], kind: Callable[[Sequence[Change]], Alteration], validate_only: bool
-    ) -> _Verdicts | Deferred[_Verdicts]:
+    ) -> list[tuple[ConfigResource, ErrorCode, str | None]]:
         """Change what can be changed; return code and message for each resource, in order."""
         counts = Counter(resource for resource, _ in wishes)
         verdicts: dict[ConfigResource, KafkaError | None] = {}
@@ -157,12 +144,13 @@ class ConfigHandlers:
                     asked.append((resource, kind(changes)))
             except KafkaError as error:
                 verdicts[resource] = error
-
-        def answers(results: Sequence[KafkaError | None]) -> _Verdicts:
-            verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
-            return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
-
-        return then(self._controller.alter_configs(asked, validate_only=validate_only), answers)
+        results: Sequence[KafkaError | None]
+        try:
+            results = self._controller.alter_configs(asked, validate_only=validate_only)
+        except KafkaError as error:
+            results = [error] * len(asked)
+        verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
+        return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
 
 
 def _check_form(changes: Sequence[Change]) -> None:

@@ -24,6 +24,11 @@ LAST_EPOCH = 0x7FFFFFFF
 
 MIN_IDLE_BEFORE_EVICTION_MS = 120_000
 
+MOST_PARTITIONS = 500_000
+"""Partitions in all sessions together: some 200 MB. Kafka bounds the number of sessions alone."""
+FEW_PARTITIONS = 100
+"""Partitions that a request may always add, without counting the others: times the slots they are few."""
+
 PartitionKey = tuple[TopicRef, int]
 Wanted = list[tuple[TopicRef, list[FetchPartition]]]
 """What is asked, by topic, in serving order."""
@@ -140,7 +145,7 @@ class FetchSessions:
     def begin(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
         """The session that a full request (epoch 0) starts, with partitions or without, None where there is no room."""
         self._sessions.pop(request.session_id, None)
-        if self._slots <= 0 or not self._make_room(now_ms):
+        if self._slots <= 0 or not self._make_room(now_ms) or not self._has_room_for(request):
             return None
         session_id = self._random_id()
         while session_id in self._sessions or session_id <= 0:
@@ -168,6 +173,8 @@ class FetchSessions:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if not self._has_room_for(request):
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.update(request)
         if not session.partitions:
             del self._sessions[session.session_id]
@@ -175,6 +182,13 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
         session.last_used_ms = now_ms
         return session
+
+    def _has_room_for(self, request: FetchRequest) -> bool:
+        """Whether all sessions together may remember what the request adds: who is refused asks without a session."""
+        added = sum(len(topic.partitions) for topic in request.topics)
+        if added <= FEW_PARTITIONS:
+            return True
+        return added + sum(len(session.partitions) for session in self._sessions.values()) <= MOST_PARTITIONS
 
     def _make_room(self, now_ms: int) -> bool:
         if len(self._sessions) < self._slots:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from odradek.terminal.errors import WrongUsageError
+from odradek.cli.errors import WrongUsageError
 
 
 class Compression(StrEnum):

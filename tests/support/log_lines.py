@@ -29,7 +29,3 @@ class LogLines:
     def error(self, event: str, **fields: object) -> None:
         """Keep a line."""
         self.lines.append(LogLine("error", event, fields))
-
-    def exception(self, event: str, **fields: object) -> None:
-        """Keep a line."""
-        self.lines.append(LogLine("error", event, fields))

@@ -98,7 +98,7 @@ class Consumer:
     def __init__(self, node: Node, slots: int = 10, max_bytes: int = 1 << 30) -> None:
         self.sessions = FetchSessions(slots, itertools.count(1).__next__)
         self._handler = FetchHandler(
-            node.loop, node.table, self.sessions, node.clock, max_bytes, Converter(node.loop, node.memory)
+            node.loop, node.table, self.sessions, node.clock, max_bytes, Converter(node.loop, node.memory), node.memory
         )
 
     def __call__(self, *places: Place, ask: Ask | None = None) -> Reply:

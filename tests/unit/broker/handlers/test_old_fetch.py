@@ -52,7 +52,7 @@ def begin(
     """Give the handler a request."""
     loop = asyncio.get_running_loop()
     sessions = FetchSessions(10, itertools.count(1).__next__)
-    handler = FetchHandler(loop, node.table, sessions, node.clock, most, Converter(loop, node.memory))
+    handler = FetchHandler(loop, node.table, sessions, node.clock, most, Converter(loop, node.memory), node.memory)
     asked = request(places, Ask(max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=most))
     return Reply(handler(context(version), asked, HEAD))
 

@@ -1,0 +1,132 @@
+"""Requests that name thousands of things, divided into portions: a portion is answered in a turn of the event loop.
+
+Each thing costs ten microseconds or more, so a hundred kilobytes of names would hold up everybody for a second. The
+requests divided here ask for things that have nothing to do with each other; their answers are put together again, in
+the order of the request. What belongs together (a group's members, one resource's configs) is not in the table. Pure
+functions on messages. Must not know: handlers, connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from odradek.protocol.codec import Message
+from odradek.protocol.registry import ApiKey
+
+MOST_OF_A_PORTION = 500
+"""Things in a portion: five milliseconds of work for most APIs."""
+MOST_CHANGES = 100
+"""Changes of configs and topics in a portion; each costs several times as much as a question."""
+
+_PARTITIONS = (("topics", "topics"), ("partitions", "partitions"))
+
+_PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
+    ApiKey.METADATA: [[("topics", "topics")]],
+    ApiKey.LIST_OFFSETS: [_PARTITIONS],
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: [_PARTITIONS],
+    ApiKey.OFFSET_COMMIT: [_PARTITIONS],
+    ApiKey.OFFSET_DELETE: [_PARTITIONS],
+    ApiKey.OFFSET_FETCH: [
+        [("groups", "groups"), ("topics", "topics"), ("partition_indexes", "partitions")],
+        [("topics", "topics"), ("partition_indexes", "partitions")],
+    ],
+    ApiKey.DELETE_RECORDS: [_PARTITIONS],
+    ApiKey.CREATE_TOPICS: [[("topics", "topics")]],
+    ApiKey.DELETE_TOPICS: [[("topics", "responses")], [("topic_names", "responses")]],
+    ApiKey.CREATE_PARTITIONS: [[("topics", "results")]],
+    ApiKey.DESCRIBE_CONFIGS: [[("resources", "results")]],
+    ApiKey.ALTER_CONFIGS: [[("resources", "responses")]],
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: [[("resources", "responses")]],
+    ApiKey.FIND_COORDINATOR: [[("coordinator_keys", "coordinators")]],
+    ApiKey.LEAVE_GROUP: [[("members", "members")]],
+    ApiKey.DESCRIBE_GROUPS: [[("groups", "groups")]],
+    ApiKey.DELETE_GROUPS: [[("groups_names", "results")]],
+    ApiKey.CONSUMER_GROUP_DESCRIBE: [[("group_ids", "groups")]],
+}
+"""Where the lists of an API are, from the outermost to the innermost: in the request, and in the response. The first
+one that is not empty counts: some APIs have had two."""
+
+_CHANGES = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    }
+)
+
+_NAMES = ("name", "topic_id", "group_id")
+
+
+class Division:
+    """One request in portions."""
+
+    def __init__(self, key: ApiKey, request: Message) -> None:
+        self.request = request
+        paths = _PATHS.get(key, ())
+        path = next((path for path in paths if getattr(request, path[0][0])), None)
+        self._answered = [] if path is None else [answered for _, answered in path]
+        self.portions: list[Message] = [request]
+        """The request itself, where it is small or cannot be divided."""
+        if path is not None:
+            most = MOST_CHANGES if key in _CHANGES else MOST_OF_A_PORTION
+            self.portions = _divide(request, [asked for asked, _ in path], most)
+
+    def join(self, responses: Sequence[Message]) -> Message:
+        """Return the response to the whole request; those to its portions are not changed."""
+        joined = copy(responses[0])
+        for response in responses[1:]:
+            if not getattr(joined, "error_code", None) and getattr(response, "error_code", None):
+                joined.error_code = response.error_code  # type: ignore[attr-defined]  # of messages that have one
+            _join(joined, response, self._answered)
+        return joined
+
+
+def _divide(node: Any, path: Sequence[str], most: int) -> list[Any]:
+    """Return copies of a message or of a part of it, of `most` things each."""
+    field, rest = path[0], path[1:]
+    items = getattr(node, field) or []
+    chunks: list[list[Any]] = [[]]
+    weight = 0
+    for item in items:
+        for piece in _divide(item, rest, most) if rest else (item,):
+            more = _weight(piece, rest)
+            if weight and weight + more > most:
+                chunks.append([])
+                weight = 0
+            chunks[-1].append(piece)
+            weight += more
+    if len(chunks) == 1 and len(chunks[0]) == len(items):
+        return [node]
+    divided = []
+    for chunk in chunks:
+        part = copy(node)
+        setattr(part, field, chunk)
+        divided.append(part)
+    return divided
+
+
+def _weight(node: Any, path: Sequence[str]) -> int:
+    """Return how many things a part of a request names, itself among them."""
+    if not path:
+        return 1
+    items = getattr(node, path[0]) or ()
+    return 1 + (sum(_weight(item, path[1:]) for item in items) if len(path) > 1 else len(items))
+
+
+def _join(first: Any, later: Any, path: Sequence[str]) -> None:
+    """Append what is in the lists of `later` to those of `first`, whose own lists stay as they are."""
+    field, rest = path[0], path[1:]
+    items, more = list(getattr(first, field) or ()), getattr(later, field) or []
+    if rest and items and more and _names(items[-1]) == _names(more[0]):
+        items[-1] = copy(items[-1])
+        _join(items[-1], more[0], rest)
+        more = more[1:]
+    setattr(first, field, items + list(more))
+
+
+def _names(item: Any) -> list[object]:
+    return [getattr(item, name, None) for name in _NAMES]

@@ -1,0 +1,124 @@
+"""Large requests in portions, and their answers put together."""
+
+from uuid import UUID
+
+import pytest
+
+from odradek.broker.dispatch.division import MOST_CHANGES, MOST_OF_A_PORTION, Division
+from odradek.protocol.codec import Message
+from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+)
+from odradek.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from odradek.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from odradek.protocol.registry import ApiKey
+
+
+def offsets_request(*sizes: int) -> ListOffsetsRequest:
+    """Return a request of topics with so many partitions."""
+    return ListOffsetsRequest(
+        topics=[
+            ListOffsetsTopic(
+                name=f"t{number}", partitions=[ListOffsetsPartition(partition_index=index) for index in range(size)]
+            )
+            for number, size in enumerate(sizes)
+        ]
+    )
+
+
+def offsets_response(request: Message) -> ListOffsetsResponse:
+    """Return a response that names what the request names."""
+    assert isinstance(request, ListOffsetsRequest)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[ListOffsetsPartitionResponse(partition_index=p.partition_index) for p in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "sizes", [(1,), (3, 2), (2_000,), (1,) * 1_200, (499, 499, 3), (0, 700, 0), (498, 1, 1), (1_500, 1, 0, 900)]
+)
+def test_portions_are_small_and_together_the_whole(sizes: tuple[int, ...]) -> None:
+    """Topics are divided between and within, and the joined answer is that to the whole request."""
+    request = offsets_request(*sizes)
+    division = Division(ApiKey.LIST_OFFSETS, request)
+    for portion in division.portions:
+        assert isinstance(portion, ListOffsetsRequest)
+        assert sum(1 + len(topic.partitions) for topic in portion.topics) <= MOST_OF_A_PORTION + 1
+    assert division.join([offsets_response(portion) for portion in division.portions]) == offsets_response(request)
+    assert request == offsets_request(*sizes)
+
+
+def test_a_small_request_is_its_own_portion() -> None:
+    """Nothing is copied where there is nothing to divide."""
+    request = offsets_request(100, 100)
+    [portion] = Division(ApiKey.LIST_OFFSETS, request).portions
+    assert portion is request
+
+
+def test_what_belongs_together_stays_together() -> None:
+    """The assignments of a group are one thing, however many there are."""
+    request = SyncGroupRequest(assignments=[SyncGroupRequestAssignment(member_id=f"m{i}") for i in range(5_000)])
+    assert Division(ApiKey.SYNC_GROUP, request).portions == [request]
+
+
+def test_changes_come_in_smaller_portions() -> None:
+    """A change costs several times as much as a question."""
+    request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{i}") for i in range(1_000)])
+    assert len(Division(ApiKey.CREATE_TOPICS, request).portions) == 1_000 // MOST_CHANGES
+
+
+def test_all_topics_are_not_divided() -> None:
+    """Null stands for all there are, and is no list."""
+    request = MetadataRequest(topics=None)
+    assert Division(ApiKey.METADATA, request).portions == [request]
+
+
+def test_lists_in_lists_in_lists_are_divided() -> None:
+    """OffsetFetch names partitions of topics of groups."""
+    topics = [OffsetFetchRequestTopics(topic_id=UUID(int=1), partition_indexes=list(range(3_000)))]
+    groups = [OffsetFetchRequestGroup(group_id=name, topics=topics) for name in ("a", "b")]
+    portions = Division(ApiKey.OFFSET_FETCH, OffsetFetchRequest(groups=groups)).portions
+    found = [
+        (group.group_id, index)
+        for portion in portions
+        if isinstance(portion, OffsetFetchRequest)
+        for group in portion.groups
+        for topic in group.topics or ()
+        for index in topic.partition_indexes
+    ]
+    assert found == [(name, index) for name in ("a", "b") for index in range(3_000)]
+    assert len(portions) >= 12
+
+
+def test_responses_that_a_handler_keeps_are_not_changed() -> None:
+    """A handler may answer with an object that it answers others with."""
+    division = Division(
+        ApiKey.METADATA, MetadataRequest(topics=[MetadataRequestTopic(name=f"t{i}") for i in range(1_000)])
+    )
+    kept = MetadataResponse(topics=[MetadataResponseTopic(name="t")])
+    joined = division.join([kept, kept])
+    assert isinstance(joined, MetadataResponse)
+    assert len(joined.topics) == 2
+    assert len(kept.topics) == 1
