@@ -1,8 +1,9 @@
 """ApiVersions (api key 18), versions 0 to 4: what this broker serves, from the same table that requests are checked
 against (KIP-35, KIP-511).
 
-Features: only what is served here is offered. A directory that Apache Kafka formatted may have finalized more (groups,
-transactions); a client that is told of them would use protocols that have no handler.
+Features (KIP-584): only those are told whose behaviour is here, see `metadata.features`. A directory may have finalized
+more. Version notes: before v4 a feature that can be at level 0 is left out of what is supported, since clients refuse
+such a range (KIP-1022).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from odradek.broker.metadata.features import METADATA_VERSION, SUPPORTED
+from odradek.broker.metadata.features import OLDEST, SUPPORTED
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.runtime.context import RequestContext
 from odradek.protocol.errors import ErrorCode
@@ -24,8 +25,7 @@ from odradek.protocol.messages.api_versions import (
 from odradek.protocol.registry import Api
 
 FIRST_WITH_SOFTWARE = 3
-MIN_METADATA_VERSION = 7
-"""Oldest metadata.version that Kafka 4 reads (3.3-IV3)."""
+FIRST_WITH_LEVEL_0 = 4
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -49,7 +49,7 @@ class ApiVersionsHandler:
         finalized = [
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
             for name, level in image.features.items()
-            if name == METADATA_VERSION
+            if name in OLDEST
         ]
         return ApiVersionsResponse(
             api_keys=[
@@ -57,9 +57,9 @@ class ApiVersionsHandler:
                 for api in self._served
             ],
             supported_features=[
-                SupportedFeatureKey(
-                    name=METADATA_VERSION, min_version=MIN_METADATA_VERSION, max_version=SUPPORTED[METADATA_VERSION]
-                )
+                SupportedFeatureKey(name=name, min_version=oldest, max_version=SUPPORTED[name])
+                for name, oldest in OLDEST.items()
+                if oldest or context.api_version >= FIRST_WITH_LEVEL_0
             ],
             finalized_features_epoch=image.offset,
             finalized_features=finalized,

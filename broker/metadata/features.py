@@ -35,6 +35,20 @@ NEW_CLUSTER: Mapping[str, int] = MappingProxyType(
 )
 """Levels of a directory that starts here. Kafka 4.0 knows no share and streams groups, so those stay off."""
 
+OLDEST: Mapping[str, int] = MappingProxyType(
+    {
+        METADATA_VERSION: 7,  # 3.3-IV3, the oldest that Kafka 4 reads
+        ELIGIBLE_LEADER_REPLICAS: 0,
+        "group.version": 0,
+        "kraft.version": 0,
+    }
+)
+"""Lowest level of each feature that clients are told of: those whose behaviour is here.
+
+Not share and streams groups, and not `transaction.version`, whatever the metadata has: a producer that is told of its
+level 2 speaks a protocol that has no handler (KIP-890).
+"""
+
 _DIRECTORY_ASSIGNMENT: Final = 17  # Kafka 3.7-IV2
 
 

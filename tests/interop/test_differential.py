@@ -71,6 +71,31 @@ def test_the_same_versions_are_offered_but_for_those_that_kafka_4_dropped(pair: 
     assert {first for first, _ in odradek.values()} == {0}
 
 
+WITHOUT_BEHAVIOUR = {"transaction.version", "share.version", "streams.version"}
+"""Features that Kafka tells of, and that a client would act on in vain here."""
+
+
+def test_the_same_features_are_told_but_for_those_that_are_not_served(pair: Pair) -> None:
+    """With the same range, and where they are finalized, at the level of the directory."""
+    for version in (3, 4):
+        kafka, odradek = (_features(broker.port, version) for broker in pair)
+        assert odradek[0] == {name: range for name, range in kafka[0].items() if name not in WITHOUT_BEHAVIOUR}
+        assert odradek[1] == {
+            **{name: level for name, level in kafka[1].items() if name not in WITHOUT_BEHAVIOUR},
+            "metadata.version": (25, 25),
+        }
+
+
+def _features(port: int, version: int) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+    """Return what is supported and what is finalized, lowest and highest level by name."""
+    with WireClient(port) as wire:
+        answer = wire.ask("ApiVersions", version, client_software_name="test", client_software_version="1")
+    return (
+        {each["name"]: (each["min_version"], each["max_version"]) for each in answer["supported_features"]},
+        {each["name"]: (each["min_version_level"], each["max_version_level"]) for each in answer["finalized_features"]},
+    )
+
+
 def _offered(port: int) -> dict[str, tuple[int, int]]:
     names = {info.key: name for name, info in APIS.items()}
     with WireClient(port) as wire:

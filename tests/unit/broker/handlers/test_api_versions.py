@@ -36,18 +36,24 @@ def test_produce_is_advertised_from_version_0_on() -> None:
 
 
 def test_only_features_that_are_served_are_told() -> None:
-    """A directory of Apache Kafka may have finalized more, for which there is no handler here."""
-    found = ask()
-    assert [(each.name, each.min_version_level, each.max_version_level) for each in found.finalized_features] == [
-        (METADATA_VERSION, 25, 25)
-    ]
-    [supported] = found.supported_features
-    assert (supported.name, supported.min_version, supported.max_version) == (
-        METADATA_VERSION,
-        7,
-        SUPPORTED[METADATA_VERSION],
-    )
+    """Whatever the directory has finalized: of transactions and share groups nothing is here, so nothing is told."""
+    found = ask(4)
+    assert {each.name: (each.min_version_level, each.max_version_level) for each in found.finalized_features} == {
+        METADATA_VERSION: (25, 25),
+        "group.version": (1, 1),
+    }
+    assert {each.name: (each.min_version, each.max_version) for each in found.supported_features} == {
+        METADATA_VERSION: (7, SUPPORTED[METADATA_VERSION]),
+        "eligible.leader.replicas.version": (0, 1),
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+    }
     assert found.finalized_features_epoch == 77
+
+
+def test_level_0_is_not_told_before_version_4() -> None:
+    """Older clients take such a range for a fault and close the connection (KIP-1022)."""
+    assert [each.name for each in ask(3).supported_features] == [METADATA_VERSION]
 
 
 @pytest.mark.parametrize(
