@@ -23,7 +23,7 @@ from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.cleaning import Limits
+from odradek.broker.metadata.cleaning import MetadataRetention
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.internal_topics import internal_topics
@@ -221,7 +221,7 @@ class Broker:
             snapshots=Schedule(
                 settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
             ),
-            limits=Limits(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
+            limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
         )
         try:
             found = find_metadata(self._fs, directory.path, options, directories, internal_topics(settings))

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from math import ceil
 
-from odradek.broker.compaction.frames import FrameReader, Message, encode
+from odradek.broker.compaction.frames import Message, MessageReader, encode
 from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.values import Cancel, Cancelled, Task
 from odradek.storage.files import FileSystem, PosixFiles
@@ -49,7 +49,7 @@ class Link:
         # Not select(): the descriptor has its number from the broker, which may have thousands of others open.
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
-        self._reader = FrameReader()
+        self._reader = MessageReader()
         self._arrived: deque[Message] = deque()
 
     @property

@@ -175,13 +175,13 @@ class Compactor:
         """Compact a log; return whether to look for the next one at once."""
         from odradek.broker.compaction.frames import BadFrameError
         from odradek.broker.compaction.process import ProcessGoneError, start_process
-        from odradek.broker.compaction.rounds import BrokerRound, NotNowError, Surroundings, UncleanableError
+        from odradek.broker.compaction.rounds import BrokerRound, NotNowError, RoundServices, UncleanableError
 
         parts = self._parts
         try:
             if self._process is None:
                 self._process = await start_process(parts.loop, parts.threads)
-            around = Surroundings(parts.loop, parts.threads, parts.clock, parts.logs)
+            around = RoundServices(parts.loop, parts.threads, parts.clock, parts.logs)
             self._round = BrokerRound(around, self._process, chosen)
             self._rounds += 1
             finished = await self._round.run(self._rounds, self._limits())

@@ -51,7 +51,7 @@ def encode(message: Message) -> bytes:
     return _SIZE.pack(len(payload)) + payload
 
 
-class FrameReader:
+class MessageReader:
     """Puts frames together from the pieces in which they arrive."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from odradek.broker.compaction.frames import BadFrameError, FrameReader, Message, encode
+from odradek.broker.compaction.frames import BadFrameError, Message, MessageReader, encode
 
 COMMAND = (sys.executable, "-P", "-m", "odradek.broker.compaction.child")
 """-P: the working directory is not searched for modules."""
@@ -33,7 +33,7 @@ class CompactionProcess:
         self._loop = loop
         self._child = child
         self._socket = ours
-        self._reader = FrameReader()
+        self._reader = MessageReader()
         self._arrived: deque[Message] = deque()
 
     @property

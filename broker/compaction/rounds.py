@@ -49,7 +49,7 @@ class NotNowError(Exception):
         self.path = path
 
 
-class Surroundings(NamedTuple):
+class RoundServices(NamedTuple):
     """What a round needs of the broker."""
 
     loop: asyncio.AbstractEventLoop
@@ -66,7 +66,7 @@ class Surroundings(NamedTuple):
 class BrokerRound:
     """See the module."""
 
-    def __init__(self, around: Surroundings, process: CompactionProcess, chosen: Chosen) -> None:
+    def __init__(self, around: RoundServices, process: CompactionProcess, chosen: Chosen) -> None:
         self._around = around
         self._process = process
         self._chosen = chosen

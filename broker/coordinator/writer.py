@@ -16,7 +16,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 
 log = get_logger("coordinator")
 
@@ -72,7 +72,7 @@ class PartitionWriter:
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{len(pairs)} records of {len(batch)} bytes are more than max.message.bytes of the topic",
                 )
-            end = partition.append(batch, now_ms, Origin.COORDINATOR).last_offset + 1
+            end = partition.append(batch, now_ms, AppendOrigin.COORDINATOR).last_offset + 1
         except KafkaError as failed:
             if failed.code is not self._failing:  # a full disk is said once, not with every heartbeat
                 self._failing = failed.code

@@ -51,7 +51,7 @@ class ConsumerGroupHandlers:
     def heartbeat(
         self, context: RequestContext, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
-        """Result ConsumerGroupHeartbeat once what it changed is safe."""
+        """Answer ConsumerGroupHeartbeat once what it changed is safe."""
         try:
             check_heartbeat(request, context.api_version, self._coordinator.consumer_settings.assignors)
             shard = self._coordinator.shard(request.group_id)
@@ -70,7 +70,7 @@ class ConsumerGroupHandlers:
     def describe(
         self, _context: RequestContext, request: ConsumerGroupDescribeRequest
     ) -> ConsumerGroupDescribeResponse:
-        """Result ConsumerGroupDescribe."""
+        """Answer ConsumerGroupDescribe."""
         operations = group_operations(request.include_authorized_operations)
         return ConsumerGroupDescribeResponse(groups=[self._describe(name, operations) for name in request.group_ids])
 

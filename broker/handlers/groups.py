@@ -55,7 +55,7 @@ class GroupHandlers:
     def join_group(
         self, context: RequestContext, request: JoinGroupRequest
     ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
-        """Result JoinGroup, or park it until the group is complete."""
+        """Answer JoinGroup, or park it until the group is complete."""
         version = context.api_version
 
         def respond(answer: Result) -> JoinGroupResponse:
@@ -77,7 +77,7 @@ class GroupHandlers:
     def sync_group(
         self, context: RequestContext, request: SyncGroupRequest
     ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
-        """Result SyncGroup, or park it until the leader's assignment is written."""
+        """Answer SyncGroup, or park it until the leader's assignment is written."""
         if context.api_version >= _FIRST_WITH_NAMED_PROTOCOL and (
             request.protocol_type is None or request.protocol_name is None
         ):
@@ -103,7 +103,7 @@ class GroupHandlers:
     def heartbeat(
         self, _context: RequestContext, request: HeartbeatRequest
     ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
-        """Result Heartbeat."""
+        """Answer Heartbeat."""
         try:
             _check_group_id(request.group_id)
             shard = self._coordinator.shard(request.group_id)
@@ -122,7 +122,7 @@ class GroupHandlers:
     def leave_group(
         self, context: RequestContext, request: LeaveGroupRequest
     ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
-        """Result LeaveGroup."""
+        """Answer LeaveGroup."""
         version = context.api_version
         if version < _FIRST_WITH_SEVERAL:
             leaving = [LeavingMember(request.member_id)]

@@ -46,7 +46,7 @@ class LateBatch:
     """Of the frame, and a copy of the batch's own once it waits."""
     results: list[PartitionResult]
     place: int
-    """Where its result is among them."""
+    """Index of its result in `results`."""
 
     @property
     def work_bytes(self) -> int:

@@ -236,7 +236,7 @@ class _Appended:
     """Offset behind its last record."""
     results: list[PartitionResult]
     place: int
-    """Where its result is among them."""
+    """Index of its result in `results`."""
 
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""

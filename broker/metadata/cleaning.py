@@ -27,7 +27,7 @@ _LEFTOVERS: Final = (f".checkpoint{PART_SUFFIX}", f".checkpoint{DELETED_SUFFIX}"
 log = get_logger("metadata")
 
 
-class Limits(NamedTuple):
+class MetadataRetention(NamedTuple):
     """What may stay; a negative one is no limit."""
 
     max_bytes: int = 100 * 1024 * 1024
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     """`metadata.max.retention.ms`, since the last record that the snapshot stands for."""
 
 
-def why_oldest_goes(total_bytes: int, timestamp: int | None, limits: Limits, now_ms: int) -> str | None:
+def why_oldest_goes(total_bytes: int, timestamp: int | None, limits: MetadataRetention, now_ms: int) -> str | None:
     """Return why the oldest of several snapshots goes, None if it stays.
 
     `total_bytes` is the size of the log and all snapshots, `timestamp` that of the snapshot, None if it cannot be read.
@@ -48,7 +48,7 @@ def why_oldest_goes(total_bytes: int, timestamp: int | None, limits: Limits, now
     return None
 
 
-def clean(fs: FileSystem, records: Log, limits: Limits, now_ms: int) -> None:
+def clean(fs: FileSystem, records: Log, limits: MetadataRetention, now_ms: int) -> None:
     """Rename what is to go; it is removed later, by `records.local.deletions`. Raises OSError, StorageError."""
     directory = records.directory
     snapshots = list_snapshots(fs, directory)[::-1]

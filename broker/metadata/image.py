@@ -82,7 +82,7 @@ class TopicImage(NamedTuple):
         return self.name in INTERNAL_TOPICS
 
 
-class Endpoint(NamedTuple):
+class BrokerEndpoint(NamedTuple):
     """An address that a broker or controller registered."""
 
     name: str
@@ -97,7 +97,7 @@ class BrokerImage(NamedTuple):
     broker_id: int
     epoch: int
     incarnation_id: UUID
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[BrokerEndpoint, ...]
     features: tuple[tuple[str, int, int], ...]
     rack: str | None
     fenced: bool

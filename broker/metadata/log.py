@@ -22,7 +22,7 @@ from odradek.protocol.records.building import build_batch, make_records
 from odradek.protocol.records.control import ControlType, build_control_batch
 from odradek.storage.errors import StorageError
 from odradek.storage.log.log import Log
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 
 
 class MetadataLog:
@@ -35,12 +35,12 @@ class MetadataLog:
         epoch: int,
         clock: Clock,
         snapshots: SnapshotWriter,
-        limits: cleaning.Limits | None = None,
+        limits: cleaning.MetadataRetention | None = None,
     ) -> None:
         """`image` is what the log leads to; `epoch` the raft epoch to write with; `limits` what of it may stay."""
         self._log = log
         self._snapshots = snapshots
-        self._limits = limits or cleaning.Limits()
+        self._limits = limits or cleaning.MetadataRetention()
         self._image = image
         self._epoch = epoch
         self._clock = clock
@@ -119,7 +119,7 @@ class MetadataLog:
             self._cut(self._cut_to, now_ms)
         start = self._log.log_end_offset
         try:
-            self._log.append(batch, self._epoch, now_ms, Origin.COORDINATOR)
+            self._log.append(batch, self._epoch, now_ms, AppendOrigin.COORDINATOR)
             self._log.flush()
         except StorageError:
             # The batch may be on disk or not, and nobody has been told of it: it must not be there after a restart.

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.broker.metadata.adoption import Adoption, plan_adoption
-from odradek.broker.metadata.cleaning import Limits, remove_leftovers
+from odradek.broker.metadata.cleaning import MetadataRetention, remove_leftovers
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, NEW_CLUSTER
 from odradek.broker.metadata.finding import (
@@ -65,7 +65,7 @@ class MetadataOptions(NamedTuple):
     """Whether the log directory was closed in order."""
     snapshots: Schedule = Schedule()
     """When snapshots are written."""
-    limits: Limits = Limits()
+    limits: MetadataRetention = MetadataRetention()
     """What of log and snapshots may stay."""
 
 

@@ -6,7 +6,7 @@ KIP-1066).
 """
 
 from odradek.broker.metadata.errors import CorruptMetadataError
-from odradek.broker.metadata.image import BrokerImage, Endpoint
+from odradek.broker.metadata.image import BrokerEndpoint, BrokerImage
 from odradek.protocol.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -51,7 +51,7 @@ def _registered(record: RegisterBrokerRecord) -> BrokerImage:
         broker_id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id,
-        endpoints=tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
+        endpoints=tuple(BrokerEndpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
         features=tuple(sorted((f.name, f.min_supported_version, f.max_supported_version) for f in record.features)),
         rack=record.rack,
         fenced=record.fenced,

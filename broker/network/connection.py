@@ -18,7 +18,7 @@ from struct import Struct
 
 from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.sending import FileEndedError, Outgoing
+from odradek.broker.network.sending import FileEndedError, SendQueue
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -94,7 +94,7 @@ class Connection:
         self._threads = shared.threads
         self._memory = shared.buffers.memory
         self._frames = FrameReader(shared.buffers, shared.max_frame_bytes)
-        self._out = Outgoing(transport)
+        self._out = SendQueue(transport)
         self._unsent = self._out.pieces
         self._pending: Deferred[Response] | None = None
         self._reading = False

@@ -22,7 +22,7 @@ class FileEndedError(Exception):
     """A region's file ended before the region did: the response cannot be completed any more."""
 
 
-class Outgoing:
+class SendQueue:
     """What one connection still has to send."""
 
     __slots__ = ("_transport", "pieces")

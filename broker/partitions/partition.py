@@ -20,7 +20,7 @@ from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.retention import DueSegment
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, ValidatedBatch
 
 NO_LEADER_EPOCH = -1
@@ -93,7 +93,7 @@ class Partition:
         self,
         batch: memoryview | bytearray | ValidatedBatch,
         now_ms: int,
-        origin: Origin = Origin.CLIENT,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
         effort: Effort | None = None,
     ) -> AppendInfo:
         """Append one batch, of a client unless `origin` says that it is the broker's own.

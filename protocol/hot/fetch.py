@@ -14,7 +14,7 @@ from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
     INT16,
     INT32,
-    Endpoint,
+    NodeEndpoint,
     TopicRef,
     array_head,
     endpoints_tag,
@@ -64,7 +64,7 @@ def encode_fetch_response(
     topics: list[tuple[TopicRef, list[FetchResult]]],
     session_id: int = 0,
     error_code: int = 0,
-    endpoints: tuple[Endpoint, ...] = (),
+    endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> list[bytes | Region]:
     """Encode a Fetch response of `version` behind its header `head` as pieces, each run of plain bytes joined into
     one."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
     INT32,
-    Endpoint,
+    NodeEndpoint,
     TopicRef,
     array_head,
     endpoints_tag,
@@ -55,7 +55,7 @@ def encode_produce_response(
     head: bytes,
     version: int,
     topics: list[tuple[TopicRef, list[PartitionResult]]],
-    endpoints: tuple[Endpoint, ...] = (),
+    endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> bytes:
     """Encode a Produce response of `version` behind its header `head`."""
     if len(topics) == 1 and version >= 5:

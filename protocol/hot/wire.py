@@ -14,7 +14,7 @@ TopicRef = str | UUID
 _LEADER_TAG = Struct(">BBBiiB")
 
 
-class Endpoint(NamedTuple):
+class NodeEndpoint(NamedTuple):
     """Where a leader that a response names is reached."""
 
     node_id: int
@@ -61,7 +61,7 @@ def leader_tag(tag: int, leader: tuple[int, int]) -> bytes:
     return _LEADER_TAG.pack(1, tag, 9, leader[0], leader[1], 0)
 
 
-def endpoints_tag(tag: int, endpoints: tuple[Endpoint, ...]) -> bytes:
+def endpoints_tag(tag: int, endpoints: tuple[NodeEndpoint, ...]) -> bytes:
     """A tag buffer with the leaders' endpoints as its only field."""
     body = [uvarint(len(endpoints) + 1)]
     for endpoint in endpoints:

@@ -39,7 +39,7 @@ from odradek.storage.log.retention import DueSegment, due_segments
 from odradek.storage.names import LEADER_EPOCH_FILE
 from odradek.storage.producers.producer_entry import Verification
 from odradek.storage.producers.producer_replay import index_if_aborted, read_marker, replay, replay_segments
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTransaction
@@ -144,7 +144,7 @@ class Log:
         batch: memoryview | bytearray | ValidatedBatch,
         leader_epoch: int,
         now_ms: int,
-        origin: Origin = Origin.CLIENT,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: Verification | None = None,
         effort: Effort | None = None,
     ) -> AppendInfo:
@@ -159,7 +159,7 @@ class Log:
         data: memoryview | bytearray
         if isinstance(batch, ValidatedBatch):
             data, header, log_append_time_ms, max_timestamp = batch
-        elif origin is Origin.CLIENT:
+        elif origin is AppendOrigin.CLIENT:
             data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self._rules, now_ms, effort)
         else:
             data, header, log_append_time_ms = batch, read_header(batch), -1

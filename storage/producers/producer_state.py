@@ -30,13 +30,13 @@ from odradek.storage.producers.producer_entry import (
     is_expired,
 )
 
-__all__ = ["CompletedTransaction", "Origin", "ProducerEntry", "ProducerStates", "Verification", "WrittenBatch"]
+__all__ = ["AppendOrigin", "CompletedTransaction", "ProducerEntry", "ProducerStates", "Verification", "WrittenBatch"]
 
 _TRANSACTIONAL_BIT = 0x10
 _FIRST_VERSION_WITH_EPOCH_BUMP = 2
 
 
-class Origin(IntEnum):
+class AppendOrigin(IntEnum):
     """Where a batch comes from."""
 
     CLIENT = 0
@@ -87,7 +87,9 @@ class ProducerStates:
         """Whether there is nothing that a rebuild from the log could lose."""
         return not self._entries and not self._completed
 
-    def check(self, header: BatchHeader, origin: Origin, guard: Verification | None = None) -> WrittenBatch | None:
+    def check(
+        self, header: BatchHeader, origin: AppendOrigin, guard: Verification | None = None
+    ) -> WrittenBatch | None:
         """Return None if the data batch may be written, or the same batch if it was written before.
 
         `guard` is what `start_verification` gave for this batch, once the coordinator has confirmed the transaction.
@@ -102,7 +104,7 @@ class ProducerStates:
             and not self._verifications
         ):
             return None  # what nearly all batches are: the next of a known producer
-        if origin > Origin.COORDINATOR:
+        if origin > AppendOrigin.COORDINATOR:
             return None
         return self._check_all(header, entry or ProducerEntry(), origin, guard)
 
@@ -238,9 +240,9 @@ class ProducerStates:
         self.end_offset = end_offset
 
     def _check_all(
-        self, header: BatchHeader, entry: ProducerEntry, origin: Origin, guard: Verification | None
+        self, header: BatchHeader, entry: ProducerEntry, origin: AppendOrigin, guard: Verification | None
     ) -> WrittenBatch | None:
-        if origin is Origin.CLIENT and header.producer_epoch == entry.epoch:
+        if origin is AppendOrigin.CLIENT and header.producer_epoch == entry.epoch:
             duplicate = entry.find_duplicate(header.base_sequence, header.last_sequence)
             if duplicate is not None:
                 return duplicate
@@ -254,7 +256,7 @@ class ProducerStates:
             and (guard is None or guard is not verification)
         ):
             raise InvalidTxnState("Record was not part of an ongoing transaction")
-        if origin is Origin.CLIENT:
+        if origin is AppendOrigin.CLIENT:
             if verification is not None:
                 self._check_verified_sequence(header, entry, verification)
             self._check_sequence(header, entry)

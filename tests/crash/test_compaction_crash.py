@@ -13,7 +13,7 @@ from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.record import Record
 from odradek.storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.crash.node import Journal, Node, crash_everywhere
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, PARTITION, contents, read_all
@@ -63,7 +63,7 @@ class CompactedNode(Node):
         """Append a batch, of which readers will see these values."""
         for offset, value in enumerate(values, len(self.journal.written)):
             self.journal.possible[offset].add(value)
-        self.log.append(memoryview(batch), 0, NOW_MS, Origin.COORDINATOR)
+        self.log.append(memoryview(batch), 0, NOW_MS, AppendOrigin.COORDINATOR)
         self.journal.written += values
 
     def abort_transaction(self, sequence: int) -> None:

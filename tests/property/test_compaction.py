@@ -17,7 +17,7 @@ from odradek.storage.deletions import PendingDeletions
 from odradek.storage.log.log import Log
 from odradek.storage.names import PRODUCER_SNAPSHOT_SUFFIX
 from odradek.storage.opening.loader import Opening, open_log
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.compaction import compact_log, read_batches, read_pairs
 from tests.support.logs import DIRECTORY, NOW_MS, PARTITION, TOPIC_ID, check_log, small_config
 from tests.support.memory_files import MemoryFiles
@@ -87,7 +87,7 @@ class CompactionMachine(RuleBasedStateMachine):
         first = self.log.log_end_offset
         records = [Record(number, self.now_ms - number, *pair) for number, pair in enumerate(pairs)]
         # the broker's own batches may have records without a key, as old ones may that a topic had before it compacted
-        self.log.append(memoryview(build_batch(records, fields)), 0, self.now_ms, Origin.COORDINATOR)
+        self.log.append(memoryview(build_batch(records, fields)), 0, self.now_ms, AppendOrigin.COORDINATOR)
         placed = [(first + number, *pair) for number, pair in enumerate(pairs)]
         for record, (offset, key, value) in zip(records, placed, strict=True):
             self.written[offset] = (key, value, record.timestamp)

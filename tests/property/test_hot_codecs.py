@@ -10,7 +10,7 @@ from odradek.protocol.hot.fetch import FIRST_BY_ID as FETCH_BY_ID
 from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
 from odradek.protocol.hot.produce import FIRST_BY_ID as PRODUCE_BY_ID
 from odradek.protocol.hot.produce import PartitionResult, encode_produce_response
-from odradek.protocol.hot.wire import Endpoint, TopicRef
+from odradek.protocol.hot.wire import NodeEndpoint, TopicRef
 from odradek.protocol.messages import fetch, produce
 from odradek.protocol.registry import encode
 
@@ -19,7 +19,7 @@ int32s = st.integers(-(2**31), 2**31 - 1)
 int64s = st.integers(-(2**63), 2**63 - 1)
 names = st.text(st.characters(codec="utf-8"), max_size=200)
 messages = st.none() | st.text(st.characters(codec="utf-8"), max_size=200)
-endpoints = st.builds(Endpoint, int32s, names, int32s, messages)
+endpoints = st.builds(NodeEndpoint, int32s, names, int32s, messages)
 HEAD = b"head"
 
 

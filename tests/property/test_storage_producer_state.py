@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CorruptFile, InvalidProducerEpoch, InvalidTxnState, LogError, OutOfOrderSequence
 from odradek.storage.producers.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
-from odradek.storage.producers.producer_state import Origin, ProducerStates
+from odradek.storage.producers.producer_state import AppendOrigin, ProducerStates
 from tests.support.memory_files import MemoryFiles
 from tests.unit.storage.producers.producer_headers import batch, marker
 
@@ -141,7 +141,7 @@ def test_every_batch_gets_the_verdict_of_the_rules(history: list[Move], lags: li
 
 def _check(states: ProducerStates, step: Step) -> type[LogError] | tuple[int, int] | None:
     try:
-        found = states.check(_header(step), Origin.CLIENT)
+        found = states.check(_header(step), AppendOrigin.CLIENT)
     except LogError as error:
         return type(error)
     return None if found is None else (found.first_offset, found.last_offset)

@@ -16,7 +16,7 @@ from odradek.storage.files import FileSystem, PosixFiles
 from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 from odradek.storage.opening.loader import Opening, open_log
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 
 SEGMENTS = (0, 368769, 737337, 1105814)
 SOUGHT = 368776
@@ -52,12 +52,12 @@ def _append(log: Log, size: int) -> None:
     while len(batch := build_batch([Record(0, time, b"%d" % offset, text)])) < size:
         text += b"."
     assert len(batch) == size
-    log.append(memoryview(batch), 0, time, Origin.COORDINATOR)
+    log.append(memoryview(batch), 0, time, AppendOrigin.COORDINATOR)
 
 
 def _leap_to(log: Log, offset: int) -> None:
     """Let the next segment begin at `offset`: an empty batch, such as compaction leaves, covers what is between."""
     first = log.log_end_offset
     batch = build_batch([], BatchFields(base_offset=first, last_offset=offset - 1))
-    log.append(memoryview(batch), 0, FIRST_TIME_MS, Origin.COORDINATOR)
+    log.append(memoryview(batch), 0, FIRST_TIME_MS, AppendOrigin.COORDINATOR)
     log.roll(FIRST_TIME_MS)

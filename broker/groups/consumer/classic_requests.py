@@ -28,7 +28,7 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effects:
-    """Result a JoinGroup that passed `joining.refusal`, with the epoch the member is in now."""
+    """Answer a JoinGroup that passed `joining.refusal`, with the epoch the member is in now."""
     around, draft = core.circumstances(now), Draft(core.state)
     try:
         member, answer = classic_members.join(draft, request, around)
@@ -72,7 +72,7 @@ def _must_rebalance(core: GroupCore, draft: Draft, joined: Member) -> bool:
 
 
 def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:
-    """Result a SyncGroup with what the member has now."""
+    """Answer a SyncGroup with what the member has now."""
     try:
         answer = classic_members.sync(core.state, request, core.image())
     except KafkaError as error:
@@ -87,7 +87,7 @@ def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:
 
 
 def heartbeat(core: GroupCore, request: HeartbeatRequest, token: Token) -> Effects:
-    """Result a Heartbeat: the member lives, and learns whether it has to join again."""
+    """Answer a Heartbeat: the member lives, and learns whether it has to join again."""
     try:
         member, rejoins = classic_members.must_rejoin(core.state, request)
     except KafkaError as error:
@@ -100,7 +100,7 @@ def heartbeat(core: GroupCore, request: HeartbeatRequest, token: Token) -> Effec
 
 
 def leave(core: GroupCore, leaving: Sequence[LeavingMember], token: Token, now: Now) -> Effects:
-    """Result a LeaveGroup."""
+    """Answer a LeaveGroup."""
     found = [classic_members.find_leaving(core.state, one) for one in leaving]
     members = {member.member_id: member for member, _ in found if member is not None}
     effects = core.remove(members.values(), now) if members else Effects()

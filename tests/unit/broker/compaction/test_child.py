@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from odradek.broker.compaction.child import BrokerGoneError, Link, Pacer, RoundCancelledError, work
-from odradek.broker.compaction.frames import FrameReader, Message, encode
+from odradek.broker.compaction.frames import Message, MessageReader, encode
 from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Task
 from tests.support.memory_files import MemoryFiles
 
@@ -26,7 +26,7 @@ def pair() -> Iterator[tuple[socket.socket, Link]]:
 
 def answers(ours: socket.socket) -> list[Message]:
     """What has arrived at the broker's end."""
-    return list(FrameReader().feed(ours.recv(1 << 16)))
+    return list(MessageReader().feed(ours.recv(1 << 16)))
 
 
 def test_a_round_is_paced_to_its_bytes_per_second() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.broker.compaction import frames
-from odradek.broker.compaction.frames import MAX_FRAME_BYTES, BadFrameError, FrameReader, encode
+from odradek.broker.compaction.frames import MAX_FRAME_BYTES, BadFrameError, MessageReader, encode
 from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Source, Statistics, Task, Written
 
 TASK = Task(1, "/data/t-0", (Source(0, 10), Source(2**62, 20)), 0, 30, 5, 6, 7, 8, 9, 10, 0.9, 11, 1.8e308, b"p", b"a")
@@ -26,7 +26,7 @@ MESSAGES = [
 def test_messages_arrive_as_they_were_sent(messages: list[frames.Message], piece: int) -> None:
     """Of the same types, in order, whatever the pieces in which their bytes arrive."""
     data = b"".join(map(encode, messages))
-    reader = FrameReader()
+    reader = MessageReader()
     arrived = [one for at in range(0, len(data), piece) for one in reader.feed(data[at : at + piece])]
     assert arrived == messages
     assert [type(one) for one in arrived] == [type(one) for one in messages]
@@ -36,7 +36,7 @@ def test_messages_arrive_as_they_were_sent(messages: list[frames.Message], piece
 def test_a_frame_is_bounded_on_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A size above the bound is refused before anything is waited for, and such a message is not sent."""
     with pytest.raises(BadFrameError, match="larger"):
-        list(FrameReader().feed(struct.pack(">I", MAX_FRAME_BYTES + 1)))
+        list(MessageReader().feed(struct.pack(">I", MAX_FRAME_BYTES + 1)))
     monkeypatch.setattr(frames, "MAX_FRAME_BYTES", 100)
     with pytest.raises(BadFrameError, match="larger"):
         encode(TASK._replace(producers=bytes(100)))
@@ -54,4 +54,4 @@ def test_a_frame_is_bounded_on_both_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bytes_that_are_no_message_are_refused(payload: bytes) -> None:
     """With one error, whatever is wrong with them."""
     with pytest.raises(BadFrameError, match="no message"):
-        list(FrameReader().feed(struct.pack(">I", len(payload)) + payload))
+        list(MessageReader().feed(struct.pack(">I", len(payload)) + payload))

@@ -12,7 +12,7 @@ import pytest
 
 from odradek.broker.compaction.frames import Message
 from odradek.broker.compaction.process import ProcessGoneError
-from odradek.broker.compaction.rounds import BrokerRound, Chosen, Surroundings, UncleanableError
+from odradek.broker.compaction.rounds import BrokerRound, Chosen, RoundServices, UncleanableError
 from odradek.storage.compaction.planning import PRODUCERS_PER_STEP, CleanerLimits, facts_of, limits_of
 from odradek.storage.compaction.selection import examine
 from odradek.storage.compaction.values import Finished, Task, unpack_producers
@@ -35,7 +35,7 @@ async def run_round(scene: Scene, process: ProcessInProcess) -> Finished | None:
     """Do a round."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1) as threads:
-        around = Surroundings(loop, threads, ManualClock(NOW_MS), scene.manager)
+        around = RoundServices(loop, threads, ManualClock(NOW_MS), scene.manager)
         candidate = examine(facts_of(scene.log, scene.log.log_end_offset, None), limits_of(scene.log), NOW_MS)
         chosen = Chosen(PARTITION, scene.log, candidate)
         return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double

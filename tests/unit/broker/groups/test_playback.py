@@ -19,7 +19,7 @@ from odradek.protocol.records.building import BatchFields, build_batch, make_rec
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.legacy_building import build_message, build_wrapper
 from odradek.protocol.records.record import Record as LogRecord
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.logs import NOW_MS, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -55,7 +55,7 @@ class Written:
 
     def append(self, *pairs: Pair, fields: BatchFields | None = None) -> None:
         batch = build_batch(make_records(pairs, NOW_MS), fields or BatchFields())
-        self.log.append(batch, 0, NOW_MS, Origin.REPLICATION)  # transactions need no coordinator of theirs here
+        self.log.append(batch, 0, NOW_MS, AppendOrigin.REPLICATION)  # transactions need no coordinator of theirs here
 
     def end(self, producer_id: int, committed: bool) -> None:
         marker = build_end_transaction_batch(EndTransactionMarker(committed, 0), producer_id, 0, NOW_MS)

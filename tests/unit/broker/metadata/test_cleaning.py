@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.metadata.cleaning import Limits, why_oldest_goes
+from odradek.broker.metadata.cleaning import MetadataRetention, why_oldest_goes
 from odradek.broker.metadata.loading import load_metadata
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
@@ -17,18 +17,18 @@ from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.metadata.support import DIRECTORY, kafka_directory, topic_records
 from tests.unit.broker.metadata.test_opening import new_directory, propose
 
-NO_LIMITS = Limits(-1, -1)
+NO_LIMITS = MetadataRetention(-1, -1)
 DAY_S = 24 * 3600
 
 
-def open_log(files: MemoryFiles, limits: Limits, clock: ManualClock) -> MetadataLog:
+def open_log(files: MemoryFiles, limits: MetadataRetention, clock: ManualClock) -> MetadataLog:
     """Open the log with tiny segments and a snapshot after each change."""
     config = replace(kafka_defaults(), segment_bytes=400)
     options = MetadataOptions(node_id=1, topic_config=config, snapshots=Schedule(1, 0), limits=limits)
     return open_metadata_log(files, "/data", options, clock)
 
 
-def filled(limits: Limits, changes: int = 6) -> tuple[MemoryFiles, MetadataLog, ManualClock]:
+def filled(limits: MetadataRetention, changes: int = 6) -> tuple[MemoryFiles, MetadataLog, ManualClock]:
     """Return a log with a topic a day."""
     files, clock = new_directory(), ManualClock()
     log = open_log(files, limits, clock)
@@ -63,7 +63,7 @@ def test_without_limits_everything_stays() -> None:
 
 def test_oldest_snapshots_go_by_age() -> None:
     """Those whose last record is older than metadata.max.retention.ms; the log begins where the next one ends."""
-    files, log, _ = filled(Limits(-1, 3 * DAY_S * 1000 + 5000))
+    files, log, _ = filled(MetadataRetention(-1, 3 * DAY_S * 1000 + 5000))
     kept = list_snapshots(files, DIRECTORY)[:3]
     upkeep(log)
     assert list_snapshots(files, DIRECTORY) == kept
@@ -76,14 +76,14 @@ def test_oldest_snapshots_go_by_size() -> None:
     """While log and snapshots together are larger than metadata.max.retention.bytes."""
     files, log, _ = filled(NO_LIMITS)
     size = used(files)
-    files, log, _ = filled(Limits(size * 2 // 3, -1))
+    files, log, _ = filled(MetadataRetention(size * 2 // 3, -1))
     upkeep(log)
     assert len(list_snapshots(files, DIRECTORY)) > 1
     assert used(files) <= size * 2 // 3
 
 
-@pytest.mark.parametrize("limits", [Limits(0, -1), Limits(-1, 0), Limits(0, 0)])
-def test_newest_snapshot_never_goes(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [MetadataRetention(0, -1), MetadataRetention(-1, 0), MetadataRetention(0, 0)])
+def test_newest_snapshot_never_goes(limits: MetadataRetention) -> None:
     """Whatever the limits, the metadata is whole, and the next start finds all of it."""
     files, log, clock = filled(limits)
     clock.advance(1000 * DAY_S)
@@ -100,7 +100,7 @@ def test_newest_snapshot_never_goes(limits: Limits) -> None:
 
 def test_renamed_files_are_removed_a_minute_later() -> None:
     """As all files that go."""
-    files, log, clock = filled(Limits(0, -1))
+    files, log, clock = filled(MetadataRetention(0, -1))
     upkeep(log)
     upkeep(log)
     assert names(files, ".deleted")
@@ -111,7 +111,7 @@ def test_renamed_files_are_removed_a_minute_later() -> None:
 
 def test_start_removes_what_a_stop_left_half_done() -> None:
     """Parts of snapshots, renamed ones, and those from before the start of the log."""
-    files, log, clock = filled(Limits(0, -1))
+    files, log, clock = filled(MetadataRetention(0, -1))
     old = list_snapshots(files, DIRECTORY)[-1]
     content = files.read_bytes(f"{DIRECTORY}/{old}")
     upkeep(log)
@@ -127,7 +127,7 @@ def test_crash_in_any_operation_loses_nothing() -> None:
     """Of the metadata that was acknowledged, whenever the power fails during the upkeep."""
     crash_at = 0
     while True:
-        files, log, _ = filled(Limits(0, -1))
+        files, log, _ = filled(MetadataRetention(0, -1))
         image = log.image
         files.crash_at = files.operations + crash_at
         try:
@@ -146,7 +146,7 @@ def test_crash_in_any_operation_loses_nothing() -> None:
 @pytest.mark.parametrize("damage", [slice(0, -1), slice(0, -100), slice(0, 0), slice(61, None)])
 def test_nothing_goes_for_a_damaged_snapshot(damage: slice) -> None:
     """The older one and the log from there on are all that the metadata can be read from."""
-    files, log, clock = filled(Limits(0, -1), 2)
+    files, log, clock = filled(MetadataRetention(0, -1), 2)
     newest, oldest = list_snapshots(files, DIRECTORY)[:2]
     for name in list_snapshots(files, DIRECTORY)[2:]:
         files.unlink(f"{DIRECTORY}/{name}")
@@ -159,7 +159,7 @@ def test_nothing_goes_for_a_damaged_snapshot(damage: slice) -> None:
 
 def test_why_a_snapshot_goes() -> None:
     """Size comes before age; a snapshot that does not tell its age stays for it."""
-    limits = Limits(100, 1000)
+    limits = MetadataRetention(100, 1000)
     assert why_oldest_goes(100, 0, limits, 1000) is None
     assert "bytes=100" in (why_oldest_goes(101, 0, limits, 5000) or "")
     assert "ms=1000" in (why_oldest_goes(100, 0, limits, 1001) or "")

@@ -8,7 +8,7 @@ from socket import socket, socketpair
 
 import pytest
 
-from odradek.broker.network.sending import Outgoing
+from odradek.broker.network.sending import SendQueue
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.responses import FileRegion
 from odradek.storage.files import PosixFiles
@@ -24,7 +24,7 @@ def ends() -> Iterator[Ends]:
         yield ours, theirs
 
 
-def send_all(outgoing: Outgoing) -> int:
+def send_all(outgoing: SendQueue) -> int:
     """Send everything; return how many steps it took."""
     steps = 0
     while outgoing.pieces:
@@ -37,7 +37,7 @@ def send_all(outgoing: Outgoing) -> int:
 @pytest.mark.parametrize("pieces", [[b"", b""], [b"", b"ab"], [b"ab", b""], [b"a", b"", b"b"]])
 def test_empty_pieces_go_without_a_trace(ends: Ends, pieces: list[bytes]) -> None:
     """Pieces without a byte leave the queue with those around them."""
-    outgoing = Outgoing(PlainTransport(ends[0]))
+    outgoing = SendQueue(PlainTransport(ends[0]))
     outgoing.add(pieces)
     send_all(outgoing)
     ends[0].close()
@@ -48,7 +48,7 @@ def test_empty_pieces_go_without_a_trace(ends: Ends, pieces: list[bytes]) -> Non
 def test_empty_pieces_before_a_region_do_not_hold_it_up(ends: Ends, tmp_path: Path, before: list[bytes]) -> None:
     """A region of a file is sent after pieces without a byte, too."""
     (tmp_path / "data").write_bytes(b"0123456789")
-    outgoing = Outgoing(PlainTransport(ends[0]))
+    outgoing = SendQueue(PlainTransport(ends[0]))
     outgoing.add([*before, FileRegion(PosixFiles().open(str(tmp_path / "data")), 2, 5)])
     send_all(outgoing)
     assert ends[1].recv(100) == b"".join(before) + b"23456"
@@ -57,7 +57,7 @@ def test_empty_pieces_before_a_region_do_not_hold_it_up(ends: Ends, tmp_path: Pa
 def test_what_the_socket_does_not_take_stays_at_the_head(ends: Ends) -> None:
     """A piece that is sent in part goes on where it stopped, in order with those behind it."""
     ends[0].setblocking(False)
-    outgoing = Outgoing(PlainTransport(ends[0]))
+    outgoing = SendQueue(PlainTransport(ends[0]))
     expected = bytes(range(256)) * 8192
     outgoing.add([expected[:1_000_000], expected[1_000_000:1_500_000], expected[1_500_000:]])
     received = bytearray()

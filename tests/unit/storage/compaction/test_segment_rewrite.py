@@ -11,7 +11,7 @@ from odradek.protocol.records.legacy_building import build_message, build_wrappe
 from odradek.protocol.records.record import Record
 from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.compaction import RoundFailedError, compact_log, read_batches, read_pairs
 from tests.support.logs import DIRECTORY, NOW_MS, contents, open_at, small_config
 from tests.support.memory_files import MemoryFiles
@@ -31,7 +31,7 @@ def append(log: Log, *pairs: tuple[bytes | None, bytes | None], **fields: object
     """Append a batch whose records are a millisecond apart."""
     records = [Record(number, NOW_MS + number, *pair) for number, pair in enumerate(pairs)]
     batch = build_batch(records, BatchFields(**fields))  # type: ignore[arg-type]  # names and types are those of it
-    log.append(memoryview(batch), 3, NOW_MS, Origin.COORDINATOR)
+    log.append(memoryview(batch), 3, NOW_MS, AppendOrigin.COORDINATOR)
 
 
 def close_segment(log: Log) -> None:

@@ -10,7 +10,7 @@ from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import InvalidProducerEpoch, OutOfOrderSequence, StorageError
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo
-from odradek.storage.producers.producer_state import Origin
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.logs import (
     NOW_MS,
     a_batch,
@@ -122,7 +122,7 @@ def test_batches_out_of_sequence_are_refused() -> None:
 def test_brokers_own_batches_are_taken_as_they_are() -> None:
     """A batch of the broker itself is not validated: the producer's rules for timestamps do not concern it."""
     log = open_at(MemoryFiles(), small_config(message_timestamp_before_max_ms=1))
-    info = log.append(a_batch([b"old"], 5, BatchFields(codec=Codec.GZIP)), 0, NOW_MS, Origin.COORDINATOR)
+    info = log.append(a_batch([b"old"], 5, BatchFields(codec=Codec.GZIP)), 0, NOW_MS, AppendOrigin.COORDINATOR)
     assert (info.first_offset, info.max_timestamp, info.log_append_time_ms) == (0, 5, -1)
 
 

@@ -7,7 +7,7 @@ import pytest
 from odradek.protocol.records.checksum import crc32c
 from odradek.storage.errors import CorruptFile
 from odradek.storage.producers.producer_snapshot import ProducerSnapshots, decode_snapshot, encode_snapshot
-from odradek.storage.producers.producer_state import Origin, ProducerStates
+from odradek.storage.producers.producer_state import AppendOrigin, ProducerStates
 from tests.support.memory_files import MemoryFiles
 from tests.unit.storage.producers.producer_headers import batch, marker
 
@@ -89,8 +89,8 @@ def test_one_batch_per_producer_survives() -> None:
     snapshots = _take(fs, 9)
     states = ProducerStates("t-0")
     snapshots.reload(states, 0, 20, expired_before_ms=-1)
-    assert states.check(batch(9), Origin.CLIENT) is None
-    duplicate = states.check(batch(8), Origin.CLIENT)
+    assert states.check(batch(9), AppendOrigin.CLIENT) is None
+    duplicate = states.check(batch(8), AppendOrigin.CLIENT)
     assert duplicate is not None
     assert duplicate.first_offset == 8
     assert len(states.entries[7].batches) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
-from odradek.storage.producers.producer_state import CompletedTransaction, Origin, ProducerStates
+from odradek.storage.producers.producer_state import AppendOrigin, CompletedTransaction, ProducerStates
 from tests.unit.storage.producers.producer_headers import PRODUCER, batch, marker
 
 
@@ -79,21 +79,21 @@ def test_marker_keeps_the_sequence() -> None:
     states = _states()
     states.update(batch(0, 3, transactional=True), 10)
     states.update_marker(marker(), 13, 0, is_aborted=False)
-    assert states.check(batch(3, transactional=True), Origin.CLIENT) is None
+    assert states.check(batch(3, transactional=True), AppendOrigin.CLIENT) is None
     states.update_marker(marker(epoch=1), 14, 0, is_aborted=False)
-    assert states.check(batch(0, epoch=1, transactional=True), Origin.CLIENT) is None
+    assert states.check(batch(0, epoch=1, transactional=True), AppendOrigin.CLIENT) is None
     with pytest.raises(OutOfOrderSequence):
-        states.check(batch(3, epoch=1, transactional=True), Origin.CLIENT)
+        states.check(batch(3, epoch=1, transactional=True), AppendOrigin.CLIENT)
 
 
 def test_ordinary_write_within_a_transaction_is_refused() -> None:
     """While its transaction is open here, a producer writes in it or not at all."""
     states = _states()
     _begin(states, 10)
-    for origin in (Origin.CLIENT, Origin.COORDINATOR):
+    for origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
         with pytest.raises(InvalidTxnState, match="Expected transactional write"):
             states.check(batch(1), origin)
-    assert states.check(batch(1), Origin.REPLICATION) is None
+    assert states.check(batch(1), AppendOrigin.REPLICATION) is None
 
 
 def test_old_marker_is_fenced() -> None:
@@ -145,11 +145,11 @@ def test_start_of_the_log_lets_go_of_what_ended_before_it() -> None:
 def test_unverified_transactional_batch_is_refused() -> None:
     """The first batch of a transaction needs the coordinator's word that there is one (KIP-890)."""
     states = _states(verify=True)
-    for origin in (Origin.CLIENT, Origin.COORDINATOR):
+    for origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
         with pytest.raises(InvalidTxnState, match="Record was not part of an ongoing transaction"):
             states.check(batch(0, transactional=True), origin)
-    assert states.check(batch(0, transactional=True), Origin.REPLICATION) is None
-    assert states.check(batch(0), Origin.CLIENT) is None
+    assert states.check(batch(0, transactional=True), AppendOrigin.REPLICATION) is None
+    assert states.check(batch(0), AppendOrigin.CLIENT) is None
 
 
 def test_verified_batch_is_accepted_and_further_ones_need_nothing() -> None:
@@ -158,10 +158,10 @@ def test_verified_batch_is_accepted_and_further_ones_need_nothing() -> None:
     first = batch(0, transactional=True)
     guard = states.start_verification(first, supports_epoch_bump=False, now_ms=0)
     assert guard is not None
-    assert states.check(first, Origin.CLIENT, guard) is None
+    assert states.check(first, AppendOrigin.CLIENT, guard) is None
     states.update(first, 10)
     assert states.start_verification(batch(1, transactional=True), supports_epoch_bump=False, now_ms=0) is None
-    assert states.check(batch(1, transactional=True), Origin.CLIENT) is None
+    assert states.check(batch(1, transactional=True), AppendOrigin.CLIENT) is None
 
 
 def test_stale_guard_is_refused() -> None:
@@ -172,7 +172,7 @@ def test_stale_guard_is_refused() -> None:
     states.update_marker(marker(), 10, 0, is_aborted=True)
     states.start_verification(first, supports_epoch_bump=False, now_ms=0)
     with pytest.raises(InvalidTxnState):
-        states.check(first, Origin.CLIENT, stale)
+        states.check(first, AppendOrigin.CLIENT, stale)
 
 
 def test_guard_of_the_next_transaction_survives_the_marker_of_version_2() -> None:
@@ -181,11 +181,11 @@ def test_guard_of_the_next_transaction_survives_the_marker_of_version_2() -> Non
     first = batch(0, epoch=1, transactional=True)
     guard = states.start_verification(first, supports_epoch_bump=True, now_ms=0)
     states.update_marker(marker(epoch=1), 10, 0, is_aborted=False)
-    assert states.check(first, Origin.CLIENT, guard) is None
+    assert states.check(first, AppendOrigin.CLIENT, guard) is None
     other = states.start_verification(batch(0, epoch=1, producer_id=8, transactional=True), True, now_ms=0)
     states.update_marker(marker(epoch=2, producer_id=8), 11, 0, is_aborted=False)
     with pytest.raises(InvalidProducerEpoch):
-        states.check(batch(0, epoch=1, producer_id=8, transactional=True), Origin.CLIENT, other)
+        states.check(batch(0, epoch=1, producer_id=8, transactional=True), AppendOrigin.CLIENT, other)
 
 
 def test_batches_that_wait_for_verification_keep_their_order() -> None:
@@ -195,8 +195,8 @@ def test_batches_that_wait_for_verification_keep_their_order() -> None:
     again = states.start_verification(batch(3, transactional=True), supports_epoch_bump=False, now_ms=0)
     assert again is guard
     with pytest.raises(OutOfOrderSequence, match=r"5 .*3 "):
-        states.check(batch(5, transactional=True), Origin.CLIENT, guard)
-    assert states.check(batch(3, transactional=True), Origin.CLIENT, guard) is None
+        states.check(batch(5, transactional=True), AppendOrigin.CLIENT, guard)
+    assert states.check(batch(3, transactional=True), AppendOrigin.CLIENT, guard) is None
 
 
 def test_newer_epoch_restarts_the_lowest_sequence() -> None:
@@ -204,7 +204,7 @@ def test_newer_epoch_restarts_the_lowest_sequence() -> None:
     states = _states(verify=True)
     states.start_verification(batch(3, transactional=True), supports_epoch_bump=False, now_ms=0)
     guard = states.start_verification(batch(9, epoch=1, transactional=True), supports_epoch_bump=False, now_ms=0)
-    assert states.check(batch(9, epoch=1, transactional=True), Origin.CLIENT, guard) is None
+    assert states.check(batch(9, epoch=1, transactional=True), AppendOrigin.CLIENT, guard) is None
 
 
 def test_producer_of_version_2_begins_at_zero() -> None:
@@ -212,7 +212,7 @@ def test_producer_of_version_2_begins_at_zero() -> None:
     states = _states(verify=True)
     guard = states.start_verification(batch(4, transactional=True), supports_epoch_bump=True, now_ms=0)
     with pytest.raises(OutOfOrderSequence, match="expected 0"):
-        states.check(batch(4, transactional=True), Origin.CLIENT, guard)
+        states.check(batch(4, transactional=True), AppendOrigin.CLIENT, guard)
 
 
 def test_fenced_producer_is_not_verified() -> None:
@@ -229,4 +229,4 @@ def test_unanswered_verification_expires() -> None:
     guard = states.start_verification(batch(0, transactional=True), supports_epoch_bump=False, now_ms=100)
     states.remove_expired(now_ms=1100, expiration_ms=1000)
     with pytest.raises(InvalidTxnState):
-        states.check(batch(0, transactional=True), Origin.CLIENT, guard)
+        states.check(batch(0, transactional=True), AppendOrigin.CLIENT, guard)
