@@ -4,6 +4,11 @@ Follows `Utils.abs(name.hashCode()) % partitions` of Kafka, where the absolute v
 """
 
 from array import array
+from functools import lru_cache
+from typing import Final
+
+_SHORT: Final = 100
+"""Characters of a name whose hash is remembered: members ask for the same few names over and over."""
 
 
 def java_hash(text: str) -> int:
@@ -14,9 +19,14 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value & 0x80000000 else value
 
 
+@lru_cache(maxsize=10_000)
+def _remembered_hash(name: str) -> int:
+    return java_hash(name)
+
+
 def partition_for(name: str, partitions: int) -> int:
     """Return the partition that has the group (or transactional id) of that name."""
-    value = java_hash(name)
+    value = _remembered_hash(name) if len(name) <= _SHORT else java_hash(name)
     return 0 if value == -(1 << 31) else abs(value) % partitions
 
 
