@@ -1,20 +1,16 @@
-"""Commits of offsets: who may commit and fetch, and what is written.
+"""Commits of offsets: who may commit and fetch.
 
 Must not know: requests of any version. Follows Kafka's `OffsetMetadataManager`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from odradek.broker.groups.classic.values import CommitRequest
 from odradek.broker.groups.consumer.commits import CommitRule
 from odradek.broker.groups.consumer.commits import check_commit as check_consumer_commit
 from odradek.broker.groups.consumer.commits import check_fetch as check_consumer_fetch
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 from odradek.broker.groups.shard import GroupShard
-from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 FIRST_WITH_NOT_FOUND = 9
@@ -53,12 +49,3 @@ def check_fetch(shard: GroupShard, group_id: str, member_id: str | None, member_
     group = shard.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         check_consumer_fetch(group.state, member_id, member_epoch)
-
-
-def commit(
-    shard: GroupShard, group_id: str, offsets: Sequence[tuple[str, int, Committed]]
-) -> ErrorCode | Deferred[ErrorCode]:
-    """Store offsets (topic, partition, offset) of a group; return how that went once they are safe."""
-    return shard.write_offsets(
-        [(OffsetKey(group_id, topic, partition), encode_committed(found)) for topic, partition, found in offsets]
-    )

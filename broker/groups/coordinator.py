@@ -44,9 +44,10 @@ class GroupCoordinator:
         self.consumer_settings = consumer_settings(settings)
         """What holds for groups of the consumer protocol that have no configs of their own."""
         self._retention_ms = settings.offsets_retention_minutes * 60_000
-        self._background = Background(loop)
+        self.background = Background(loop)
+        """Work for groups that takes longer than a request may."""
         services = ShardServices(
-            operations=OperationServices(loop, clock, self._background),
+            operations=OperationServices(loop, clock, self.background),
             limits=classic_limits(settings),
             consumer_settings=self._settings_of,
             image=image,
@@ -71,7 +72,7 @@ class GroupCoordinator:
 
     def stop(self) -> None:
         """Answer everybody who waits, and serve no more."""
-        self._background.stop()
+        self.background.stop()
         self._runtime.stop()
 
     def prepare(self) -> None:
@@ -108,7 +109,7 @@ class GroupCoordinator:
             for shard in self.shards()[0]:
                 yield from expire(shard, self._retention_ms)
 
-        self._background.add(everywhere(), lambda _: None)
+        self.background.add(everywhere(), lambda _: None)
 
     def _settings_of(self, group_id: str) -> ConsumerGroupSettings:
         """Return what holds for a group of the consumer protocol."""

@@ -107,12 +107,9 @@ class OffsetStore:
         """Whether the group has an offset in the partition."""
         return partition in self._groups.get(group, {}).get(topic, {})
 
-    def all_of(self, group: str) -> dict[str, dict[int, Committed]]:
-        """Return all offsets of a group by topic and partition."""
-        return {
-            topic: {partition: decode_committed(value) for partition, value in partitions.items()}
-            for topic, partitions in self._groups.get(group, {}).items()
-        }
+    def partitions_of(self, group: str) -> dict[str, dict[int, None]]:
+        """Return the partitions that a group has offsets in, by topic and in order."""
+        return {topic: dict.fromkeys(partitions) for topic, partitions in self._groups.get(group, {}).items()}
 
     def has_offsets(self, group: str) -> bool:
         """Whether anything is stored for the group, or waits for the end of a transaction."""

@@ -82,6 +82,15 @@ class Committed(NamedTuple):
     topic_id: UUID = ZERO_UUID
 
 
+class OffsetRecord(NamedTuple):
+    """A committed offset on its way to the log."""
+
+    key: OffsetKey
+    raw_key: bytes
+    value: bytes | None
+    """None removes the offset."""
+
+
 # records of any type
 
 
@@ -148,6 +157,11 @@ def encode_offset_key(key: OffsetKey) -> bytes:
             _INT32.pack(key.partition),
         )
     )
+
+
+def encode_commit(key: OffsetKey, committed: Committed | None) -> OffsetRecord:
+    """Return the record of a commit; None removes the offset."""
+    return OffsetRecord(key, encode_offset_key(key), None if committed is None else encode_committed(committed))
 
 
 def decode_offset_key(key: bytes) -> OffsetKey:

@@ -21,7 +21,7 @@ from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.group import Group, is_gone, loaded, on_timer, unload
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.playback import GroupPlayback
-from odradek.broker.groups.records import OffsetKey, encode_offset_key, encode_record
+from odradek.broker.groups.records import OffsetKey, OffsetRecord, encode_commit, encode_record
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.runtime.deferred import Deferred
@@ -192,15 +192,15 @@ class GroupShard:
         """The marker that ends a producer's transaction is in the log: its offsets count now, or never will."""
         self.offsets.end_transaction(producer_id, committed)
 
-    def write_offsets(self, commits: Sequence[tuple[OffsetKey, bytes | None]]) -> ErrorCode | Deferred[ErrorCode]:
-        """Append offsets (None removes one) in one batch, and take them over; return how that went once it is safe."""
-        pairs: list[KeyAndValue] = [(encode_offset_key(key), value) for key, value in commits]
+    def write_offsets(self, commits: Sequence[OffsetRecord]) -> ErrorCode | Deferred[ErrorCode]:
+        """Append offsets in one batch, and take them over; return how that went once it is safe."""
+        pairs: list[KeyAndValue] = [(raw_key, value) for _, raw_key, value in commits]
         now = self.services.operations.clock.now_ms()
         try:
             end = self.writer.append(pairs, now)
         except KafkaError as failed:
             return failed.code
-        for key, value in commits:
+        for key, _, value in commits:
             self._take_over(key, value, end)
             if value is not None:
                 self._group_with_offsets(key.group, now)
@@ -214,7 +214,9 @@ class GroupShard:
         """Append tombstones; return how the last batch of them went."""
         result: ErrorCode | Deferred[ErrorCode] = ErrorCode.NONE
         for start in range(0, len(keys), TOMBSTONES_PER_BATCH):
-            result = self.write_offsets([(key, None) for key in keys[start : start + TOMBSTONES_PER_BATCH]])
+            result = self.write_offsets(
+                [encode_commit(key, None) for key in keys[start : start + TOMBSTONES_PER_BATCH]]
+            )
             if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
                 return result
         return result

@@ -43,19 +43,20 @@ class VisibleOffsets:
             return self._store.get(group, topic, partition)
         return None if before[0] is None else decode_committed(before[0])
 
-    def all_of(self, group: str) -> dict[str, dict[int, Committed]]:
-        """Return all offsets of a group by topic and partition."""
+    def partitions_of(self, group: str) -> dict[str, dict[int, None]]:
+        """Return the partitions that a group has offsets in, by topic and in order."""
         self._settle()
-        found = self._store.all_of(group)
+        found = self._store.partitions_of(group)
         for key, before in self._before.items():
             if key.group != group:
                 continue
+            partitions = found.setdefault(key.topic, {})
             if before[0] is not None:
-                found.setdefault(key.topic, {})[key.partition] = decode_committed(before[0])
-            elif key.partition in found.get(key.topic, {}):
-                del found[key.topic][key.partition]
-                if not found[key.topic]:
-                    del found[key.topic]
+                partitions[key.partition] = None
+            else:
+                partitions.pop(key.partition, None)
+            if not partitions:
+                del found[key.topic]
         return found
 
     def _settle(self) -> None:

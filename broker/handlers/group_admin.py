@@ -12,9 +12,9 @@ from odradek.broker.groups.administration import delete_group
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.states import GroupState
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.group import protocol_type_of, state_of, type_of
+from odradek.broker.groups.group import Group, protocol_type_of, state_of, type_of
 from odradek.broker.runtime.context import RequestContext, group_operations
-from odradek.broker.runtime.deferred import Deferred, gather, then
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.protocol.messages.describe_groups import (
@@ -34,12 +34,16 @@ class GroupAdminHandlers:
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self._coordinator = coordinator
 
-    def describe_groups(self, context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """Answer DescribeGroups."""
+    def describe_groups(
+        self, context: RequestContext, request: DescribeGroupsRequest
+    ) -> DescribeGroupsResponse | Deferred[DescribeGroupsResponse]:
+        """Answer DescribeGroups; a name that comes twice is answered once."""
         operations = group_operations(request.include_authorized_operations)
-        return DescribeGroupsResponse(
-            groups=[self._describe(group_id, operations, context.api_version) for group_id in request.groups]
+        names = dict.fromkeys(request.groups)
+        groups = self._coordinator.background.each(
+            names, lambda group_id: self._describe(group_id, operations, context.api_version)
         )
+        return then(groups, lambda found: DescribeGroupsResponse(groups=found))
 
     def _describe(self, group_id: str, operations: int, version: int) -> DescribedGroup:
         try:
@@ -75,24 +79,33 @@ class GroupAdminHandlers:
             authorized_operations=operations,
         )
 
-    def list_groups(self, _context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    def list_groups(
+        self, _context: RequestContext, request: ListGroupsRequest
+    ) -> ListGroupsResponse | Deferred[ListGroupsResponse]:
         """Answer ListGroups; what is not loaded yet is missing, and the error says so."""
         states = {state.lower() for state in request.states_filter}
         types = {kind.lower() for kind in request.types_filter}
         shards, complete = self._coordinator.shards()
-        response = ListGroupsResponse(error_code=ErrorCode.NONE if complete else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        response.groups = [
-            ListedGroup(
+        groups = [group for shard in shards for group in shard.groups.values()]
+
+        def listed(group: Group) -> ListedGroup | None:
+            state, kind = state_of(group), type_of(group)
+            if (states and state.lower() not in states) or (types and kind not in types):
+                return None
+            return ListedGroup(
                 group_id=group.group_id,
                 protocol_type=protocol_type_of(group),
-                group_state=state_of(group),
-                group_type=type_of(group),
+                group_state=state,
+                group_type=kind,
             )
-            for shard in shards
-            for group in shard.groups.values()
-            if (not states or state_of(group).lower() in states) and (not types or type_of(group) in types)
-        ]
-        return response
+
+        def respond(found: Sequence[ListedGroup | None]) -> ListGroupsResponse:
+            return ListGroupsResponse(
+                error_code=ErrorCode.NONE if complete else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                groups=[group for group in found if group is not None],
+            )
+
+        return then(self._coordinator.background.each(groups, listed), respond)
 
     def delete_groups(
         self, _context: RequestContext, request: DeleteGroupsRequest
@@ -106,8 +119,7 @@ class GroupAdminHandlers:
                 results=[DeletableGroupResult(group_id=name, error_code=code) for name, code in pairs]
             )
 
-        outcome = gather([self._delete(name) for name in names])
-        return then(outcome, respond)
+        return then(self._coordinator.background.each(names, self._delete), respond)
 
     def _delete(self, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
         try:

@@ -8,14 +8,14 @@ ILLEGAL_GENERATION before v9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
+from odradek.broker.coordinator.background import Slices
 from odradek.broker.groups.administration import Removed, remove_offsets
 from odradek.broker.groups.classic.values import CommitRequest
-from odradek.broker.groups.commits import check_commit, commit
+from odradek.broker.groups.commits import check_commit
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.records import NO_TIMESTAMP, Committed
+from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey, OffsetRecord, encode_commit
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -39,7 +39,10 @@ from odradek.protocol.messages.offset_delete import (
 FIRST_BY_ID = 10
 _NO_RETENTION = -1
 
-Offsets = list[tuple[str, int, Committed]]
+MAX_OFFSETS = 25_000
+"""Of one commit; so many do not fit max.message.bytes of the topic unless somebody has made that larger."""
+_PER_SLICE = 50
+"""Partitions looked at before others get their turn."""
 
 
 class _Place(NamedTuple):
@@ -48,6 +51,17 @@ class _Place(NamedTuple):
     topic: TopicPartitions
     wanted: OffsetCommitRequestPartition
     result: OffsetCommitResponsePartition
+
+
+class _Commit(NamedTuple):
+    """A request that is prepared."""
+
+    response: OffsetCommitResponse
+    """With errors for partitions that are not there."""
+    places: list[_Place]
+    too_large: list[OffsetCommitResponsePartition]
+    """Results of partitions whose metadata is larger than allowed."""
+    offsets: list[OffsetRecord]
 
 
 class OffsetCommitHandlers:
@@ -68,20 +82,54 @@ class OffsetCommitHandlers:
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
         """Answer OffsetCommit once the offsets are safe."""
-        version = context.api_version
-        response = OffsetCommitResponse()
-        places: list[_Place] = []
+        count = sum(len(topic.partitions) for topic in request.topics)
+        prepared = self._coordinator.background.result_of(count, self._prepare(request, context.api_version))
+        if not isinstance(prepared, Deferred):
+            return self._commit(request, prepared, context.api_version)
+        later: Deferred[OffsetCommitResponse] = Deferred()
+
+        def commit_now(commit: _Commit) -> None:
+            outcome = self._commit(request, commit, context.api_version)
+            if isinstance(outcome, Deferred):
+                outcome.on_done(later.resolve)
+            else:
+                later.resolve(outcome)
+
+        prepared.on_done(commit_now)
+        return later
+
+    def _prepare(self, request: OffsetCommitRequest, version: int) -> Slices[_Commit]:
+        """Find the partitions and make records for them; whether they may be committed is decided after that."""
+        commit = _Commit(OffsetCommitResponse(), [], [], [])
         for wanted in request.topics:
             topic = self._partitions.find(wanted.topic_id if version >= FIRST_BY_ID else wanted.name)
-            response.topics.append(_place(wanted, topic, version, places))
-        if not places:
-            return response
-        outcome = self._commit(request, places, version)
-        return then(outcome, lambda code: _finish(response, places, code))
+            yield from _place(commit, wanted, topic, version)
+        if len(commit.places) > MAX_OFFSETS:
+            return commit
+        now, retention_ms, group_id = self._clock.now_ms(), request.retention_time_ms, request.group_id
+        expires = NO_TIMESTAMP if retention_ms == _NO_RETENTION else now + retention_ms
+        for count, (topic, partition, result) in enumerate(commit.places, 1):
+            metadata = partition.committed_metadata or ""
+            if len(metadata) > self._max_metadata:
+                commit.too_large.append(result)
+                continue
+            at = partition.commit_timestamp if partition.commit_timestamp >= 0 else now
+            committed = Committed(
+                partition.committed_offset, partition.committed_leader_epoch, metadata, at, expires, topic.topic_id
+            )
+            commit.offsets.append(encode_commit(OffsetKey(group_id, topic.name, partition.partition_index), committed))
+            if count % _PER_SLICE == 0:
+                yield
+        return commit
 
     def _commit(
-        self, request: OffsetCommitRequest, places: Sequence[_Place], version: int
-    ) -> ErrorCode | Deferred[ErrorCode]:
+        self, request: OffsetCommitRequest, commit: _Commit, version: int
+    ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
+        if not commit.places:
+            return commit.response
+        return then(self._written(request, commit, version), lambda code: _finish(commit, code))
+
+    def _written(self, request: OffsetCommitRequest, commit: _Commit, version: int) -> ErrorCode | Deferred[ErrorCode]:
         group_id = request.group_id
         who = CommitRequest(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
         try:
@@ -89,28 +137,15 @@ class OffsetCommitHandlers:
             rule = check_commit(shard, group_id, who, version)
         except KafkaError as refused:
             return refused.code
-        for place in places:  # one partition that is not the member's refuses them all
+        for place in commit.places:  # one partition that is not the member's refuses them all
             error = rule.error_of(place.topic.topic_id, place.wanted.partition_index)
             if error is not ErrorCode.NONE:
                 return error
-        offsets = self._checked(places, request.retention_time_ms)
-        return commit(shard, group_id, offsets) if offsets else ErrorCode.NONE
-
-    def _checked(self, places: Sequence[_Place], offsets_retention_ms: int) -> Offsets:
-        now = self._clock.now_ms()
-        expires = NO_TIMESTAMP if offsets_retention_ms == _NO_RETENTION else now + offsets_retention_ms
-        offsets: Offsets = []
-        for topic, wanted, result in places:
-            metadata = wanted.committed_metadata or ""
-            if len(metadata) > self._max_metadata:
-                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                continue
-            at = wanted.commit_timestamp if wanted.commit_timestamp >= 0 else now
-            committed = Committed(
-                wanted.committed_offset, wanted.committed_leader_epoch, metadata, at, expires, topic.topic_id
-            )
-            offsets.append((topic.name, wanted.partition_index, committed))
-        return offsets
+        if len(commit.places) > MAX_OFFSETS:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        for result in commit.too_large:
+            result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+        return shard.write_offsets(commit.offsets) if commit.offsets else ErrorCode.NONE
 
     # OffsetDelete
 
@@ -159,26 +194,28 @@ def _removed(request: OffsetDeleteRequest, results: ErrorCode | Removed) -> Offs
 
 
 def _place(
-    wanted: OffsetCommitRequestTopic, topic: TopicPartitions | None, version: int, places: list[_Place]
-) -> OffsetCommitResponseTopic:
-    """Return the results of a topic, with errors for what is not there; the rest is added to `places`."""
+    commit: _Commit, wanted: OffsetCommitRequestTopic, topic: TopicPartitions | None, version: int
+) -> Slices[None]:
+    """Add the results of a topic, with errors for what is not there, and the places of the rest."""
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None and version >= FIRST_BY_ID:
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     results = OffsetCommitResponseTopic(name=wanted.name, topic_id=wanted.topic_id)
-    for partition in wanted.partitions:
+    commit.response.topics.append(results)
+    for count, partition in enumerate(wanted.partitions, 1):
         result = OffsetCommitResponsePartition(partition_index=partition.partition_index)
         results.partitions.append(result)
         if topic is None or not 0 <= partition.partition_index < topic.count:
             result.error_code = unknown
         else:
-            places.append(_Place(topic, partition, result))
-    return results
+            commit.places.append(_Place(topic, partition, result))
+        if count % _PER_SLICE == 0:
+            yield
 
 
-def _finish(response: OffsetCommitResponse, places: Sequence[_Place], code: ErrorCode) -> OffsetCommitResponse:
+def _finish(commit: _Commit, code: ErrorCode) -> OffsetCommitResponse:
     if code is not ErrorCode.NONE:
-        for place in places:
+        for place in commit.places:
             if place.result.error_code == ErrorCode.NONE:
                 place.result.error_code = code
-    return response
+    return commit.response

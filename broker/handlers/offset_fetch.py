@@ -9,10 +9,11 @@ from v10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 from uuid import UUID
 
+from odradek.broker.coordinator.background import Slices
 from odradek.broker.groups.commits import check_fetch
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.offsets import OffsetStore
@@ -20,7 +21,7 @@ from odradek.broker.groups.records import NO_LEADER_EPOCH, Committed
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, gather, then
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -38,6 +39,8 @@ from odradek.protocol.uuids import ZERO_UUID
 NO_OFFSET = -1
 _FIRST_WITH_SEVERAL = 8
 _FIRST_BY_ID = 10
+_PER_SLICE = 50
+"""Partitions answered for before others get their turn."""
 _FIRST_WITH_ERROR = 2
 _FIRST_FROM_KAFKA = 1
 """Before, offsets were in ZooKeeper, and to have none was an error."""
@@ -61,6 +64,22 @@ class _Source(NamedTuple):
         return _partition(index, self.offsets.get(self.group_id, topic, index))
 
 
+class _Topic(NamedTuple):
+    """A topic that offsets are asked for in."""
+
+    name: str | None
+    """None: there is no topic of that id."""
+    asked_name: str
+    topic_id: UUID
+
+
+class _Wanted(NamedTuple):
+    """Partitions of a topic that offsets are asked for in."""
+
+    topic: _Topic
+    partitions: Collection[int]
+
+
 class OffsetFetchHandler:
     """Answers OffsetFetch."""
 
@@ -74,7 +93,9 @@ class OffsetFetchHandler:
         """Answer OffsetFetch."""
         version = context.api_version
         if version >= _FIRST_WITH_SEVERAL:
-            outcome = gather([self._group(group, version, request.require_stable) for group in request.groups])
+            outcome = self._coordinator.background.each(
+                request.groups, lambda group: self._group(group, version, request.require_stable)
+            )
             return then(outcome, lambda groups: OffsetFetchResponse(groups=groups))
         topics = request.topics
         only = OffsetFetchRequestGroup(
@@ -96,45 +117,89 @@ class OffsetFetchHandler:
         except KafkaError as refused:
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=refused.code)
         source = _Source(group.group_id, shard.visible)
-        outcome: ErrorCode | Deferred[ErrorCode] = ErrorCode.NONE
         if require_stable:
-            source, outcome = _Source(group.group_id, shard.offsets, shard.offsets.is_pending), shard.when_all_safe()
-        if group.topics is None:
-            found = self._all(source, version)
-        else:
-            found = [self._topic(source, topic, version) for topic in group.topics]
+            source = _Source(group.group_id, shard.offsets, shard.offsets.is_pending)
+        wanted = self._everything(source, version) if group.topics is None else self._named(group.topics, version)
+        count = sum(len(partitions) for _, partitions in wanted)
 
-        def answer(error: ErrorCode) -> OffsetFetchResponseGroup:
-            topics = found if error is ErrorCode.NONE else []
+        def answer(topics: list[OffsetFetchResponseTopics], error: ErrorCode) -> OffsetFetchResponseGroup:
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 error = ErrorCode.NOT_COORDINATOR  # which consumers before 3.9 understand, too
+            if error is not ErrorCode.NONE:
+                topics = []
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error, topics=topics)
 
-        return then(outcome, answer)
+        def work() -> Slices[tuple[list[OffsetFetchResponseTopics], ErrorCode | Deferred[ErrorCode]]]:
+            topics = yield from _shown(source, wanted)
+            return topics, shard.when_all_safe() if require_stable else ErrorCode.NONE
 
-    def _topic(self, source: _Source, topic: OffsetFetchRequestTopics, version: int) -> OffsetFetchResponseTopics:
-        name = topic.name
-        if version >= _FIRST_BY_ID:
-            known = self._partitions.find(topic.topic_id)
-            if known is None:
-                return _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
-            name = known.name
-        partitions = [source.shown(name, index) for index in topic.partition_indexes]
-        return OffsetFetchResponseTopics(name=name, topic_id=topic.topic_id, partitions=partitions)
+        outcome = self._coordinator.background.result_of(count, work())
+        if isinstance(outcome, Deferred):
+            later: Deferred[OffsetFetchResponseGroup] = Deferred()
 
-    def _all(self, source: _Source, version: int) -> list[OffsetFetchResponseTopics]:
-        topics = []
-        for name, partitions in source.offsets.all_of(source.group_id).items():
+            def shown(found: tuple[list[OffsetFetchResponseTopics], ErrorCode | Deferred[ErrorCode]]) -> None:
+                topics, safe = found
+                if isinstance(safe, Deferred):
+                    safe.on_done(lambda error: later.resolve(answer(topics, error)))
+                else:
+                    later.resolve(answer(topics, safe))
+
+            outcome.on_done(shown)
+            return later
+        topics, safe = outcome
+        return then(safe, lambda error: answer(topics, error))
+
+    def _named(self, topics: Iterable[OffsetFetchRequestTopics], version: int) -> list[_Wanted]:
+        """Return what is asked for; a partition that comes twice is answered once."""
+        wanted: list[_Wanted] = []
+        seen: dict[str | UUID, dict[int, None]] = {}
+        for topic in topics:
+            name: str | None = topic.name
+            if version >= _FIRST_BY_ID:
+                known = self._partitions.find(topic.topic_id)
+                name = None if known is None else known.name
+            place = topic.topic_id if name is None else name
+            partitions = seen.get(place)
+            if partitions is None:
+                partitions = seen[place] = {}
+                wanted.append(_Wanted(_Topic(name, topic.name, topic.topic_id), partitions))
+            partitions.update(dict.fromkeys(topic.partition_indexes))
+        return wanted
+
+    def _everything(self, source: _Source, version: int) -> list[_Wanted]:
+        wanted: list[_Wanted] = []
+        for name, partitions in source.offsets.partitions_of(source.group_id).items():
             topic_id = self._id_of(name)
-            if version >= _FIRST_BY_ID and topic_id == ZERO_UUID:
-                continue  # a topic that is gone cannot be named
-            found = [source.shown(name, index) for index in partitions]
-            topics.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=found))
-        return topics
+            if version < _FIRST_BY_ID or topic_id != ZERO_UUID:  # a topic that is gone cannot be named
+                wanted.append(_Wanted(_Topic(name, name, topic_id), partitions))
+        return wanted
 
     def _id_of(self, name: str) -> UUID:
         topic = self._partitions.find(name)
         return ZERO_UUID if topic is None else topic.topic_id
+
+
+def _shown(source: _Source, wanted: Iterable[_Wanted]) -> Slices[list[OffsetFetchResponseTopics]]:
+    """Return the offsets as they are told."""
+    topics: list[OffsetFetchResponseTopics] = []
+    for topic, indexes in wanted:
+        partitions: list[OffsetFetchResponsePartitions] = []
+        for index in indexes:
+            if topic.name is None:
+                partitions.append(_none(index, ErrorCode.UNKNOWN_TOPIC_ID))
+            else:
+                partitions.append(source.shown(topic.name, index))
+            if len(partitions) % _PER_SLICE == 0:
+                yield
+        topics.append(
+            OffsetFetchResponseTopics(
+                name=topic.asked_name if topic.name is None else topic.name,
+                topic_id=topic.topic_id,
+                partitions=partitions,
+            )
+        )
+        yield
+    return topics
 
 
 def _old_response(found: OffsetFetchResponseGroup, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponse:

@@ -24,7 +24,7 @@ from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.support.consumer_group import image_of
 from tests.support.memory_files import MemoryFiles, SimulatedCrash
-from tests.unit.broker.groups.shard_world import World
+from tests.unit.broker.groups.shard_world import World, offsets_of
 
 SEEDS = range(2)
 CLIENT = Client("tests", "/127.0.0.1")
@@ -162,7 +162,7 @@ def _seen(world: World) -> object:
         groups[name] = group.describe()
         if isinstance(group, ConsumerGroup):
             groups[name] = (group.describe(), dict(group.state.targets), dict(group.state.owners))
-    offsets = {name: shard.offsets.all_of(name) for name in shard.offsets.groups}
+    offsets = {name: offsets_of(shard.offsets, name) for name in shard.offsets.groups}
     return groups, offsets
 
 

@@ -18,6 +18,8 @@ from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetad
 CONSUMER_PROTOCOL_TYPE = "consumer"
 """The protocol type of consumers; others (Connect) divide other things than partitions."""
 UNKNOWN_TIME = -1
+MAX_SUBSCRIPTION_BYTES = 256 * 1024
+"""Of all members that say different things; a group that says more is taken for one that does not speak clearly."""
 
 
 class InitialDelay:
@@ -94,10 +96,12 @@ def subscribed_topics(group: GroupData) -> frozenset[str] | None:
         return frozenset()
     if group.protocol_name is None:
         return None
+    said = {member.metadata(group.protocol_name) for member in group.roster.members.values()}
+    if sum(map(len, said)) > MAX_SUBSCRIPTION_BYTES:
+        return None
     topics: set[str] = set()
-    for member in group.roster.members.values():
+    for data in said:
         # Version 0 is how every version begins, so the coordinator need not know the others.
-        data = member.metadata(group.protocol_name)
         if len(data) < 2 or data[0] & 0x80:
             return None
         try:

@@ -84,7 +84,7 @@ def _version(data: bytes) -> int:
 
 
 def _by_name(topics: list[TopicPartition]) -> dict[str, frozenset[int]]:
-    found: dict[str, frozenset[int]] = {}
+    found: dict[str, set[int]] = {}
     for topic in topics:
-        found[topic.topic] = found.get(topic.topic, frozenset()).union(topic.partitions)
-    return found
+        found.setdefault(topic.topic, set()).update(topic.partitions)
+    return {name: frozenset(partitions) for name, partitions in found.items()}

@@ -56,10 +56,10 @@ def beat(
 
 def owned_partitions(topics: Iterable[TopicPartitions]) -> Partitions:
     """Return the partitions that a member says it has."""
-    owned: dict[UUID, frozenset[int]] = {}
+    owned: dict[UUID, set[int]] = {}
     for topic in topics:
-        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
-    return owned
+        owned.setdefault(topic.topic_id, set()).update(topic.partitions)
+    return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items()}
 
 
 def _find_member(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions | None) -> Member:

@@ -14,6 +14,8 @@ from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHear
 
 _CLIENT_CHOOSES_ID: Final = 1
 """First version in which the client makes its member id up itself (KIP-1082)."""
+MAX_TOPICS: Final = 10_000
+"""Names of topics in a subscription, and topics that a member says it has; Kafka has no bound but the record's."""
 
 
 def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]) -> None:
@@ -31,6 +33,12 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int, assign
             raise _invalid("InstanceId can't be null.")
     elif epoch < LEAVING_FOR_A_WHILE:
         raise _invalid("MemberEpoch is invalid.")
+    for topics, name in (
+        (request.subscribed_topic_names, "SubscribedTopicNames"),
+        (request.topic_partitions, "TopicPartitions"),
+    ):
+        if topics is not None and len(topics) > MAX_TOPICS:
+            raise _invalid(f"{name} has more than {MAX_TOPICS} topics.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,

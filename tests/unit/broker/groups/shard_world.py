@@ -12,8 +12,10 @@ from odradek.broker.coordinator.partition import CoordinatorPartition, Coordinat
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.values import Limits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.offsets import OffsetStore
+from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
 from odradek.broker.groups.shard import GroupShard, ShardServices
+from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.deferred import Deferred
@@ -146,7 +148,7 @@ class World:
     def commit(self, group: str, partition: int, offset: int, topic: str = "t") -> ErrorCode | Deferred[ErrorCode]:
         """Commit an offset of no member."""
         committed = Committed(offset, 0, "m", self.clock.now_ms())
-        return self.shard.write_offsets([(OffsetKey(group, topic, partition), encode_committed(committed))])
+        return self.shard.write_offsets([encode_commit(OffsetKey(group, topic, partition), committed)])
 
     def records(self) -> list[Record]:
         """Return everything in the log."""
@@ -167,3 +169,11 @@ def load(host: CoordinatorPartition[GroupShard]) -> None:
             for _ in loader.take(loader.next_chunk()()):
                 pass
         host.finish_loading()
+
+
+def offsets_of(source: OffsetStore | VisibleOffsets, group: str) -> dict[str, dict[int, Committed | None]]:
+    """Return all offsets of a group by topic and partition."""
+    return {
+        topic: {partition: source.get(group, topic, partition) for partition in partitions}
+        for topic, partitions in source.partitions_of(group).items()
+    }

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 import pytest
 
 from odradek.broker.coordinator.effects import Record, TimerKey
+from odradek.broker.groups.classic.roster import Member as ClassicMember
+from odradek.broker.groups.classic.state import GroupData, subscribed_topics
+from odradek.broker.groups.classic.values import Limits as ClassicLimits
+from odradek.broker.groups.classic.values import SupportedProtocol
 from odradek.broker.groups.consumer import regexes
 from odradek.broker.groups.consumer.answers import HeartbeatResult
+from odradek.broker.groups.consumer.heartbeat import owned_partitions
 from odradek.broker.groups.consumer.member import MemberState
+from odradek.broker.groups.consumer.requests import MAX_TOPICS, check_heartbeat
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.protocol.errors import ErrorCode
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -448,3 +457,30 @@ def test_epoch_record_carries_the_hash_of_the_topics() -> None:
     assert [value.epoch for value in values] == [2, 3]
     assert values[0].metadata_hash != 0
     assert values[1].metadata_hash == 0
+
+
+def test_a_list_that_names_one_topic_again_and_again_takes_no_time() -> None:
+    """What a member says it has is read in time proportional to its length; the list of topics is bounded, too."""
+    topics = [TopicPartitions(topic_id=T, partitions=[index]) for index in range(MAX_TOPICS)]
+    before = thread_time()
+    assert owned_partitions(topics) == {T: frozenset(range(MAX_TOPICS))}
+    assert thread_time() - before < 0.5
+    request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=1, topic_partitions=topics)
+    check_heartbeat(request, 1, ("uniform",))
+    request.topic_partitions = [*topics, topics[0]]
+    with pytest.raises(KafkaError) as caught:
+        check_heartbeat(request, 1, ("uniform",))
+    assert caught.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_subscriptions_that_could_not_be_stored_are_not_taken_apart() -> None:
+    """Members of a classic group that say megabytes in all count as subscribed to everything."""
+    data = GroupData("g", ClassicLimits(), 0)
+    data.protocol_type, data.protocol_name = "consumer", "range"
+    for number, size in enumerate((1, 100_000)):
+        member = ClassicMember(f"m{number}", None, "c", "/h")
+        topics = b"".join(b"\0\x05%05d" % topic for topic in range(size))
+        said = b"\0\0" + size.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
+        member.protocols = (SupportedProtocol("range", said),)
+        data.roster.add(member)
+        assert (subscribed_topics(data) is None) == (size > 1)

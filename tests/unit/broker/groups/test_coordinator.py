@@ -9,7 +9,7 @@ from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
 from odradek.broker.groups.settings import consumer_settings
 from odradek.broker.metadata.image import ResourceType
 from odradek.broker.runtime.deferred import Deferred
@@ -21,8 +21,8 @@ from tests.unit.broker.metadata.support import NODE, record_of
 
 
 def commit(coordinator: GroupCoordinator, group: str, offset: int, topic: str = "t") -> None:
-    value = encode_committed(Committed(offset, metadata="m" * 100))
-    assert coordinator.shard(group).write_offsets([(OffsetKey(group, topic, 0), value)]) is ErrorCode.NONE
+    value = Committed(offset, metadata="m" * 100)
+    assert coordinator.shard(group).write_offsets([encode_commit(OffsetKey(group, topic, 0), value)]) is ErrorCode.NONE
 
 
 def committed(coordinator: GroupCoordinator, group: str, topic: str = "t") -> int | None:

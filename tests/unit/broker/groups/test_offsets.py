@@ -2,6 +2,7 @@
 
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from tests.unit.broker.groups.shard_world import offsets_of
 
 A, B = OffsetKey("g", "t", 0), OffsetKey("g", "t", 1)
 PRODUCER, OTHER = 7, 8
@@ -23,7 +24,7 @@ def test_the_last_record_of_a_key_counts() -> None:
     store.apply(A, value(2))
     store.apply(B, value(3))
     assert offset_of(store, A) == 2
-    assert store.all_of("g") == {"t": {0: Committed(2), 1: Committed(3)}}
+    assert offsets_of(store, "g") == {"t": {0: Committed(2), 1: Committed(3)}}
     assert len(store) == 2
     store.apply(A, None)
     store.apply(A, None)
@@ -41,7 +42,7 @@ def test_what_is_not_there_is_not_found() -> None:
     assert store.get("other", "t", 0) is None
     assert store.get("g", "other", 0) is None
     assert store.get("g", "t", 9) is None
-    assert store.all_of("other") == {}
+    assert offsets_of(store, "other") == {}
     assert not store.is_stored("g", "t", 9)
 
 

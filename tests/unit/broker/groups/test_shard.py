@@ -20,7 +20,7 @@ from odradek.broker.groups.classic.values import (
     SyncResult,
 )
 from odradek.broker.groups.commits import check_commit
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, record_type
+from odradek.broker.groups.records import Committed, OffsetKey, encode_commit, encode_committed, record_type
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
@@ -121,9 +121,9 @@ def test_a_group_with_members_is_not_deleted() -> None:
 def test_a_group_with_more_offsets_than_fit_one_batch_is_deleted() -> None:
     """In several."""
     world = World()
-    value = encode_committed(Committed(1))
+    value = Committed(1)
     for start in range(0, 5000, 1000):
-        world.shard.write_offsets([(OffsetKey("g", "t", start + i), value) for i in range(1000)])
+        world.shard.write_offsets([encode_commit(OffsetKey("g", "t", start + i), value) for i in range(1000)])
     assert delete_group(world.shard, "g") is ErrorCode.NONE
     assert len(world.shard.offsets) == 0
     world.restart()
@@ -167,8 +167,8 @@ def test_a_batch_larger_than_the_topic_allows_is_refused() -> None:
     """With the code that Kafka gives."""
     world = World()
     text = "m" * 4000
-    value = encode_committed(Committed(1, 0, text))
-    result = world.shard.write_offsets([(OffsetKey("g", "t", i), value) for i in range(300)])
+    value = Committed(1, 0, text)
+    result = world.shard.write_offsets([encode_commit(OffsetKey("g", "t", i), value) for i in range(300)])
     assert result is ErrorCode.UNKNOWN_SERVER_ERROR
     assert not world.shard.offsets.has_offsets("g")
 
@@ -346,8 +346,8 @@ def test_offsets_of_a_group_that_lost_its_members_expire_by_the_time_since_then(
 def test_an_offset_with_a_time_of_its_own_expires_then() -> None:
     """OffsetCommit 2 to 4 may say how long."""
     world = World()
-    value = encode_committed(Committed(1, 0, "", world.clock.now_ms(), world.clock.now_ms() + 5000))
-    world.shard.write_offsets([(OffsetKey("g", "t", 0), value)])
+    value = Committed(1, 0, "", world.clock.now_ms(), world.clock.now_ms() + 5000)
+    world.shard.write_offsets([encode_commit(OffsetKey("g", "t", 0), value)])
     expire_all(world)
     assert world.shard.offsets.has_offsets("g")
     world.clock.advance(5)

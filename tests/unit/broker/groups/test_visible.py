@@ -3,6 +3,7 @@
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
 from odradek.broker.groups.visible import VisibleOffsets
+from tests.unit.broker.groups.shard_world import offsets_of
 
 A, B = OffsetKey("g", "t", 0), OffsetKey("g", "u", 1)
 
@@ -23,7 +24,7 @@ class World:
 
     def shown(self, key: OffsetKey) -> int | None:
         found = self.visible.get(*key)
-        assert found == self.visible.all_of(key.group).get(key.topic, {}).get(key.partition)
+        assert found == offsets_of(self.visible, key.group).get(key.topic, {}).get(key.partition)
         return None if found is None else found.offset
 
 
@@ -51,7 +52,7 @@ def test_a_removal_is_shown_when_it_is_safe() -> None:
     world.safe_end = 3
     assert (world.shown(A), world.shown(B)) == (None, 2)
     world.safe_end = 4
-    assert world.visible.all_of("g") == {}
+    assert offsets_of(world.visible, "g") == {}
 
 
 def test_groups_and_partitions_do_not_mix() -> None:
@@ -63,5 +64,5 @@ def test_groups_and_partitions_do_not_mix() -> None:
     world.commit(A._replace(group="other"), 3)
     assert world.shown(A) == 1
     assert world.shown(B) is None
-    assert world.visible.all_of("g") == {"t": {0: Committed(1)}}
-    assert world.visible.all_of("other") == {}
+    assert offsets_of(world.visible, "g") == {"t": {0: Committed(1)}}
+    assert offsets_of(world.visible, "other") == {}

@@ -1,5 +1,6 @@
 """The handlers of groups: forms of old and new versions, and errors where a version has its place for them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
@@ -7,7 +8,7 @@ import pytest
 
 from odradek.broker.groups.records import OffsetKey
 from odradek.broker.handlers.group_admin import GroupAdminHandlers
-from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+from odradek.broker.handlers.group_offsets import MAX_OFFSETS, OffsetCommitHandlers
 from odradek.broker.handlers.groups import GroupHandlers
 from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
 from odradek.broker.runtime.deferred import Deferred
@@ -263,12 +264,12 @@ async def test_groups_are_described_listed_and_deleted(handlers: Handlers) -> No
     """And one that is not there is dead, or not found."""
     handlers.commit(8, 0)
     request = DescribeGroupsRequest(groups=["g", "none"], include_authorized_operations=True)
-    old = handlers.admin.describe_groups(at(5), request)
+    old = now(handlers.admin.describe_groups(at(5), request))
     assert [(g.group_state, g.error_code, g.authorized_operations) for g in old.groups] == [
         ("Empty", 0, 3400),
         ("Dead", 0, 3400),
     ]
-    new = handlers.admin.describe_groups(at(6), request)
+    new = now(handlers.admin.describe_groups(at(6), request))
     assert [(g.group_state, g.error_code) for g in new.groups] == [("Empty", 0), ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)]
     for states, types, expected in (
         ([], [], ["g"]),
@@ -277,7 +278,7 @@ async def test_groups_are_described_listed_and_deleted(handlers: Handlers) -> No
         ([], ["consumer"], []),
         (["Foo"], ["bar"], []),
     ):
-        listed = handlers.admin.list_groups(at(5), ListGroupsRequest(states_filter=states, types_filter=types))
+        listed = now(handlers.admin.list_groups(at(5), ListGroupsRequest(states_filter=states, types_filter=types)))
         assert [group.group_id for group in listed.groups] == expected
     deleted = now(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g", "g", "none"])))
     assert [(result.group_id, result.error_code) for result in deleted.results] == [
@@ -360,3 +361,69 @@ async def test_an_offset_that_does_not_become_safe_is_not_told(handlers: Handler
     told = later(handlers.fetch.offset_fetch(at(8), asked("g", 8, stable=True)))
     disk.partition._report_all(code)
     assert (told[0].groups[0].error_code, told[0].groups[0].topics) == (ErrorCode.NOT_COORDINATOR, [])
+
+
+async def awaited(answer: T | Deferred[T]) -> T:
+    """Return an answer that is not there yet: others get their turn before it is."""
+    assert isinstance(answer, Deferred)
+    async with asyncio.timeout(10):
+        return await answer
+
+
+async def test_requests_for_very_many_groups_leave_others_their_turn(handlers: Handlers) -> None:
+    """They are answered as those for few are, in the order of the request, a few groups at a time."""
+    names = [f"g{number}" for number in range(500)]
+    for name in names:
+        handlers.commit(8, 0, group=name)
+    listed = await awaited(handlers.admin.list_groups(at(5), ListGroupsRequest()))
+    assert sorted(group.group_id for group in listed.groups) == sorted(names)
+    described = await awaited(handlers.admin.describe_groups(at(6), DescribeGroupsRequest(groups=[*names, "none"])))
+    assert [(group.group_id, group.error_code) for group in described.groups] == [
+        *((name, ErrorCode.NONE) for name in names),
+        ("none", ErrorCode.GROUP_ID_NOT_FOUND),
+    ]
+    asked = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in names]
+    fetched = await awaited(handlers.fetch.offset_fetch(at(8), OffsetFetchRequest(groups=asked)))
+    assert [group.topics[0].partitions[0].committed_offset for group in fetched.groups] == [7] * len(names)
+    deleted = await awaited(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=[*names, "none"])))
+    assert [(result.group_id, result.error_code) for result in deleted.results] == [
+        *((name, ErrorCode.NONE) for name in names),
+        ("none", ErrorCode.GROUP_ID_NOT_FOUND),
+    ]
+
+
+async def test_a_commit_of_very_many_partitions_leaves_others_their_turn(handlers: Handlers) -> None:
+    """It counts as a whole when it is decided, and one that could never fit a message is refused as a whole."""
+    partitions = [OffsetCommitRequestPartition(partition_index=i % 4, committed_offset=i) for i in range(1000)]
+    topics = [OffsetCommitRequestTopic(name="t", partitions=partitions)]
+    request = OffsetCommitRequest(group_id="g", topics=topics)
+    answer = handlers.commits.offset_commit(at(8), request)
+    assert handlers.broker.coordinator.shard("g").groups == {}
+    codes = [partition.error_code for partition in (await awaited(answer)).topics[0].partitions]
+    assert codes == [0, 0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 250
+    found = handlers.broker.coordinator.shard("g").offsets.get("g", "t", 2)
+    assert found is not None
+    assert found.offset == 998
+    topics[0].partitions = [OffsetCommitRequestPartition(partition_index=0, committed_offset=1)] * (MAX_OFFSETS + 1)
+    refused = await awaited(handlers.commits.offset_commit(at(8), request))
+    assert {partition.error_code for partition in refused.topics[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+
+
+async def test_what_is_asked_for_twice_is_told_once(handlers: Handlers) -> None:
+    """A few bytes must not make an answer of megabytes: metadata of an offset, all that is known of a group."""
+    handlers.commit(8, 0, 1)
+    topic = OffsetFetchRequestTopics(name="t", partition_indexes=[1, 0, 1, 1])
+    wanted = [OffsetFetchRequestGroup(group_id="g", topics=[topic, topic])]
+    answer = now(handlers.fetch.offset_fetch(at(8), OffsetFetchRequest(groups=wanted)))
+    [found] = answer.groups[0].topics
+    assert [partition.partition_index for partition in found.partitions] == [1, 0]
+    described = now(handlers.admin.describe_groups(at(6), DescribeGroupsRequest(groups=["g", "g"])))
+    assert [group.group_id for group in described.groups] == ["g"]
+
+
+async def test_a_first_commit_that_is_refused_leaves_no_group(handlers: Handlers) -> None:
+    """No record tells of it, so there is nothing to be listed, deleted or kept in memory."""
+    assert handlers.commit(8, 0, metadata="m" * 11) == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
+    assert handlers.broker.coordinator.shard("g").groups == {}
+    deleted = now(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g"])))
+    assert deleted.results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
