@@ -17,7 +17,7 @@ from functools import partial
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
-from odradek.broker.compaction.compactor import Compactor, CompactorParts
+from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
@@ -43,7 +43,7 @@ from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.tasks import PeriodicJobs
+from odradek.broker.runtime.scheduler import Scheduler
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
 from odradek.protocol.uuids import random_uuid
@@ -135,15 +135,15 @@ class Broker:
         except OSError:
             self._close_logs()
             raise
-        self._jobs = PeriodicJobs(self._loop, self._upkeep_threads)
-        BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._jobs)
-        self._jobs.every(
+        self._scheduler = Scheduler(self._loop, self._upkeep_threads)
+        BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._scheduler)
+        self._scheduler.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
-        self._jobs.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", self._metadata.upkeep)
-        self._compactor = Compactor(
-            CompactorParts(
+        self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", self._metadata.upkeep)
+        self._log_cleaner = LogCleaner(
+            LogCleanerParts(
                 loop=self._loop,
                 threads=self._upkeep_threads,
                 clock=self._clock,
@@ -152,7 +152,7 @@ class Broker:
                 settings=lambda: self._settings.current,
             )
         )
-        self._compactor.start()
+        self._log_cleaner.start()
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
@@ -167,8 +167,8 @@ class Broker:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
         self._network.close_connections()
-        await self._jobs.stop()
-        await self._compactor.stop()
+        await self._scheduler.stop()
+        await self._log_cleaner.stop()
         await self._flusher.stop()
         try:
             checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())

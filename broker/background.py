@@ -12,7 +12,7 @@ from odradek.broker.partitions.partition import Flusher
 from odradek.broker.partitions.retention import Retention
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.tasks import PeriodicJobs
+from odradek.broker.runtime.scheduler import Scheduler
 from odradek.config.settings import BrokerSettings
 from odradek.storage.directories.manager import LogManager
 
@@ -44,7 +44,7 @@ class BackgroundJobs:
         self._clock = clock
         self._retention = Retention(partitions, clock)
 
-    def schedule(self, jobs: PeriodicJobs) -> None:
+    def schedule(self, scheduler: Scheduler) -> None:
         """Start them all."""
         settings = self._settings
         for interval_ms, name, job in (
@@ -55,12 +55,12 @@ class BackgroundJobs:
             (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
             (OFFLINE_INTERVAL_MS, "offline partitions", self._partitions.retry_offline),
         ):
-            jobs.every(interval_ms / 1000, name, job)
+            scheduler.every(interval_ms / 1000, name, job)
         if settings.log_flush_scheduler_interval_ms < NEVER_MS:
-            jobs.every(settings.log_flush_scheduler_interval_ms / 1000, "flush by time", self._flush_due)
+            scheduler.every(settings.log_flush_scheduler_interval_ms / 1000, "flush by time", self._flush_due)
         check_ms = settings.log_retention_check_interval_ms
         first_ms = min(check_ms, settings.log_initial_task_delay_ms)
-        jobs.every_in_steps(check_ms / 1000, "retention", self._retention.run, first_ms / 1000)
+        scheduler.every_in_steps(check_ms / 1000, "retention", self._retention.run, first_ms / 1000)
 
     def _high_watermarks(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from odradek.storage.compaction.selection import Candidate, Limits, LogFacts
+from odradek.storage.compaction.selection import Candidate, CompactionLimits, LogFacts
 from odradek.storage.compaction.swap import Swapped, swap_in
 from odradek.storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
 from odradek.storage.log.log import Log
@@ -45,10 +45,12 @@ def facts_of(log: Log, stable_offset: int, checkpoint: int | None) -> LogFacts:
     return LogFacts(log.log_start_offset, log.log_end_offset, stable, checkpoint, tuple(log.segments))
 
 
-def limits_of(log: Log) -> Limits:
+def limits_of(log: Log) -> CompactionLimits:
     """Return the limits that the topic's configs set."""
     config = log.config
-    return Limits(config.min_cleanable_dirty_ratio, config.min_compaction_lag_ms, config.max_compaction_lag_ms)
+    return CompactionLimits(
+        config.min_cleanable_dirty_ratio, config.min_compaction_lag_ms, config.max_compaction_lag_ms
+    )
 
 
 def plan_round(

@@ -30,7 +30,7 @@ class SegmentFacts(Protocol):
     def max_timestamp(self) -> int: ...
 
 
-class Limits(NamedTuple):
+class CompactionLimits(NamedTuple):
     """The configs of a topic that decide."""
 
     min_dirty_ratio: float
@@ -77,7 +77,7 @@ def first_dirty_offset(facts: LogFacts) -> int:
     return checkpoint
 
 
-def examine(facts: LogFacts, limits: Limits, now_ms: int) -> Candidate:
+def examine(facts: LogFacts, limits: CompactionLimits, now_ms: int) -> Candidate:
     """Return what a round over the log would be about now."""
     first_dirty = first_dirty_offset(facts)
     active = facts.segments[-1]
@@ -97,7 +97,7 @@ def examine(facts: LogFacts, limits: Limits, now_ms: int) -> Candidate:
     )
 
 
-def is_worth_it(candidate: Candidate, limits: Limits) -> bool:
+def is_worth_it(candidate: Candidate, limits: CompactionLimits) -> bool:
     """Return whether there is something to compact, and enough of it, or for long enough."""
     return candidate.dirty_bytes > 0 and (candidate.overdue or candidate.ratio > limits.min_dirty_ratio)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.broker.background import DELETIONS_INTERVAL_MS, OFFLINE_INTERVAL_MS, BackgroundJobs
-from odradek.broker.runtime.tasks import PeriodicJobs
+from odradek.broker.runtime.scheduler import Scheduler
 from odradek.config.loading import load_settings
 from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.names import HIGH_WATERMARK_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, TopicPartition
@@ -33,7 +33,7 @@ class Jobs:
             ],
         )
         node = self.node
-        self.periodic = PeriodicJobs(node.loop, self.threads)
+        self.periodic = Scheduler(node.loop, self.threads)
         BackgroundJobs(settings, node.logs, node.table, node.flusher, node.clock).schedule(self.periodic)
 
     def pass_time(self, seconds: int) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from odradek.storage.compaction.selection import (
     UNBOUNDED_MS,
     Candidate,
-    Limits,
+    CompactionLimits,
     LogFacts,
     examine,
     filthiest,
@@ -14,7 +14,7 @@ from odradek.storage.compaction.selection import (
 )
 
 NOW_MS = 1_000_000
-NO_LIMITS = Limits(0.5, 0, UNBOUNDED_MS)
+NO_LIMITS = CompactionLimits(0.5, 0, UNBOUNDED_MS)
 
 
 @dataclass
@@ -74,14 +74,14 @@ def test_young_segments_wait_for_the_least_lag() -> None:
     """From the first dirty segment with a record younger than min.compaction.lag.ms on, all stays."""
     log = facts(0, 10, 20, 30)
     log.segments[1].max_timestamp = NOW_MS - 99  # type: ignore[misc]  # a test's own values
-    assert examine(log, Limits(0.5, 100, UNBOUNDED_MS), NOW_MS).end == 10
-    assert examine(log, Limits(0.5, 98, UNBOUNDED_MS), NOW_MS).end == 30
+    assert examine(log, CompactionLimits(0.5, 100, UNBOUNDED_MS), NOW_MS).end == 10
+    assert examine(log, CompactionLimits(0.5, 98, UNBOUNDED_MS), NOW_MS).end == 30
 
 
 def test_a_log_with_an_overdue_record_need_not_be_dirty_enough() -> None:
     """A dirty segment whose first record is older than max.compaction.lag.ms makes the log eligible at any ratio."""
     log = facts(0, 10, 20, 30, checkpoint=20)
-    limits = Limits(0.9, 0, 100)
+    limits = CompactionLimits(0.9, 0, 100)
     late = examine(log, limits, 111)
     assert late.overdue
     assert is_worth_it(late, limits)
@@ -95,7 +95,7 @@ def test_segments_without_timestamps_are_never_overdue() -> None:
     log = facts(0, 10, 20)
     for segment in log.segments:
         segment.first_timestamp = -1  # type: ignore[misc]  # a test's own values
-    assert not examine(log, Limits(0.5, 0, 1), NOW_MS).overdue
+    assert not examine(log, CompactionLimits(0.5, 0, 1), NOW_MS).overdue
 
 
 def test_the_ratio_must_be_above_the_limit() -> None:

@@ -19,7 +19,7 @@ TURN_S = 0.002
 """How long a job that goes in steps may work before others get their turn: less than what a client notices."""
 
 
-class PeriodicJobs:
+class Scheduler:
     """The periodic jobs of the broker."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor) -> None:

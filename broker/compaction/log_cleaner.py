@@ -48,8 +48,8 @@ NOT_NOW_S = 60.0
 """How long a log is left alone whose round failed for a reason that may pass."""
 
 
-class CompactorParts(NamedTuple):
-    """What the compactor works with."""
+class LogCleanerParts(NamedTuple):
+    """What the log cleaner works with."""
 
     loop: asyncio.AbstractEventLoop
     threads: Executor
@@ -71,10 +71,10 @@ class _Failures:
     """How often in a row the compaction process has died over it."""
 
 
-class Compactor:
+class LogCleaner:
     """See the module."""
 
-    def __init__(self, parts: CompactorParts) -> None:
+    def __init__(self, parts: LogCleanerParts) -> None:
         self._parts = parts
         self._task: asyncio.Task[None] | None = None
         self._process: CompactionProcess | None = None

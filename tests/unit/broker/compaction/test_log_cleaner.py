@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from odradek.broker.compaction import compactor
-from odradek.broker.compaction.compactor import Compactor, CompactorParts
+from odradek.broker.compaction import log_cleaner
+from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.compaction.process import ProcessGoneError
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import configure_logging
@@ -29,7 +29,7 @@ LAST = [118, 119]
 
 
 class Rig:
-    """A compactor with a log, and a process that is a double."""
+    """A log cleaner with a log, and a process that is a double."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, lines: io.StringIO) -> None:
         self.scene: Scene = make_scene()
@@ -49,8 +49,8 @@ class Rig:
         self.tasks: list[object] = []
         self._lines = lines
         monkeypatch.setattr("odradek.broker.compaction.process.start_process", self._start)
-        monkeypatch.setattr(compactor, "RETRY_S", 0.001)
-        monkeypatch.setattr(compactor, "NOT_NOW_S", 0.001)
+        monkeypatch.setattr(log_cleaner, "RETRY_S", 0.001)
+        monkeypatch.setattr(log_cleaner, "NOT_NOW_S", 0.001)
 
     async def _start(self, *_: object) -> ProcessInProcess:
         self.started += 1
@@ -84,11 +84,11 @@ class Rig:
     request = request_in_background
 
     def run_until(self, condition: Callable[[], bool]) -> None:
-        """Let the compactor work until the condition holds."""
+        """Let the log cleaner work until the condition holds."""
 
         async def main() -> None:
             with ThreadPoolExecutor(1) as threads:
-                parts = CompactorParts(
+                parts = LogCleanerParts(
                     asyncio.get_running_loop(),
                     threads,
                     ManualClock(NOW_MS),
@@ -96,7 +96,7 @@ class Rig:
                     self.partitions,  # type: ignore[arg-type]  # the table is iterated over, no more
                     lambda: self.settings,  # type: ignore[arg-type, return-value]  # the fields that are read
                 )
-                working = Compactor(parts)
+                working = LogCleaner(parts)
                 working.start()
                 async with asyncio.timeout(10):
                     while not condition():
@@ -122,7 +122,7 @@ class Rig:
 
 @pytest.fixture
 def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    """A compactor, and what it writes into the log of the broker."""
+    """A log cleaner, and what it writes into the log of the broker."""
     lines = io.StringIO()
     configure_logging("info", lines, as_json=True)
     yield Rig(monkeypatch, lines)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from odradek.broker.runtime.tasks import TURN_S, PeriodicJobs
+from odradek.broker.runtime.scheduler import TURN_S, Scheduler
 from tests.support.manual_loop import HandExecutor, ManualLoop
 
 OFTEN_S = 0.001
@@ -26,7 +26,7 @@ async def test_a_failing_job_is_tried_again() -> None:
         raise RuntimeError("this time it failed")
 
     with ThreadPoolExecutor(1) as threads:
-        jobs = PeriodicJobs(asyncio.get_running_loop(), threads)
+        jobs = Scheduler(asyncio.get_running_loop(), threads)
         jobs.every(OFTEN_S, "failing", job)
         await until(thrice)
         await jobs.stop()
@@ -42,7 +42,7 @@ async def test_what_a_job_returns_runs_on_a_thread_and_stop_waits_for_it() -> No
         finished.append(True)
 
     with ThreadPoolExecutor(1) as threads:
-        jobs = PeriodicJobs(loop, threads)
+        jobs = Scheduler(loop, threads)
         jobs.every(OFTEN_S, "blocking", lambda: blocking)
         await until(started)
         await jobs.stop()
@@ -69,7 +69,7 @@ def count_to(end: int, taken: list[int]) -> Iterator[None]:
 def test_job_in_steps_leaves_others_their_turns() -> None:
     """It stops when the time of its turn is used up, goes on in the next, and begins anew after its interval."""
     loop = TickingLoop()
-    jobs = PeriodicJobs(loop, HandExecutor())
+    jobs = Scheduler(loop, HandExecutor())
     taken: list[int] = []
     jobs.every_in_steps(60, "steps", lambda: count_to(6, taken), first_s=1)
     loop.advance(2)  # ends with all that was to be done soon
@@ -82,7 +82,7 @@ def test_job_in_steps_leaves_others_their_turns() -> None:
 def test_no_step_is_taken_beyond_the_turn() -> None:
     """Two steps fit into a turn here."""
     loop = TickingLoop()
-    jobs = PeriodicJobs(loop, HandExecutor())
+    jobs = Scheduler(loop, HandExecutor())
     taken: list[int] = []
     jobs.every_in_steps(0, "steps", lambda: count_to(5, taken))
     timers, loop._later = loop._later, []
@@ -98,7 +98,7 @@ def test_no_step_is_taken_beyond_the_turn() -> None:
 async def test_job_in_steps_ends_with_the_stop() -> None:
     """Also in the middle of its steps."""
     loop = TickingLoop()
-    jobs = PeriodicJobs(loop, HandExecutor())
+    jobs = Scheduler(loop, HandExecutor())
     taken: list[int] = []
     jobs.every_in_steps(1, "steps", lambda: count_to(50, taken))
     (_, first), *_ = loop._later
@@ -112,7 +112,7 @@ async def test_job_in_steps_ends_with_the_stop() -> None:
 def test_failing_step_is_tried_again_with_the_next_pass() -> None:
     """One failure ends a pass and not the job."""
     loop = ManualLoop()
-    jobs = PeriodicJobs(loop, HandExecutor())
+    jobs = Scheduler(loop, HandExecutor())
     taken: list[int] = []
 
     def steps() -> Iterator[None]:
