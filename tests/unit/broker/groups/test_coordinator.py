@@ -1,11 +1,13 @@
 """The coordinator makes its topic, knows which shard has a group, and serves what it has loaded."""
 
 import asyncio
+import itertools
 
 import pytest
 
 from odradek.broker.coordinator.effects import Result
 from odradek.broker.coordinator.partitioning import partition_for
+from odradek.broker.groups.administration import GROUPS_PER_SLICE, expire
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
@@ -170,16 +172,32 @@ async def test_a_broker_that_stops_coordinates_nothing() -> None:
 
 
 async def test_expired_offsets_are_looked_for_in_all_shards() -> None:
-    """A few groups at a time."""
+    """Behind the call, without a further one."""
     cluster = Cluster.new()
     broker = RunningBroker(cluster, "offsets.retention.minutes=1")
     for number in range(100):
         commit(broker.coordinator, f"g{number}", 5)
     cluster.clock.advance(61)
     broker.coordinator.expire_offsets()
+    shards = broker.coordinator.shards()[0]
+    assert len([shard for shard in shards if len(shard.offsets)]) == 3
     async with asyncio.timeout(10):
-        while any(len(shard.offsets) for shard in broker.coordinator.shards()[0]):
+        while any(len(shard.offsets) for shard in shards):
             await asyncio.sleep(0.001)
+    broker.stop()
+
+
+async def test_expired_offsets_are_removed_a_few_groups_at_a_time() -> None:
+    """Between two slices others have their turn, however many groups there are."""
+    cluster = Cluster.new()
+    broker = RunningBroker(cluster, "offsets.topic.num.partitions=1")
+    shard = broker.coordinator.shard("g")
+    for number in range(100):
+        commit(broker.coordinator, f"g{number}", 5)
+    cluster.clock.advance(61)
+    left = [100, *(len(shard.offsets) for _ in expire(shard, 60_000)), len(shard.offsets)]
+    assert left[-1] == 0
+    assert max(before - after for before, after in itertools.pairwise(left)) <= GROUPS_PER_SLICE
     broker.stop()
 
 

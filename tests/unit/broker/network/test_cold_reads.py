@@ -71,7 +71,7 @@ def test_a_file_system_that_cannot_tell_is_read_as_usual(file: OpenedFile, monke
 
 
 def test_reading_through_stays_within_the_region_and_a_chunk(file: OpenedFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread has to come back soon, and says nothing of errors: who sends the region meets them."""
+    """A thread has to come back soon, and what is not asked for is left on the disk."""
     read: list[tuple[int, int]] = []
     real = os.pread
 
@@ -86,10 +86,20 @@ def test_reading_through_stays_within_the_region_and_a_chunk(file: OpenedFile, m
 
 
 def test_reading_through_a_file_that_fails_says_nothing(file: OpenedFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error shows when the region is sent."""
+    """Whether the disk cannot be read or not even asked: who sends the region meets the error."""
+    asked: list[str] = []
 
-    def fail(*_: object) -> bytes:
-        raise OSError(errno.EIO, "I/O error")
+    def failing(name: str) -> None:
+        def fail(*_: object) -> bytes:
+            asked.append(name)
+            raise OSError(errno.EIO, "I/O error")
 
-    monkeypatch.setattr(os, "pread", fail)
+        monkeypatch.setattr(os, name, fail)
+
+    failing("pread")
     read_through(FileRegion(file, 0, 100))
+    failing("posix_fadvise")
+    read_through(FileRegion(file, 0, 100))
+    assert asked == ["pread", "posix_fadvise"]
+    with pytest.raises(OSError, match="I/O error"):
+        os.pread(file.fd, 1, 0)
