@@ -10,6 +10,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,7 +122,9 @@ def one_record_batches(endpoint: Endpoint, topic: str, count: int) -> list[float
     return seconds
 
 
-def _session() -> SparkSession:
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    """A session whose JVM has ended when the block has: what it took is then counted as ours, not as that of others."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(_REPOSITORY)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers would compile everything again each time
@@ -131,7 +135,15 @@ def _session() -> SparkSession:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    return session
+    gateway = session.sparkContext._gateway
+    assert gateway is not None
+    try:
+        yield session
+    finally:
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # on which the JVM waits to end
+        gateway.proc.wait(_PATIENCE_S)
 
 
 def _scan(spark: SparkSession, source: str, options: dict[str, str]) -> tuple[int, float]:

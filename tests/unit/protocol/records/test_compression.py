@@ -7,7 +7,10 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 
+import kafka.codec
+import lz4.frame
 import pytest
+import zstandard
 
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.records.batch import HEADER_SIZE, Codec
@@ -36,16 +39,11 @@ def read_elsewhere(codec: Codec, data: bytes) -> bytes:
         case Codec.GZIP:
             return gzip.decompress(data)
         case Codec.LZ4:
-            library = pytest.importorskip("lz4.frame")
-            return bytes(library.decompress(data))
+            return bytes(lz4.frame.decompress(data))
         case Codec.ZSTD:
-            library = pytest.importorskip("zstandard")
-            return bytes(library.ZstdDecompressor().decompressobj().decompress(data))
+            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
         case Codec.SNAPPY:
-            codecs = pytest.importorskip("kafka.codec")
-            if codecs.snappy is None:
-                pytest.skip("needs python-snappy")
-            return bytes(codecs.snappy_decode(data))
+            return bytes(kafka.codec.snappy_decode(data))
     raise AssertionError(codec)
 
 
@@ -55,17 +53,12 @@ def write_elsewhere(codec: Codec, data: bytes) -> bytes:
         case Codec.GZIP:
             return gzip.compress(data)
         case Codec.LZ4:
-            library = pytest.importorskip("lz4.frame")
-            return bytes(library.compress(data, block_linked=False, content_checksum=True, block_checksum=True))
+            return bytes(lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True))
         case Codec.ZSTD:
-            library = pytest.importorskip("zstandard")
-            stream = library.ZstdCompressor().compressobj()  # like Java's: the frame does not say its size
-            return bytes(stream.compress(data) + stream.flush())
+            stream = zstandard.ZstdCompressor().compressobj()  # like Java's: the frame does not say its size
+            return stream.compress(data) + stream.flush()
         case Codec.SNAPPY:
-            codecs = pytest.importorskip("kafka.codec")
-            if codecs.snappy is None:
-                pytest.skip("needs python-snappy")
-            return bytes(codecs.snappy_encode(data))
+            return bytes(kafka.codec.snappy_encode(data))
     raise AssertionError(codec)
 
 
