@@ -11,6 +11,10 @@ PYTEST_ARGS ?=
 # Passed on to the benchmarks, for example: make bench BENCH_ARGS="--quick"
 BENCH_ARGS ?=
 
+# What a broker runs from; odradek/ has links to the others, which are not followed.
+SERVED_FOLDERS := broker config protocol storage odradek
+SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
+
 .PHONY: serve test test-interop bench bench-peers tools clean help
 
 help:
@@ -21,7 +25,7 @@ help:
 	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
 	@echo "make clean         remove the virtual environment and caches, never data"
 
-serve: $(VENV)/.installed
+serve: $(VENV)/.compiled
 	exec $(BIN)/odradek serve $(ARGS)
 
 test: $(VENV)/.installed-test tools
@@ -50,6 +54,12 @@ tools: $(VENV)/.installed-test
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# The bytecode of what a broker imports, once for each state of the sources and not at each start, since some
+# environments forbid writing it at run time; pip writes that of the dependencies.
+$(VENV)/.compiled: $(VENV)/.installed $(SERVED_SOURCES)
+	@$(BIN)/python -m compileall -q $(SERVED_FOLDERS)
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python

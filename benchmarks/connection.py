@@ -1,4 +1,8 @@
-"""One blocking connection to a broker: send a ready-made request, wait for its answer. Raw sockets, nothing else."""
+"""One blocking connection to a broker: send a ready-made request, wait for its answer. Raw sockets, nothing else.
+
+It is not the project's own client (`odradek.client`): that one encodes and decodes messages with the broker's codec,
+which would be client CPU in every figure, and a change of the codec would change both sides of a comparison.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +17,7 @@ from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
+from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
@@ -32,7 +32,6 @@ from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import Schedule
 from odradek.broker.metadata.topics import PlacementRules
-from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
@@ -61,12 +60,14 @@ from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
 
+METADATA_THREADS = 2
+"""For changes of the metadata, and for a snapshot of them meanwhile."""
 FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
 READ_THREADS = 4
 """For what is read that is not in the page cache: segments that consumers ask for, and the groups at start."""
 UPKEEP_THREADS = 2
-"""For what nobody waits for: checkpoints, deletions, snapshots of the metadata, what compaction leaves to be done."""
+"""For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
 
 REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
 """Either half of the memory for requests (`RequestMemory`), unless queued.max.request.bytes says otherwise."""
@@ -86,6 +87,7 @@ class Broker:
         self._static = settings
         self._clock = SystemClock()
         self._started_at = self._clock.monotonic()
+        self._metadata_threads = DiskThreads(loop, "odradek-metadata", METADATA_THREADS)
         self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
         self._background_flush_threads = DiskThreads(loop, "odradek-background-flush", IN_BACKGROUND)
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "odradek-read")
@@ -153,6 +155,7 @@ class Broker:
             )
         )
         self._log_cleaner.start()
+        self._metadata.use_threads(self._metadata_threads)
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._log_ready(directories, report)
@@ -169,6 +172,7 @@ class Broker:
         self._network.close_connections()
         await self._scheduler.stop()
         await self._log_cleaner.stop()
+        await self._metadata.settle()
         await self._flusher.stop()
         try:
             checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
@@ -179,8 +183,8 @@ class Broker:
         self._close_logs()
         for threads in (self._read_threads, self._upkeep_threads):
             threads.shutdown()
-        for flush_threads in (self._flush_threads, self._background_flush_threads):
-            flush_threads.stop()
+        for disk_threads in (self._metadata_threads, self._flush_threads, self._background_flush_threads):
+            disk_threads.stop()
         log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
 
     def _close_logs(self) -> None:
@@ -281,6 +285,7 @@ class Broker:
         memory = RequestMemory(queued if queued > 0 else REQUEST_MEMORY_BYTES, self._loop.call_soon)
         services = Services(
             loop=self._loop,
+            read_threads=self._read_threads,
             clock=self._clock,
             memory=memory,
             settings=settings,
@@ -298,9 +303,12 @@ class Broker:
             {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},
             large=LargeRequests(self._loop, lambda: handlers.converter, memory),
         )
-        limits = _connection_limits(self._settings.current)
+        limits = connection_limits(self._settings.current)
         network = Network(self._loop, _network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
-        self._settings.watch(lambda changed: network.change_limits(_connection_limits(changed)))
+        follower = ConnectionLimitsFollower(
+            self._loop, self._read_threads, self._settings.current, network.change_limits
+        )
+        self._settings.watch(follower.follow)
         return network
 
     def _bind(self) -> None:
@@ -357,25 +365,6 @@ def _network_limits(settings: BrokerSettings) -> NetworkLimits:
         socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
         socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
         backlog=settings.socket_listen_backlog_size,
-    )
-
-
-def _connection_limits(settings: BrokerSettings) -> ConnectionLimits:
-    overrides: dict[str, int] = {}
-    for host, limit in settings.max_connections_per_ip_overrides.items():
-        try:
-            overrides[socket.gethostbyname(host)] = limit
-        except OSError as failed:
-            log.warning("config", key="max.connections.per.ip.overrides", warning=f"{host} is no known host: {failed}")
-    return ConnectionLimits(
-        broker=ListenerLimits(settings.max_connections, settings.max_connection_creation_rate),
-        max_connections_per_ip=settings.max_connections_per_ip,
-        max_connections_per_ip_overrides=overrides,
-        listeners={
-            one.name: ListenerLimits(one.max_connections, one.max_connection_creation_rate)
-            for one in settings.listeners
-        },
-        inter_broker_listener=settings.inter_broker_listener_name if len(settings.listeners) > 1 else None,
     )
 
 

@@ -6,7 +6,7 @@ Kafka's configs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from odradek.broker.partitions.partition import Flusher
 from odradek.broker.partitions.retention import Retention
@@ -51,13 +51,14 @@ class BackgroundJobs:
             (settings.replica_high_watermark_checkpoint_interval_ms, "high watermarks", self._high_watermarks),
             (settings.log_flush_offset_checkpoint_interval_ms, "flush and recovery points", self._flush),
             (settings.log_flush_start_offset_checkpoint_interval_ms, "log starts", self._log_starts),
-            (settings.producer_id_expiration_check_interval_ms, "producer expiration", self._expire_producers),
             (DELETIONS_INTERVAL_MS, "file deletion", self._delete_files),
             (OFFLINE_INTERVAL_MS, "offline partitions", self._partitions.retry_offline),
         ):
             scheduler.every(interval_ms / 1000, name, job)
         if settings.log_flush_scheduler_interval_ms < NEVER_MS:
             scheduler.every(settings.log_flush_scheduler_interval_ms / 1000, "flush by time", self._flush_due)
+        expiration_s = settings.producer_id_expiration_check_interval_ms / 1000
+        scheduler.every_in_steps(expiration_s, "producer expiration", self._expire_producers)
         check_ms = settings.log_retention_check_interval_ms
         first_ms = min(check_ms, settings.log_initial_task_delay_ms)
         scheduler.every_in_steps(check_ms / 1000, "retention", self._retention.run, first_ms / 1000)
@@ -83,10 +84,10 @@ class BackgroundJobs:
     def _log_starts(self) -> Callable[[], None] | None:
         return self._logs.checkpoint_log_starts()
 
-    def _expire_producers(self) -> None:
+    def _expire_producers(self) -> Iterator[None]:
         now_ms = self._clock.now_ms()
-        for partition in self._partitions:
-            partition.log.expire_producers(now_ms)
+        for partition in list(self._partitions):
+            yield from partition.log.expire_producers(now_ms)
 
     def _delete_files(self) -> Callable[[], None] | None:
         return self._logs.due_deletions(self._clock.now_ms())

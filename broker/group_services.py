@@ -8,8 +8,7 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupParts:
+class GroupParts(NamedTuple):
     """What the services are built from."""
 
     loop: AbstractEventLoop

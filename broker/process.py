@@ -30,10 +30,6 @@ EXIT_OK, EXIT_CANNOT_START, EXIT_SECOND_SIGNAL = 0, 1, 130
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-GC_THRESHOLDS = (50_000, 20, 100)
-"""Requests leave no cycles behind, so the collector has little to find; it must not look after every 700
-allocations."""
-
 
 def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
     """Run the broker until it is told to stop; returns the exit code of the process."""
@@ -79,9 +75,7 @@ async def _serve_until_stopped(broker: Broker) -> int:
     await broker.start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal, number)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     await stop.wait()
     await broker.stop()
     return EXIT_OK

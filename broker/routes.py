@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.coordinator import CoordinatorHandler
     from odradek.broker.handlers.describe_configs import ConfigDescriber
+    from odradek.broker.handlers.describe_producers import DescribeProducersHandler
     from odradek.broker.handlers.fetch import FetchHandler
     from odradek.broker.handlers.group_admin import GroupAdminHandlers
     from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
@@ -47,11 +48,11 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.topics import TopicHandlers
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(NamedTuple):
     """What handlers are built from."""
 
     loop: AbstractEventLoop
+    read_threads: Executor
     clock: Clock
     memory: RequestMemory
     settings: BrokerSettings
@@ -94,6 +95,7 @@ class Handlers:
             settings.fetch_max_bytes,
             self.converter,
             services.memory,
+            services.read_threads,
         )
 
     @cached_property
@@ -174,6 +176,13 @@ class Handlers:
         return ProducerIdHandler(ProducerIds(self._services.metadata, self._services.settings.node_id))
 
     @cached_property
+    def producers(self) -> DescribeProducersHandler:
+        """Of who has written to partitions."""
+        from odradek.broker.handlers.describe_producers import DescribeProducersHandler
+
+        return DescribeProducersHandler(self._services.partitions)
+
+    @cached_property
     def coordinator(self) -> CoordinatorHandler:
         """Of who coordinates what."""
         from odradek.broker.handlers.coordinator import CoordinatorHandler
@@ -245,6 +254,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
     ApiKey.DELETE_RECORDS: lambda of: of.offsets.delete_records,
     ApiKey.DESCRIBE_LOG_DIRS: lambda of: of.log_dirs.describe_log_dirs,
     ApiKey.INIT_PRODUCER_ID: lambda of: of.producer_ids.init_producer_id,
+    ApiKey.DESCRIBE_PRODUCERS: lambda of: of.producers.describe_producers,
     ApiKey.FIND_COORDINATOR: lambda of: of.coordinator.find_coordinator,
     ApiKey.JOIN_GROUP: lambda of: of.groups.join_group,
     ApiKey.SYNC_GROUP: lambda of: of.groups.sync_group,

@@ -8,7 +8,6 @@ tests/unit/config/test_alter.py.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -53,8 +52,7 @@ class Change(NamedTuple):
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What a change is judged by: the broker's layers, and whether eligible leader replicas (KIP-966) are in use."""
 
     layers: BrokerLayers

@@ -20,7 +20,6 @@ ours.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -60,8 +59,7 @@ class Synonym(NamedTuple):
             return text
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """One configuration key; `default` is None for null, `required` keys have no default in Kafka."""
 
     name: str

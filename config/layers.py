@@ -7,8 +7,8 @@ general one). Source: Kafka 4.3's DynamicBrokerConfig and ConfigHelper (KIP-226)
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from odradek.config.definitions import Definition, broker_definitions, quota_definitions
@@ -35,13 +35,12 @@ class ConfigSynonym(NamedTuple):
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerLayers:
+class BrokerLayers(NamedTuple):
     """The values of one broker by layer: given at start, dynamic for all brokers, dynamic for this one."""
 
     static: Mapping[str, str]
-    dynamic_default: Mapping[str, str] = field(default_factory=dict)
-    dynamic_broker: Mapping[str, str] = field(default_factory=dict)
+    dynamic_default: Mapping[str, str] = MappingProxyType({})
+    dynamic_broker: Mapping[str, str] = MappingProxyType({})
 
     @property
     def effective(self) -> dict[str, str]:

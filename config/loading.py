@@ -5,7 +5,6 @@ nothing: what should be said is returned in `BrokerSettings.warnings`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from odradek.config.definitions import Service, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
@@ -49,7 +48,7 @@ def load_settings(
     _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     settings = build_settings(values, origins)
     warnings += _key_warnings(values, origins, {listener.name.lower() for listener in settings.listeners})
-    return replace(settings, warnings=tuple(warnings))
+    return settings._replace(warnings=tuple(warnings))
 
 
 def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str, str]) -> None:

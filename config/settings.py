@@ -5,7 +5,7 @@ config.loading does, and passes what was given and where.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from odradek.config import listeners as addresses
 from odradek.config import node
@@ -16,8 +16,7 @@ from odradek.config.reading import Reader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerSettings:
+class BrokerSettings(NamedTuple):
     """What one broker runs with, units as in the key's name.
 
     `values` are the texts of file and command line, without defaults; `origins` says where each came from; `dynamic`
@@ -130,8 +129,8 @@ class BrokerSettings:
                     raise
                 warnings.append(_ignored(error.key, error.reason))
                 del accepted[error.key]
-        return replace(
-            merged, values=self.values, origins=self.origins, dynamic=accepted, warnings=(*self.warnings, *warnings)
+        return merged._replace(
+            values=self.values, origins=self.origins, dynamic=accepted, warnings=(*self.warnings, *warnings)
         )
 
     @property

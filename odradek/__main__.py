@@ -4,7 +4,7 @@ import sys
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns its exit code (see `odradek.cli.errors`)."""
+    """Run the command; returns its exit code (see `odradek.terminal.errors`)."""
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["serve"]:
         from odradek.serving import serve

@@ -16,7 +16,7 @@ HOW: Final = (
     f"install it with `apt-get install openjdk-{LEAST}-jre-headless` (Debian, Ubuntu), `brew install openjdk@{LEAST}`"
     " (macOS) or from https://adoptium.net, and set JAVA_HOME if it is not on the PATH"
 )
-PATIENCE_S: Final = 30
+TIMEOUT_S: Final = 30
 
 
 def check(environment: Mapping[str, str] = os.environ, run: Callable[[str], str] | None = None) -> None:
@@ -42,7 +42,7 @@ def major_version(text: str) -> int | None:
 
 def _version_text(program: str) -> str:
     try:
-        done = subprocess.run([program, "-version"], capture_output=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run([program, "-version"], capture_output=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as failed:
         raise PipelineError(f"`{program} -version` does not work: {failed}") from failed
     return (done.stderr + done.stdout).decode("utf-8", "replace")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "odradek:pipeline"
 APPLICATIONS: Final = f"{PREFIX}:applications"
-PATIENCE_S: Final = 5.0
+TIMEOUT_S: Final = 5.0
 
 _COMMIT: Final = """
 local run = redis.call('GET', KEYS[4])
@@ -61,9 +61,7 @@ def connect(url: str) -> Redis:
     from redis import Redis
 
     try:
-        client = Redis.from_url(
-            url, decode_responses=True, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S
-        )
+        client = Redis.from_url(url, decode_responses=True, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
     except ValueError as wrong:
         raise WrongOptionError(f"--redis {url!r} is no address of a Redis, such as redis://127.0.0.1:6379/0") from wrong
     return client

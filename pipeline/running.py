@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_EVERY_S: Final = 0.2
-COMMIT_PATIENCE_S: Final = 30.0
+COMMIT_TIMEOUT_S: Final = 30.0
 
 
 class Job(Protocol):
@@ -154,7 +154,7 @@ class Runner:
                 between = not self._working
             if not between:
                 continue
-            deadline = min(deadline, time.monotonic() + COMMIT_PATIENCE_S)
+            deadline = min(deadline, time.monotonic() + COMMIT_TIMEOUT_S)
             # Spark writes the end of a micro-batch to the checkpoint before it shows its progress.
             if seen >= self._kept or time.monotonic() >= deadline:
                 query.stop()

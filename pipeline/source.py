@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from odradek.pipeline.errors import PipelineError, WrongOptionError
-from pyspark_odradek.connecting import connect
 from pyspark_odradek.errors import OptionError, SourceError
 from pyspark_odradek.offsets import Offsets
-from pyspark_odradek.options import ReadOptions, read_options
-from pyspark_odradek.resolving import earliest, latest, resolve, subscribed
+from pyspark_odradek.reading.connecting import connect
+from pyspark_odradek.reading.options import ReadOptions, read_options
+from pyspark_odradek.reading.resolving import earliest, latest, resolve, subscribed
 
 
 def checked(options: Mapping[str, str]) -> ReadOptions:

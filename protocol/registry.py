@@ -182,6 +182,7 @@ _APIS = (
     Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, "IncrementalAlterConfigs", Versions(0, 1), 1),
     Api(ApiKey.OFFSET_DELETE, "OffsetDelete", Versions(0, 0), None),
     Api(ApiKey.DESCRIBE_CLUSTER, "DescribeCluster", Versions(0, 2), 0),
+    Api(ApiKey.DESCRIBE_PRODUCERS, "DescribeProducers", Versions(0, 0), 0),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", Versions(0, 1), 0),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", Versions(0, 1), 0),
     Api(ApiKey.LIST_CONFIG_RESOURCES, "ListConfigResources", Versions(0, 1), 0),

@@ -19,6 +19,15 @@ _SPARKS_OWN: Final = frozenset({"path", "checkpointlocation", "queryname"})
 """Options that Spark hands to every source and sink."""
 
 
+_FORBIDDEN_SETTINGS: Final = {
+    "auto.offset.reset": "where to begin is said by startingOffsets",
+    "enable.auto.commit": "offsets are kept in Spark's checkpoint",
+    "key.deserializer": "keys arrive as bytes; turn them into what you need in the DataFrame",
+    "value.deserializer": "values arrive as bytes; turn them into what you need in the DataFrame",
+    "interceptor.classes": "there is no Java client here",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where reading begins or ends."""
@@ -47,6 +56,19 @@ def given_options(options: Mapping[str, str], known: Mapping[str, str]) -> dict[
             hint = f"; did you mean {known[near[0]]}?" if near else f"; there are {', '.join(sorted(known.values()))}"
             raise OptionError(f"there is no option {name}{hint}")
     return given
+
+
+def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the client, without their prefix `kafka.`. Raises OptionError."""
+    settings = {
+        name[len("kafka.") :].lower(): value for name, value in options.items() if name.lower().startswith("kafka.")
+    }
+    for name in settings:
+        if name in _FORBIDDEN_SETTINGS:
+            raise OptionError(f"kafka.{name} cannot be set: {_FORBIDDEN_SETTINGS[name]}")
+    if not settings.get("bootstrap.servers", "").strip():
+        raise OptionError("the option kafka.bootstrap.servers is missing, for example 127.0.0.1:9092")
+    return settings
 
 
 def one_of(given: Mapping[str, str], names: Sequence[str], required: bool) -> tuple[str | None, str]:

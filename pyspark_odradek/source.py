@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    from pyspark_odradek.options import ReadOptions
+    from pyspark_odradek.reading.options import ReadOptions
+    from pyspark_odradek.writing.options import WriteOptions
 
 
 class OdradekDataSource(DataSource):
@@ -34,27 +35,28 @@ class OdradekDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the batch reader. Raises OptionError."""
-        from pyspark_odradek.batch import BatchReader
+        from pyspark_odradek.reading.batch import BatchReader
 
         return BatchReader(self._checked(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the streaming reader. Raises OptionError."""
-        from pyspark_odradek.streaming import make_reader
-
-        return make_reader(self._checked(schema, streaming=True))
+        return stream_reader(self._checked(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the batch writer. Raises OptionError, and ClusterError where the topic cannot be written."""
-        from pyspark_odradek.writing import batch_writer
+        from pyspark_odradek.writing.writers import BatchWriter, checked_options
 
-        return batch_writer(schema, self.options, overwrite)
+        return BatchWriter(checked_options(schema, self.options, overwrite))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Return the streaming writer. Raises OptionError, and ClusterError where the topic cannot be written."""
-        from pyspark_odradek.writing import stream_writer
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002
+        """Return the streaming writer; in the output mode `complete` (`overwrite`) each micro-batch is appended, too.
 
-        return stream_writer(schema, self.options, overwrite)
+        Raises OptionError, and ClusterError where the topic cannot be written.
+        """
+        from pyspark_odradek.writing.writers import checked_options
+
+        return stream_writer(checked_options(schema, self.options, overwrite=False))
 
     def _checked(self, schema: StructType, streaming: bool) -> ReadOptions:
         from pyspark_odradek.errors import OptionError, sentence_first
@@ -69,7 +71,40 @@ class OdradekDataSource(DataSource):
 
     def _options(self, streaming: bool | None) -> ReadOptions:
         from pyspark_odradek.errors import sentence_first
-        from pyspark_odradek.options import read_options
+        from pyspark_odradek.reading.options import read_options
 
         with sentence_first():
             return read_options(self.options, streaming)
+
+
+def stream_reader(options: ReadOptions) -> DataSourceStreamReader:
+    """Return the streaming reader that this version of Spark can work with.
+
+    Raises:
+        OptionError: a limit is asked for, and Spark is too old for one.
+    """
+    try:
+        from pyspark_odradek.reading.limited_stream import LimitedStreamReader
+    except ImportError:
+        if options.max_offsets_per_trigger is not None or options.min_offsets_per_trigger is not None:
+            from pyspark_odradek.errors import OptionError
+
+            raise OptionError(
+                "maxOffsetsPerTrigger and minOffsetsPerTrigger need Spark 4.2 or newer: older versions do not tell a"
+                " source in Python where a micro-batch begins"
+            ) from None
+        from pyspark_odradek.reading.stream import StreamReader
+
+        return StreamReader(options)
+    return LimitedStreamReader(options)
+
+
+def stream_writer(options: WriteOptions) -> DataSourceStreamWriter:
+    """Return the streaming writer that this version of Spark can work with."""
+    try:
+        from pyspark_odradek.writing.arrow_stream import StreamArrowWriter
+    except ImportError:
+        from pyspark_odradek.writing.writers import StreamRowWriter
+
+        return StreamRowWriter(options)
+    return StreamArrowWriter(options)

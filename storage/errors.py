@@ -18,6 +18,8 @@ KafkaError
 passes through the small modules unchanged: the log and the log manager know which directory and operation it hit.
 """
 
+from collections.abc import Callable
+
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 _LONGEST_REASON = 200
@@ -48,6 +50,17 @@ class CorruptFile(StorageError):  # noqa: N818 - says what it is about
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class NotInMemory(Exception):  # noqa: N818 - says what happened
+    """A read that is not to wait needs what only the disk has: run `bring` on any thread, and read again.
+
+    Not a `LogError`: only those get it who ask not to wait.
+    """
+
+    def __init__(self, bring: Callable[[], object]) -> None:
+        super().__init__("to be read from the disk first")
+        self.bring = bring
 
 
 class InvalidOffset(StorageError):  # noqa: N818 - Kafka's name

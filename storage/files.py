@@ -32,6 +32,11 @@ TEMPORARY_SUFFIX = ".tmp"
 MAX_READ_BYTES = 1 << 30
 """Largest file that `read_bytes` takes into memory; a file of ours that is read whole is never nearly as large."""
 
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+"""Lets a read fail that would have to wait for the disk; Linux has it."""
+
+_CACHE_LOOK_BYTES = 1 << 16
+
 _sync_content = getattr(os, "fdatasync", os.fsync)
 
 
@@ -65,6 +70,12 @@ class OpenFile(Protocol):
 
     def pread(self, length: int, position: int) -> bytes:
         """Return up to `length` bytes from `position` on, fewer only where the file ends."""
+
+    def pread_cached(self, length: int, position: int) -> bytes | None:
+        """Return the `length` bytes from `position` on if they are in memory, None if they are not, or the file ends.
+
+        Like `pread` where nobody can tell.
+        """
 
     def readinto(self, buffer: bytearray | memoryview, position: int) -> int:
         """Fill `buffer` from `position` on and return the number of bytes read, fewer only where the file ends."""
@@ -147,6 +158,9 @@ class FileSystem(Protocol):
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         """Set the time of the last change of a file, in ms since 1970."""
 
+    def is_cached(self, path: str) -> bool:
+        """Return whether all of a file is in memory; True where nobody can tell, or there is no such file."""
+
     def map_readonly(self, path: str) -> MappedFile:
         """Return the content of a file for reading, without loading it where that is possible.
 
@@ -186,6 +200,18 @@ class PosixFile:
         if len(data) == length or not data:
             return data
         return data + self._pread_rest(length - len(data), position + len(data))
+
+    def pread_cached(self, length: int, position: int) -> bytes | None:
+        buffer = bytearray(length)
+        try:
+            count = os.preadv(self.fd, (buffer,), position, _NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            return self.pread(length, position)
+        return bytes(buffer) if count == length else None
 
     def _pread_rest(self, length: int, position: int) -> bytes:
         """Go on after a read that came back short: the file may end there, or a signal came in between."""
@@ -321,6 +347,22 @@ class PosixFiles:
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
         os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
+
+    def is_cached(self, path: str) -> bool:
+        try:
+            file = PosixFile(os.open(path, os.O_RDONLY), path)
+        except OSError:
+            return True
+        try:
+            size = file.size()
+            return all(
+                file.pread_cached(min(_CACHE_LOOK_BYTES, size - position), position) is not None
+                for position in range(0, size, _CACHE_LOOK_BYTES)
+            )
+        except OSError:
+            return True
+        finally:
+            file.close()
 
     def map_readonly(self, path: str) -> MappedFile:
         fd = os.open(path, os.O_RDONLY)

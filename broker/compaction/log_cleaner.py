@@ -9,11 +9,10 @@ disk is full, which passes, it is tried again later. Follows Kafka's log behavio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -22,6 +21,7 @@ from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.scheduler import TURN_S
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.directories.manager import LogManager
@@ -116,7 +116,7 @@ class LogCleaner:
         brought there.
         """
         try:
-            chosen = self._choose(flushed)
+            chosen = await self._choose(flushed)
             return chosen is not None and await self._compact(chosen)
         except Exception:
             log.exception("compaction failed; it goes on with the next look")
@@ -125,22 +125,24 @@ class LogCleaner:
 
     # --- which log
 
-    def _choose(self, flushed: Callable[[], None] | None) -> Chosen | None:
+    async def _choose(self, flushed: Callable[[], None] | None) -> Chosen | None:
         """Return the log with the largest share of bytes that were never compacted, None if none has enough."""
         self._forget_deleted()
-        candidates = [partition for partition in self._parts.partitions if self._may_be_compacted(partition)]
-        if not candidates:
+        if not any(self._may_be_compacted(partition) for partition in self._parts.partitions):
             return None
         from odradek.broker.compaction.rounds import Chosen
         from odradek.storage.compaction.planning import facts_of, limits_of
-        from odradek.storage.compaction.selection import examine, filthiest, is_worth_it
+        from odradek.storage.compaction.selection import Candidate, examine, filthiest, is_worth_it
 
-        if flushed is not None:
-            _bring_to_disk(candidates, flushed)
         now_ms = self._parts.clock.now_ms()
-        worth_it = []
-        for partition in candidates:
+        flushes = None if flushed is None else _Flushes(flushed)
+        worth_it: list[tuple[Chosen, Candidate]] = []
+        async for partition in self._in_turns():
+            if not self._may_be_compacted(partition):
+                continue
             source, name = partition.log, _name_of(partition)
+            if flushes is not None:
+                flushes.begin(partition)
             try:
                 facts = facts_of(source, partition.last_stable_offset, self._parts.logs.cleaned_offsets.get(name))
                 candidate = examine(facts, limits_of(source), now_ms)
@@ -149,8 +151,21 @@ class LogCleaner:
                 continue
             if is_worth_it(candidate, limits_of(source)):
                 worth_it.append((Chosen(name, source, candidate), candidate))
+        if flushes is not None:
+            flushes.all_begun()
         best = filthiest(worth_it)
         return None if best is None else best[0]
+
+    async def _in_turns(self) -> AsyncIterator[Partition]:
+        """Yield the partitions that there are now, and let others have their turn in between."""
+        loop = self._parts.loop
+        end = loop.time() + TURN_S
+        for partition in list(self._parts.partitions):
+            if loop.time() >= end:
+                await asyncio.sleep(0)
+                end = loop.time() + TURN_S
+            if not partition.is_retired:
+                yield partition
 
     def _may_be_compacted(self, partition: Partition) -> bool:
         source = partition.log
@@ -304,24 +319,36 @@ class LogCleaner:
         return code
 
 
-def _bring_to_disk(partitions: Iterable[Partition], done: Callable[[], None]) -> None:
-    """Have the closed segments of the logs brought to the disk: only what is there for sure is compacted.
+class _Flushes:
+    """Has the closed segments of logs brought to the disk: only what is there for sure is compacted.
 
     `done` is called once, when no more of it is under way, and not at all where all of it was there before.
     """
-    under_way: set[Partition] = set()
 
-    def ended(partition: Partition, _code: ErrorCode) -> None:
-        under_way.discard(partition)
-        if not under_way:
-            done()
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done = done
+        self._under_way = 0
+        self._ended = 0
+        self._all_begun = False
 
-    for partition in partitions:
+    def begin(self, partition: Partition) -> None:
+        """Bring a log to the disk, unless it is there."""
         log = partition.log
-        if log.recovery_point < log.segments.active.base_offset:
-            under_way.add(partition)
-    for partition in list(under_way):
-        partition.when_on_disk(partial(ended, partition))
+        if log.recovery_point < log.segments.active.base_offset and partition.when_on_disk(self._one_ended):
+            self._under_way += 1
+
+    def all_begun(self) -> None:
+        """There are no more logs."""
+        self._all_begun = True
+        self._tell()
+
+    def _one_ended(self, _code: ErrorCode) -> None:
+        self._ended += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._all_begun and 0 < self._under_way == self._ended:
+            self._done()
 
 
 def _name_of(partition: Partition) -> TopicPartition:

@@ -22,6 +22,8 @@ from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 LOAD_CHUNK_BYTES = 1024 * 1024
@@ -126,16 +128,20 @@ class CoordinatorRuntime(Generic[S]):
 
     # look-ups
 
-    def prepare(self) -> None:
-        """Make the topic if there is none.
-
-        Raises:
-            KafkaError: COORDINATOR_NOT_AVAILABLE.
-        """
+    def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
+        """Make the topic if there is none; return the error COORDINATOR_NOT_AVAILABLE where that cannot be done."""
         if self._is_stopped:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
-        if not self._count:
-            self._count = self._topic.find_or_create().count
+            return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
+        if self._count:
+            return None
+        topic = self._topic.find_or_create()
+        return topic.then(self._found) if isinstance(topic, Deferred) else self._found(topic)
+
+    def _found(self, topic: TopicPartitions | KafkaError) -> KafkaError | None:
+        if isinstance(topic, KafkaError):
+            return topic
+        self._count = topic.count
+        return None
 
     def shard(self, name: str) -> S:
         """Return the shard that has what is of that name.
@@ -144,7 +150,11 @@ class CoordinatorRuntime(Generic[S]):
             KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
         """
         if self._is_stopped or not self._count:
-            self.prepare()
+            unavailable = self.prepare()
+            if isinstance(unavailable, Deferred):  # clients ask who coordinates before they ask anything else
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of this coordinator is being made")
+            if unavailable is not None:
+                raise unavailable
         index = partition_for(name, self._count)
         partition = self._partitions.get(index) or self._led(index)
         if partition is None:

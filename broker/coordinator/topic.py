@@ -5,10 +5,13 @@ Must not know: what is in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.internal_topics import internal_topics
-from odradek.broker.metadata.topics import NewTopic
+from odradek.broker.metadata.topics import NewTopic, PlannedTopic
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -38,27 +41,23 @@ class CoordinatorTopic:
         """Return the topic, None if there is none yet."""
         return self._partitions.find(self.name)
 
-    def find_or_create(self) -> TopicPartitions:
-        """Return the topic.
-
-        Raises:
-            KafkaError: COORDINATOR_NOT_AVAILABLE where it cannot be made.
-        """
+    def find_or_create(self) -> TopicPartitions | KafkaError | Deferred[TopicPartitions | KafkaError]:
+        """Return the topic, or the error COORDINATOR_NOT_AVAILABLE where it cannot be made."""
         found = self.find()
-        if found is None:
-            self._create()
-            found = self.find()
-        if found is None:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{self.name} cannot be created")
-        return found
-
-    def _create(self) -> None:
+        if found is not None:
+            return found
         made = internal_topics(self._settings)[self.name]
         wanted = NewTopic(self.name, made.partitions, self._replicas, configs=made.configs)
         try:
-            (result,) = self._controller.create_topics([wanted])
+            return then(self._controller.create_topics([wanted]), self._created)
         except KafkaError as failed:
-            result = failed
-        if isinstance(result, KafkaError):
-            log.error("an internal topic cannot be created", topic=self.name, reason=str(result))
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(result))
+            return self._created([failed])
+
+    def _created(self, results: Sequence[PlannedTopic | KafkaError]) -> TopicPartitions | KafkaError:
+        """Return the topic, whoever has made it."""
+        found = self.find()
+        if found is not None:
+            return found
+        reason = str(results[0]) if isinstance(results[0], KafkaError) else "no partition of it is served here"
+        log.error("an internal topic cannot be created", topic=self.name, reason=reason)
+        return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)

@@ -16,7 +16,6 @@ with its traceback and answered UNKNOWN_SERVER_ERROR, or by closing where the re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from struct import Struct, error
 from typing import Any, Protocol, TypeVar
@@ -68,25 +67,38 @@ Find = Callable[[], T]
 """Imports and makes what is only now needed."""
 
 
-@dataclass(slots=True)
 class _Route:
-    api: Api
-    first: int
-    last: int
-    first_flexible: int
-    find_direct: Find[DirectHandler] | None = None
-    find_handler: Find[MessageHandler] | None = None
-    request: type[Message] | None = None
-    """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
-    direct: DirectHandler | None = None
-    handler: MessageHandler | None = None
+    __slots__ = (
+        "_find_direct",
+        "_find_handler",
+        "api",
+        "direct",
+        "first",
+        "first_flexible",
+        "handler",
+        "last",
+        "request",
+    )
+
+    def __init__(
+        self, key: ApiKey, find_direct: Find[DirectHandler] | None, find_handler: Find[MessageHandler] | None
+    ) -> None:
+        self.api = api = API[key]
+        self.first, self.last = api.served.first, api.served.last
+        self.first_flexible = NEVER if api.first_flexible is None else api.first_flexible
+        self._find_direct = find_direct
+        self._find_handler = find_handler
+        self.request: type[Message] | None = None
+        """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
+        self.direct: DirectHandler | None = None
+        self.handler: MessageHandler | None = None
 
     def load(self) -> type[Message]:
         """Find the handler, and the class of the requests."""
-        if self.find_direct is not None:
-            self.direct = self.find_direct()
-        if self.find_handler is not None:
-            self.handler = self.find_handler()
+        if self._find_direct is not None:
+            self.direct = self._find_direct()
+        if self._find_handler is not None:
+            self.handler = self._find_handler()
         self.request = self.api.request
         return self.request
 
@@ -107,9 +119,9 @@ class Dispatcher:
         self._large = large
         self._routes: dict[int, _Route] = {}
         for key, find_direct in direct.items():
-            self._routes[key] = _route(key, find_direct=find_direct)
+            self._routes[key] = _Route(key, find_direct, None)
         for key, find_handler in handlers.items():
-            self._routes[key] = _route(key, find_handler=find_handler)
+            self._routes[key] = _Route(key, None, find_handler)
 
     def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         """Work on one frame.
@@ -280,15 +292,6 @@ class Dispatcher:
         if hasattr(response, "error_message"):
             response.error_message = message
         return response
-
-
-def _route(
-    key: ApiKey, find_direct: Find[DirectHandler] | None = None, find_handler: Find[MessageHandler] | None = None
-) -> _Route:
-    api = API[key]
-    versions = api.served
-    flexible = NEVER if api.first_flexible is None else api.first_flexible
-    return _Route(api, versions.first, versions.last, flexible, find_direct, find_handler)
 
 
 def _encoded(response: Message, context: RequestContext) -> bytes:

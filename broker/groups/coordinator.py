@@ -24,7 +24,9 @@ from odradek.broker.groups.settings import classic_limits, consumer_settings, wi
 from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.deferred import Deferred
 from odradek.config.settings import BrokerSettings
+from odradek.protocol.errors import KafkaError
 
 
 class GroupCoordinator:
@@ -75,9 +77,9 @@ class GroupCoordinator:
         self.background.stop()
         self._runtime.stop()
 
-    def prepare(self) -> None:
-        """Make the topic if there is none; raises KafkaError COORDINATOR_NOT_AVAILABLE."""
-        self._runtime.prepare()
+    def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
+        """Make the topic if there is none; return the error COORDINATOR_NOT_AVAILABLE where that cannot be done."""
+        return self._runtime.prepare()
 
     def shard(self, group_id: str) -> GroupShard:
         """Return the shard that a group lives in.

@@ -18,6 +18,7 @@ from odradek.broker.metadata.configs import Alteration
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.config.alter import Change, Operation, Target, alter, check_form
 from odradek.config.errors import ConfigError
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -49,6 +50,10 @@ _Wish = tuple[ConfigResource, Sequence[Change]]
 """A resource and what a request says of its keys."""
 
 
+_Verdicts = list[tuple[ConfigResource, ErrorCode, str | None]]
+"""Code and message for each resource of a request."""
+
+
 class ConfigHandlers:
     """Answers the requests about configs."""
 
@@ -61,7 +66,9 @@ class ConfigHandlers:
         """Answer DescribeConfigs."""
         return DescribeConfigsResponse(results=self._describer.describe_all(self._controller.image, request))
 
-    def alter_configs(self, _context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    def alter_configs(
+        self, _context: RequestContext, request: AlterConfigsRequest
+    ) -> AlterConfigsResponse | Deferred[AlterConfigsResponse]:
         """Answer AlterConfigs."""
         wishes = [
             (
@@ -70,18 +77,21 @@ class ConfigHandlers:
             )
             for one in request.resources
         ]
-        return AlterConfigsResponse(
-            responses=[
-                alter_configs.AlterConfigsResourceResponse(
-                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-                )
-                for resource, code, message in self._alter(wishes, _replacement, request.validate_only)
-            ]
+        return then(
+            self._alter(wishes, _replacement, request.validate_only),
+            lambda verdicts: AlterConfigsResponse(
+                responses=[
+                    alter_configs.AlterConfigsResourceResponse(
+                        error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                    )
+                    for resource, code, message in verdicts
+                ]
+            ),
         )
 
     def incremental_alter_configs(
         self, _context: RequestContext, request: IncrementalAlterConfigsRequest
-    ) -> IncrementalAlterConfigsResponse:
+    ) -> IncrementalAlterConfigsResponse | Deferred[IncrementalAlterConfigsResponse]:
         """Answer IncrementalAlterConfigs."""
         wishes = [
             (
@@ -90,13 +100,16 @@ class ConfigHandlers:
             )
             for one in request.resources
         ]
-        return IncrementalAlterConfigsResponse(
-            responses=[
-                incremental_alter_configs.AlterConfigsResourceResponse(
-                    error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-                )
-                for resource, code, message in self._alter(wishes, _increment, request.validate_only)
-            ]
+        return then(
+            self._alter(wishes, _increment, request.validate_only),
+            lambda verdicts: IncrementalAlterConfigsResponse(
+                responses=[
+                    incremental_alter_configs.AlterConfigsResourceResponse(
+                        error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+                    )
+                    for resource, code, message in verdicts
+                ]
+            ),
         )
 
     def list_config_resources(
@@ -127,7 +140,7 @@ class ConfigHandlers:
 
     def _alter(
         self, wishes: Sequence[_Wish], kind: Callable[[Sequence[Change]], Alteration], validate_only: bool
-    ) -> list[tuple[ConfigResource, ErrorCode, str | None]]:
+    ) -> _Verdicts | Deferred[_Verdicts]:
         """Change what can be changed; return code and message for each resource, in order."""
         counts = Counter(resource for resource, _ in wishes)
         verdicts: dict[ConfigResource, KafkaError | None] = {}
@@ -144,13 +157,12 @@ class ConfigHandlers:
                     asked.append((resource, kind(changes)))
             except KafkaError as error:
                 verdicts[resource] = error
-        results: Sequence[KafkaError | None]
-        try:
-            results = self._controller.alter_configs(asked, validate_only=validate_only)
-        except KafkaError as error:
-            results = [error] * len(asked)
-        verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
-        return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
+
+        def answers(results: Sequence[KafkaError | None]) -> _Verdicts:
+            verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
+            return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
+
+        return then(self._controller.alter_configs(asked, validate_only=validate_only), answers)
 
 
 def _check_form(changes: Sequence[Change]) -> None:

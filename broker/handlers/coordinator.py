@@ -1,7 +1,7 @@
 """FindCoordinator (0-6): who coordinates a consumer group or a transaction. Groups: this broker, the only one.
 
 The first request for a group makes the topic `__consumer_offsets`. Kafka answers COORDINATOR_NOT_AVAILABLE to that
-request, and the client asks again; here the topic is there at once, and so is the answer. Nobody coordinates
+request, and the client asks again; here the answer waits until the topic is there. Nobody coordinates
 transactions and share groups in this version: COORDINATOR_NOT_AVAILABLE, with a sentence that says why, so that a
 client's log tells what is missing. Version notes: v1 has the kind of key and a message, v4 asks for many keys at once,
 v6 knows share groups.
@@ -11,6 +11,7 @@ import re
 from typing import Final, NamedTuple, Protocol
 
 from odradek.broker.runtime.context import RequestContext, ThisNode
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -33,8 +34,8 @@ class _Found(NamedTuple):
 class Groups(Protocol):
     """The part of the group coordinator that the handler needs."""
 
-    def prepare(self) -> None:
-        """See that `__consumer_offsets` is there; raises KafkaError if it cannot be made."""
+    def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
+        """See that `__consumer_offsets` is there; return why it cannot be made."""
 
 
 class CoordinatorHandler:
@@ -44,11 +45,21 @@ class CoordinatorHandler:
         self._node = node
         self._coordinator = coordinator
 
-    def find_coordinator(self, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    def find_coordinator(
+        self, context: RequestContext, request: FindCoordinatorRequest
+    ) -> FindCoordinatorResponse | Deferred[FindCoordinatorResponse]:
         """Answer a request."""
+        if request.key_type != _GROUP:
+            return self._answer(context, request, None)
+        return then(self._coordinator.prepare(), lambda unavailable: self._answer(context, request, unavailable))
+
+    def _answer(
+        self, context: RequestContext, request: FindCoordinatorRequest, unavailable: KafkaError | None
+    ) -> FindCoordinatorResponse:
+        """Answer, knowing why the coordinator of groups is not available if it is not."""
         version = context.api_version
         if version < _FIRST_BATCHED_VERSION:
-            found = self._find(context, request.key, request.key_type)
+            found = self._find(context, request.key, request.key_type, unavailable)
             return FindCoordinatorResponse(
                 error_code=found.code,
                 error_message=found.message or found.code.name,
@@ -58,7 +69,7 @@ class CoordinatorHandler:
             )
         response = FindCoordinatorResponse()
         for key in request.coordinator_keys:
-            found = self._find(context, key, request.key_type)
+            found = self._find(context, key, request.key_type, unavailable)
             response.coordinators.append(
                 Coordinator(
                     key=key,
@@ -71,12 +82,10 @@ class CoordinatorHandler:
             )
         return response
 
-    def _find(self, context: RequestContext, key: str, key_type: int) -> _Found:
+    def _find(self, context: RequestContext, key: str, key_type: int, unavailable: KafkaError | None) -> _Found:
         version = context.api_version
         if key_type == _GROUP:
-            try:
-                self._coordinator.prepare()
-            except KafkaError as unavailable:
+            if unavailable is not None:
                 return _Found(unavailable.code, unavailable.message)
             return _Found(ErrorCode.NONE, "", self._node.node_id, *self._node.advertised_for(context))
         what = _WHAT.get(key_type)

@@ -6,12 +6,18 @@ Rules (Kafka's log behaviour, fetch): consumers read up to the high watermark, o
 committed data only; the first partition that has data returns at least one whole batch although it is over the limits;
 an answer goes out at once when there is an error, enough bytes, or no time to wait. Sessions are in `fetch_sessions`,
 and what old versions get in place of batches is in `old_fetch`.
+
+Where the records are is looked up in indexes and batch headers. What of them only the disk has is read through on a
+thread first (`_look_from_disk`), so that a consumer of last week does not hold up the producers of now; what happens to
+the records themselves is `broker.network.cold_reads`.
 """
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, sleep
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from odradek.broker.handlers.converting import Converter, in_task
@@ -39,6 +45,7 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, FetchResult, Region, encode_fetch_response
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
 from odradek.protocol.records.batch import Codec
+from odradek.storage.errors import NotInMemory
 
 READ_COMMITTED = 1
 MOST_AT_ONCE = 256
@@ -48,6 +55,8 @@ MEMORY_OF_A_PARTITION = 600
 _LOOK_AGAIN: Response = b""
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 FIRST_ZSTD = 10
+LOOKS_FROM_DISK = 16
+"""A look needs an index, its pages and some batch headers of each partition, one after the other."""
 FIRST_OF_STORAGE_ERROR = 6
 """Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 
@@ -74,6 +83,8 @@ class _Look:
     room: int
     """Bytes that still fit into the answer."""
     size: int = 0
+    cold: list[NotInMemory] = field(default_factory=list)
+    """What only the disk has, of partitions that are left out for that."""
     is_urgent: bool = False
     """Whether waiting for more makes no sense: there is an error, or more lies in another segment."""
 
@@ -90,8 +101,10 @@ class FetchHandler:
         max_bytes: int,
         converter: Converter,
         memory: RequestMemory,
+        threads: Executor | None = None,
     ) -> None:
-        """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes)."""
+        """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk."""
+        self._threads = threads
         self._converter = converter
         self._memory = memory
         self._loop = loop
@@ -121,20 +134,47 @@ class FetchHandler:
             return self._answer_old(job)
         if len(job.wanted) > MOST_AT_ONCE or sum([len(some) for _, some in job.wanted]) > MOST_AT_ONCE:
             return in_task(self._loop, self._answer_many(job))
-        found = self._look(job)
-        if self._is_enough(job, found) or request.max_wait_ms <= 0:
+        found = self._look(job, wait=False)
+        if found.cold:
+            return in_task(self._loop, self._fetch_from_disk(job, found))
+        return self._answer_or_wait(job, found)
+
+    def _answer_or_wait(self, job: _Job, found: _Look) -> Response | Deferred[Response]:
+        max_wait_ms = job.request.max_wait_ms
+        if self._is_enough(job, found) or max_wait_ms <= 0:
             return self._answer(job, found)
         return DelayedOperation(
-            self._loop, request.max_wait_ms / 1000, lambda final: self._attempt(job, final), self._watched(job)
+            self._loop, max_wait_ms / 1000, lambda final: self._attempt(job, final), self._watched(job)
         )
+
+    async def _fetch_from_disk(self, job: _Job, found: _Look) -> Response:
+        outcome = self._answer_or_wait(job, await self._look_from_disk(job, found))
+        return await outcome if isinstance(outcome, Deferred) else outcome
+
+    async def _look_from_disk(self, job: _Job, found: _Look) -> _Look:
+        """Look again, each time after what was missing was read on a thread: a place needs an index, then a header.
+
+        Where memory is so short that all is gone again each time, the last look waits for the disk.
+        """
+        for left in reversed(range(LOOKS_FROM_DISK)):
+            if not found.cold:
+                break
+            await self._loop.run_in_executor(self._threads, _bring_all, found.cold)
+            found = self._look(job, wait=left == 0)
+        return found
 
     def _answer_old(self, job: _Job) -> Deferred[Response]:
         def look() -> OldFound:
-            found = self._look(job)
+            return found_old(self._look(job))
+
+        async def look_from_disk() -> OldFound:
+            return found_old(await self._look_from_disk(job, self._look(job, wait=False)))
+
+        def found_old(found: _Look) -> OldFound:
             return OldFound(found.topics, self._is_enough(job, found))
 
         partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
-        old = OldFetch(self._loop, self._converter, job.version, partitions, look)
+        old = OldFetch(self._loop, self._converter, job.version, partitions, look, look_from_disk)
         return old.answer(job.head, self._watched(job), job.request.max_wait_ms)
 
     def _session(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, bool]:
@@ -181,7 +221,12 @@ class FetchHandler:
             watched = self._watched(job)
             while True:
                 began = self._loop.time()
-                found = await self._look_in_slices(job)
+                found = await self._look_in_slices(job, wait=False)
+                for left in reversed(range(LOOKS_FROM_DISK)):
+                    if not found.cold:
+                        break
+                    await self._loop.run_in_executor(self._threads, _bring_all, found.cold)
+                    found = await self._look_in_slices(job, wait=left == 0)
                 now = self._loop.time()
                 if self._is_enough(job, found) or now >= deadline:
                     return await self._converter.run(partial(self._answer, job, found), 0)
@@ -211,14 +256,14 @@ class FetchHandler:
             delayed.cancel()
         return self._loop.time() if is_final else deadline
 
-    async def _look_in_slices(self, job: _Job) -> _Look:
+    async def _look_in_slices(self, job: _Job, wait: bool) -> _Look:
         found = _Look([], job.max_bytes)
         looked_at = 0
         for ref, wanted in job.wanted:
             results: list[FetchResult] = []
             for first in range(0, len(wanted), MOST_AT_ONCE):
                 some = wanted[first : first + MOST_AT_ONCE]
-                self._look_at(job, [(ref, some)], found)
+                self._look_at(job, [(ref, some)], found, wait)
                 results += found.topics.pop()[1]
                 looked_at += len(some)
                 if looked_at >= MOST_AT_ONCE:
@@ -229,18 +274,26 @@ class FetchHandler:
 
     # reading
 
-    def _look(self, job: _Job) -> _Look:
+    def _look(self, job: _Job, wait: bool = True) -> _Look:
+        """Look at the partitions; without `wait` those are left out whose records cannot be found without the disk.
+
+        A request that waited at the end of its partitions, and is woken, need not think of that: they were just
+        written to.
+        """
         found = _Look([], job.max_bytes)
-        self._look_at(job, job.wanted, found)
+        self._look_at(job, job.wanted, found, wait)
         return found
 
-    def _look_at(self, job: _Job, some: Wanted, found: _Look) -> None:
+    def _look_at(self, job: _Job, some: Wanted, found: _Look, wait: bool) -> None:
         for ref, wanted in some:
             topic = self._partitions.find(ref)
             results = []
             for partition in wanted:
                 try:
-                    result = self._read(job, topic, partition, found)
+                    result = self._read(job, topic, partition, found, wait)
+                except NotInMemory as cold:
+                    found.cold.append(cold)
+                    continue
                 except KafkaError as refused:
                     found.is_urgent = True
                     code = refused.code
@@ -252,7 +305,9 @@ class FetchHandler:
                     found.room = 0  # the limit of the answer is an error of its first partition only
             found.topics.append((ref, results))
 
-    def _read(self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, look: _Look) -> FetchResult:
+    def _read(
+        self, job: _Job, topic: TopicPartitions | None, wanted: FetchPartition, look: _Look, wait: bool
+    ) -> FetchResult:
         if topic is None:
             by_id = job.version >= FIRST_BY_ID
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -273,7 +328,7 @@ class FetchHandler:
             return FetchResult(wanted.partition, 0, high_watermark, stable, start, diverging=diverging)
         max_bytes = min(wanted.partition_max_bytes, look.room)
         at_least_one = look.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
-        piece = partition.read(wanted.fetch_offset, max(max_bytes, 0), upto, at_least_one and max_bytes >= 0)
+        piece = partition.read(wanted.fetch_offset, max(max_bytes, 0), upto, at_least_one and max_bytes >= 0, wait)
         is_end = wanted.fetch_offset >= upto
         if max_bytes < 0 and not is_end:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative limit of bytes")
@@ -285,12 +340,12 @@ class FetchHandler:
         if piece.length > 0:
             assert piece.file is not None
             records = FileRegion(piece.file, piece.position, piece.length)
-            look.size += piece.length
-            look.room = max(look.room - piece.length, 0)
             if committed_only:
                 bound = min(upto, partition.log.upper_bound(piece))
-                found = partition.log.aborted_transactions(wanted.fetch_offset, bound)
+                found = partition.log.aborted_transactions(wanted.fetch_offset, bound, wait)
                 aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
+            look.size += piece.length
+            look.room = max(look.room - piece.length, 0)
         return FetchResult(
             wanted.partition, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted
         )
@@ -307,6 +362,13 @@ class FetchHandler:
                 session.remember(topics)
         session_id = session.session_id if session is not None else NO_SESSION
         return _answer(encode_fetch_response(job.head, job.version, topics, session_id))
+
+
+def _bring_all(cold: list[NotInMemory]) -> None:
+    """Read what was missing, on a thread; errors show when it is looked at again."""
+    for missing in cold:
+        with suppress(OSError):
+            missing.bring()
 
 
 def _aborted_of(refused: KafkaError) -> list[tuple[int, int]] | None:

@@ -1,19 +1,20 @@
 """Metadata (0-13): brokers, topics, partition leaders, for every client's first request and many after it.
 
 A topic that is not there is created where the broker and the client allow it. Kafka answers UNKNOWN_TOPIC_OR_PARTITION
-then, and the client asks again (the oldest ones fail: to them Kafka said LEADER_NOT_AVAILABLE); here the topic is there
-at once, and so is the answer. Version notes: v0 asks for all topics with an empty list, v1+ with null; a client can
+then, and the client asks again (the oldest ones fail: to them Kafka said LEADER_NOT_AVAILABLE); here the answer waits
+until the topic is there. Version notes: v0 asks for all topics with an empty list, v1+ with null; a client can
 forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a top-level error.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.metadata.topics import NewTopic
+from odradek.broker.metadata.topics import NewTopic, PlannedTopic
 from odradek.broker.runtime.context import RequestContext, ThisNode, cluster_operations, topic_operations
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import (
     MetadataRequest,
@@ -37,8 +38,10 @@ class MetadataHandler:
         self._auto_create = auto_create
         self._built: dict[UUID, tuple[TopicImage, list[MetadataResponsePartition]]] = {}
 
-    def metadata(self, context: RequestContext, request: MetadataRequest) -> MetadataResponse:
-        """Answer a request."""
+    def metadata(
+        self, context: RequestContext, request: MetadataRequest
+    ) -> MetadataResponse | Deferred[MetadataResponse]:
+        """Answer a request; later, where it creates a topic."""
         wanted = request.topics
         if wanted and context.api_version < _FIRST_VERSION_BY_ID and not all(_has_name_only(t) for t in wanted):
             return _refusal(wanted, ErrorCode.INVALID_REQUEST)
@@ -47,16 +50,25 @@ class MetadataHandler:
             wanted = [topic for topic in wanted if topic.topic_id != ZERO_UUID] or wanted
             if any(topic.name is None and topic.topic_id == ZERO_UUID for topic in wanted):
                 return _refusal(wanted, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if self._auto_create and request.allow_auto_topic_creation:
+                missing = self._missing(wanted)
+                if missing:
+                    return then(self._create(missing), lambda errors: self._answer(context, request, wanted, errors))
+        return self._answer(context, request, wanted, {})
+
+    def _answer(
+        self,
+        context: RequestContext,
+        request: MetadataRequest,
+        wanted: Sequence[MetadataRequestTopic] | None,
+        errors: dict[str, ErrorCode],
+    ) -> MetadataResponse:
+        """Answer from the newest image; `errors` says why topics could not be created."""
         operations = topic_operations(request.include_topic_authorized_operations)
+        image = self._controller.image
         if wanted is None or (not wanted and context.api_version == 0):
-            image = self._controller.image
             topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
         else:
-            image = self._controller.image
-            errors: dict[str, ErrorCode] = {}
-            if self._auto_create and request.allow_auto_topic_creation:
-                errors = self._create_missing(wanted)
-                image = self._controller.image
             topics = self._look_up(image, wanted, errors, operations)
         self._forget_deleted(image)
         host, port = self._node.advertised_for(context)
@@ -95,26 +107,30 @@ class MetadataHandler:
                 )
         return topics
 
-    def _create_missing(self, wanted: Iterable[MetadataRequestTopic]) -> dict[str, ErrorCode]:
-        """Create the topics that are not there and may be created so; return the errors of the others."""
+    def _missing(self, wanted: Iterable[MetadataRequestTopic]) -> list[NewTopic]:
+        """Return the topics that are not there and may be created by being asked for."""
         image = self._controller.image
         names = {topic.name: None for topic in wanted if topic.name is not None and topic.topic_id == ZERO_UUID}
-        missing = [
+        return [
             NewTopic(name)
             for name in names
             if image.topic(name) is None and name not in INTERNAL_TOPICS and check_name(name) is None
         ]
-        if not missing:
-            return {}
+
+    def _create(self, missing: Sequence[NewTopic]) -> dict[str, ErrorCode] | Deferred[dict[str, ErrorCode]]:
+        """Create the topics; return the errors of those for which it failed, but for those that others create."""
+
+        def errors(results: Sequence[PlannedTopic | KafkaError]) -> dict[str, ErrorCode]:
+            return {
+                topic.name: result.code
+                for topic, result in zip(missing, results, strict=True)
+                if isinstance(result, KafkaError) and result.code is not ErrorCode.TOPIC_ALREADY_EXISTS
+            }
+
         try:
-            results = self._controller.create_topics(missing)
+            return then(self._controller.create_topics(missing), errors)
         except KafkaError as error:
-            return {topic.name: error.code for topic in missing}
-        return {
-            topic.name: result.code
-            for topic, result in zip(missing, results, strict=True)
-            if isinstance(result, KafkaError)
-        }
+            return errors([error] * len(missing))
 
     def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
         return MetadataResponseTopic(

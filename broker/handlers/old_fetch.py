@@ -13,7 +13,7 @@ old client knows; where there is nothing else, the request waits on, instead of 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -61,14 +61,24 @@ class OldFetch:
     """One request of an old version."""
 
     def __init__(
-        self, loop: AbstractEventLoop, converter: Converter, version: int, partitions: list[FetchPartition], look: Look
+        self,
+        loop: AbstractEventLoop,
+        converter: Converter,
+        version: int,
+        partitions: list[FetchPartition],
+        look: Look,
+        look_from_disk: Callable[[], Awaitable[Found]],
     ) -> None:
-        """`partitions` are those of the request, in its order; `look` reads their offsets each time it is called."""
+        """`partitions` are those of the request, in its order; `look` reads their offsets each time it is called.
+
+        `look_from_disk` does the same, and is for offsets that may be anywhere.
+        """
         self._loop = loop
         self._converter = converter
         self._version = version
         self._partitions = partitions
         self._look = look
+        self._look_from_disk = look_from_disk
 
     def answer(self, head: bytes, watched: Sequence[Watched], max_wait_ms: int) -> Deferred[Response]:
         """Start to work on the answer."""
@@ -77,7 +87,7 @@ class OldFetch:
     async def _run(self, head: bytes, watched: Sequence[Watched], max_wait_s: float) -> Response:
         deadline = self._loop.time() + max_wait_s
         while True:
-            found = self._look()
+            found = await self._look_from_disk()
             left_s = deadline - self._loop.time()
             if not found.is_enough and left_s > 0:
                 found = await self._wait(watched, left_s)

@@ -7,7 +7,8 @@ epoch that a producer had, and one without the other is refused.
 
 from odradek.broker.metadata.producer_ids import ProducerIds
 from odradek.broker.runtime.context import RequestContext
-from odradek.protocol.errors import ErrorCode
+from odradek.broker.runtime.deferred import Deferred
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _NONE = -1
@@ -20,14 +21,23 @@ class ProducerIdHandler:
     def __init__(self, producer_ids: ProducerIds) -> None:
         self._producer_ids = producer_ids
 
-    def init_producer_id(self, context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
-        """Answer a request; raises KafkaError KAFKA_STORAGE_ERROR if a new block of ids cannot be recorded."""
+    def init_producer_id(
+        self, context: RequestContext, request: InitProducerIdRequest
+    ) -> InitProducerIdResponse | Deferred[InitProducerIdResponse]:
+        """Answer a request, later where a new block of ids has to be recorded first."""
         half_given = (request.producer_id == _NONE) != (request.producer_epoch == _NONE)
         if request.transactional_id == "" or (half_given and context.api_version >= _FIRST_CHECKED_VERSION):
             return _refusal(ErrorCode.INVALID_REQUEST)
         if request.transactional_id is not None:
             return _refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return InitProducerIdResponse(producer_id=self._producer_ids.allocate(), producer_epoch=0)
+        allocated = self._producer_ids.allocate()
+        return allocated.then(_answer) if isinstance(allocated, Deferred) else _answer(allocated)
+
+
+def _answer(allocated: int | KafkaError) -> InitProducerIdResponse:
+    if isinstance(allocated, KafkaError):
+        return _refusal(allocated.code)
+    return InitProducerIdResponse(producer_id=allocated, producer_epoch=0)
 
 
 def _refusal(code: ErrorCode) -> InitProducerIdResponse:

@@ -1,9 +1,9 @@
 """CreateTopics (0-7), DeleteTopics (0-6) and CreatePartitions (0-3).
 
 Each topic of a request has a result of its own; what can be done is done in one change. Everything is done before the
-answer, so `timeout_ms` never matters. Names that stand twice in a request are refused once, and nothing is done for
-them. Version notes: CreateTopics answers with id (v7), counts and configs (v5); DeleteTopics v6 takes ids too, and
-refuses with TOPIC_DELETION_DISABLED from v3, with a message from v5.
+answer, which waits for the disk and nothing else, so `timeout_ms` never matters. Names that stand twice in a request
+are refused once, and nothing is done for them. Version notes: CreateTopics answers with id (v7), counts and configs
+(v5); DeleteTopics v6 takes ids too, and refuses with TOPIC_DELETION_DISABLED from v3, with a message from v5.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -53,7 +54,9 @@ class TopicHandlers:
         self._deletion_enabled = deletion_enabled
         self._topic_configs = topic_configs
 
-    def create_topics(self, _context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    def create_topics(
+        self, _context: RequestContext, request: CreateTopicsRequest
+    ) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
         """Answer CreateTopics."""
         counts = Counter(topic.name for topic in request.topics)
         response = CreateTopicsResponse(
@@ -64,17 +67,20 @@ class TopicHandlers:
             ]
         )
         wishes = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1]
-        results: Sequence[PlannedTopic | KafkaError]
+
+        def answer(results: Sequence[PlannedTopic | KafkaError]) -> CreateTopicsResponse:
+            for wish, result in zip(wishes, results, strict=True):
+                if isinstance(result, KafkaError):
+                    response.topics.append(_creation_refused(wish.name, result))
+                else:
+                    response.topics.append(self._created(result))
+            return response
+
         try:
             results = self._controller.create_topics(wishes, validate_only=request.validate_only)
         except KafkaError as error:
-            results = [error] * len(wishes)
-        for wish, result in zip(wishes, results, strict=True):
-            if isinstance(result, KafkaError):
-                response.topics.append(_creation_refused(wish.name, result))
-            else:
-                response.topics.append(self._created(result))
-        return response
+            return answer([error] * len(wishes))
+        return then(results, answer)
 
     def _created(self, planned: PlannedTopic) -> CreatableTopicResult:
         return CreatableTopicResult(
@@ -86,26 +92,30 @@ class TopicHandlers:
             configs=self._topic_configs(planned),
         )
 
-    def delete_topics(self, context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    def delete_topics(
+        self, context: RequestContext, request: DeleteTopicsRequest
+    ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
         """Answer DeleteTopics."""
         states = request.topics
         if context.api_version < _FIRST_VERSION_WITH_STATES:
             states = [DeleteTopicState(name=name) for name in request.topic_names]
-        deletion = _Deletion(self._controller.image, states)
+        deletion = _Deletion(self._controller.proposed, states)
         if not self._deletion_enabled:
             known = context.api_version >= _FIRST_VERSION_WITH_DISABLED
             code = ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
             deletion.refuse_all(KafkaError(code, "Topic deletion is disabled."))
-        try:
-            self._controller.delete_topics(deletion.topics.values())
-        except KafkaError as error:
-            deletion.refuse_all(error)
-        return DeleteTopicsResponse(
-            responses=deletion.refused
-            + [DeletableTopicResult(name=topic.name, topic_id=topic.topic_id) for topic in deletion.topics.values()]
-        )
 
-    def create_partitions(self, _context: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+        def answer(error: KafkaError | None) -> DeleteTopicsResponse:
+            if error is not None:
+                deletion.refuse_all(error)
+            deleted = [DeletableTopicResult(name=one.name, topic_id=one.topic_id) for one in deletion.topics.values()]
+            return DeleteTopicsResponse(responses=deletion.refused + deleted)
+
+        return then(self._controller.delete_topics(deletion.topics.values()), answer)
+
+    def create_partitions(
+        self, _context: RequestContext, request: CreatePartitionsRequest
+    ) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
         """Answer CreatePartitions."""
         counts = Counter(topic.name for topic in request.topics)
         response = CreatePartitionsResponse(
@@ -118,20 +128,19 @@ class TopicHandlers:
             ]
         )
         wishes = [_new_partitions(topic) for topic in request.topics if counts[topic.name] == 1]
-        results: Sequence[KafkaError | None]
-        try:
-            results = self._controller.create_partitions(wishes, validate_only=request.validate_only)
-        except KafkaError as error:
-            results = [error] * len(wishes)
-        for wish, refusal in zip(wishes, results, strict=True):
-            response.results.append(
-                CreatePartitionsTopicResult(
-                    name=wish.name,
-                    error_code=refusal.code if refusal else ErrorCode.NONE,
-                    error_message=(refusal.message or None) if refusal else None,
+
+        def answer(refusals: Sequence[KafkaError | None]) -> CreatePartitionsResponse:
+            for wish, refusal in zip(wishes, refusals, strict=True):
+                response.results.append(
+                    CreatePartitionsTopicResult(
+                        name=wish.name,
+                        error_code=refusal.code if refusal else ErrorCode.NONE,
+                        error_message=(refusal.message or None) if refusal else None,
+                    )
                 )
-            )
-        return response
+            return response
+
+        return then(self._controller.create_partitions(wishes, validate_only=request.validate_only), answer)
 
 
 class _Deletion:

@@ -23,7 +23,11 @@ class BrokerConfigs:
     @property
     def layers(self) -> BrokerLayers:
         """The layers of now."""
-        return layers_of(self._source.image, self.node_id, self._static)
+        return self.layers_with(self._source.image)
+
+    def layers_with(self, image: MetadataImage) -> BrokerLayers:
+        """Return the layers as they are with an image."""
+        return layers_of(image, self.node_id, self._static)
 
 
 def layers_of(image: MetadataImage, node_id: int, static: Mapping[str, str]) -> BrokerLayers:

@@ -6,7 +6,6 @@ Fields follow Kafka's metadata records (KIP-500, KIP-631, KIP-858, KIP-966).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -106,16 +105,15 @@ class BrokerImage(NamedTuple):
     cordoned_log_dirs: tuple[UUID, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataImage:
+class MetadataImage(NamedTuple):
     """Everything the cluster has agreed on up to (not including) `offset` of the metadata log."""
 
-    topics_by_name: Mapping[str, TopicImage] = field(default_factory=_nothing)
-    topics_by_id: Mapping[UUID, TopicImage] = field(default_factory=_nothing)
-    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=_nothing)
-    features: Mapping[str, int] = field(default_factory=_nothing)
-    brokers: Mapping[int, BrokerImage] = field(default_factory=_nothing)
-    kept: Mapping[tuple[object, ...], bytes] = field(default_factory=_nothing)
+    topics_by_name: Mapping[str, TopicImage] = _nothing()
+    topics_by_id: Mapping[UUID, TopicImage] = _nothing()
+    configs: Mapping[ConfigResource, Mapping[str, str]] = _nothing()
+    features: Mapping[str, int] = _nothing()
+    brokers: Mapping[int, BrokerImage] = _nothing()
+    kept: Mapping[tuple[object, ...], bytes] = _nothing()
     """Records that nothing here reads yet (users, ACLs, quotas, tokens, controllers): what they are about -> the
     record."""
     next_producer_id: int = 0
@@ -159,8 +157,7 @@ class PartitionName(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImageDelta:
+class ImageDelta(NamedTuple):
     """What is different between two images, for those who act on changes."""
 
     created_topics: tuple[TopicImage, ...] = ()

@@ -4,25 +4,59 @@ Owns: appending what is proposed, making it durable before it counts, telling th
 not know: what the records mean, how a log is read at start (`opening`). One batch is one change: after a crash it is
 there as a whole or not at all. Batches are Kafka's (V2, `partitionLeaderEpoch` = raft epoch), so Apache Kafka opens the
 same directory (KIP-595).
+
+The disk is waited for on a thread, and what is proposed meanwhile shares the next fsync. Only one thread at a time uses
+the log: a lock, which the event loop never takes, keeps the upkeep from it while a change is written.
 """
 
+from asyncio import Future, get_running_loop
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import NamedTuple
 
 from odradek.broker.metadata import cleaning
 from odradek.broker.metadata.errors import StaleMetadataError
-from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import SnapshotWriter
-from odradek.broker.metadata.source import Watcher
+from odradek.broker.metadata.source import Stored, Watcher
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.disk_threads import InPlace, Threads
+from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.codec import encode
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.control_records import LeaderChangeMessage, Voter
 from odradek.protocol.records.building import build_batch, make_records
 from odradek.protocol.records.control import ControlType, build_control_batch
-from odradek.storage.errors import StorageError
 from odradek.storage.log.log import Log
 from odradek.storage.producers.producer_state import AppendOrigin
+
+log = get_logger("metadata")
+
+
+class _Change(NamedTuple):
+    """What a proposal leads to."""
+
+    batch: bytearray
+    now_ms: int
+    image: MetadataImage
+    """After the change."""
+    delta: ImageDelta
+    end_offset: int
+    """Of the log, after the batch."""
+
+
+@dataclass(slots=True)
+class _Proposal:
+    """One that is not answered yet."""
+
+    change: _Change | None
+    """None: it has no records, and waits for those before it."""
+    outcome: Deferred[Stored]
 
 
 class MetadataLog:
@@ -39,95 +73,187 @@ class MetadataLog:
     ) -> None:
         """`image` is what the log leads to; `epoch` the raft epoch to write with; `limits` what of it may stay."""
         self._log = log
+        self._lock = Lock()
+        """Held by a thread while it uses the log."""
+        self._threads: Threads = InPlace()
         self._snapshots = snapshots
         self._limits = limits or cleaning.MetadataRetention()
-        self._image = image
+        self._image = self._proposed = image
         self._epoch = epoch
         self._clock = clock
         self._watchers: list[Watcher] = []
+        self._end_offset = log.log_end_offset
+        """Where the log ends once all that was proposed is in it."""
+        self._durable_end = log.log_end_offset
+        self._waiting: list[_Proposal] = []
+        self._being_stored: list[_Proposal] = []
+        self._settled: list[Future[None]] = []
         self._cut_to: int | None = None
+        """Where the log must end before anything is appended: what is behind it was refused by the disk."""
 
     @property
     def image(self) -> MetadataImage:
-        """The newest image."""
+        """The newest image that is durable."""
         return self._image
+
+    @property
+    def proposed(self) -> MetadataImage:
+        """The image after all that was proposed, durable or not."""
+        return self._proposed
 
     @property
     def end_offset(self) -> int:
         """Where the next batch goes."""
-        return self._log.log_end_offset
+        return self._end_offset
+
+    def use_threads(self, threads: Threads) -> None:
+        """Wait for the disk on these threads from now on; until then, at start, `propose` itself does.
+
+        Two of them are needed: a snapshot that is being written must keep no change waiting.
+        """
+        self._threads = threads
 
     def watch(self, watcher: Watcher) -> None:
         """Tell `watcher` of every change from now on."""
         self._watchers.append(watcher)
 
-    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> MetadataImage:
-        """Make the records part of the metadata, all or none, and return the image after them.
-
-        They are on disk and every watcher has been told when this returns. Raises StaleMetadataError if `based_on` is
-        no longer the newest image, KafkaError KAFKA_STORAGE_ERROR if the disk failed.
-        """
-        old = self._image
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
+        """Make the records part of the metadata, all or none; see `MetadataSource.propose`."""
+        old = self._proposed
         if based_on is not old:
             raise StaleMetadataError("the metadata has changed since the proposal was planned")
-        if not records:
-            return old
-        # Applied first, since a record that cannot be applied must never be written.
-        new, delta = apply(old, records, self.end_offset + len(records), self._epoch)
-        now_ms = self._clock.now_ms()
-        batch = build_batch(make_records([(None, record.value) for record in records], now_ms))
-        self._append(batch, now_ms)
-        self._image = new
-        for watcher in self._watchers:
-            watcher(old, new, delta)
-        self._snapshots.note(len(batch), new, now_ms)
-        return new
+        change: _Change | None = None
+        if records:
+            # Applied first, since a record that cannot be applied must never be written.
+            end_offset = self._end_offset + len(records)
+            new, delta = apply(old, records, end_offset, self._epoch)
+            now_ms = self._clock.now_ms()
+            batch = build_batch(make_records([(None, record.value) for record in records], now_ms))
+            change = _Change(batch, now_ms, new, delta, end_offset)
+            self._proposed, self._end_offset = new, end_offset
+        elif not self._waiting and not self._being_stored:
+            return self._image
+        outcome: Deferred[Stored] = Deferred()
+        self._waiting.append(_Proposal(change, outcome))
+        if not self._being_stored:
+            self._store()
+        return outcome.now_or_later()
 
     def begin_epoch(self, node_id: int) -> None:
-        """Record that this node, the only voter, leads; Kafka's logs begin so."""
+        """Record that this node, the only voter, leads; Kafka's logs begin so. Raises StorageError."""
         voters = [Voter(voter_id=node_id)]
         change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
         now_ms = self._clock.now_ms()
-        self._append(build_control_batch([(ControlType.LEADER_CHANGE, encode(change, 0))], now_ms), now_ms)
+        self._append([(build_control_batch([(ControlType.LEADER_CHANGE, encode(change, 0))], now_ms), now_ms)])
+        self._end_offset = self._durable_end = self._log.log_end_offset
 
-    def upkeep(self) -> Callable[[], None] | None:
-        """Set old snapshots and segments aside; return what writes a snapshot that is due, and removes old files.
+    def upkeep(self) -> Callable[[], None]:
+        """Return what writes a snapshot that is due, and sets aside and removes old snapshots and segments.
 
-        To be called now and then, and what it returns, if anything, on any thread. Raises OSError, StorageError.
+        To be called now and then, and what it returns on any thread but the event loop's. That raises OSError,
+        StorageError.
         """
         now_ms = self._clock.now_ms()
-        cleaning.clean(self._log.local.fs, self._log, self._limits, now_ms)
         snapshot = self._snapshots.due(self._image, now_ms)
-        doomed = self._log.local.deletions.take_due(now_ms)
-        if snapshot is None and not doomed:
-            return None
 
         def wait_for_the_disk() -> None:
             if snapshot is not None:
                 snapshot()
+            with self._lock:
+                cleaning.clean(self._log.local.fs, self._log, self._limits, now_ms)
+                doomed = self._log.local.deletions.take_due(now_ms)
             self._log.local.deletions.remove(doomed)
 
         return wait_for_the_disk
 
+    async def settle(self) -> None:
+        """Wait until all that was proposed is stored, or refused."""
+        while self._being_stored:
+            settled: Future[None] = get_running_loop().create_future()
+            self._settled.append(settled)
+            await settled
+
     def close(self) -> None:
-        """Give the files back; raises StorageError."""
+        """Give the files back; nothing must be under way. Raises StorageError."""
         self._log.close()
 
-    def _append(self, batch: bytearray, now_ms: int) -> None:
-        """Append a batch and wait until it is on disk; otherwise the log stays, or later becomes again, as it was."""
-        if self._cut_to is not None:
-            self._cut(self._cut_to, now_ms)
-        start = self._log.log_end_offset
-        try:
-            self._log.append(batch, self._epoch, now_ms, AppendOrigin.COORDINATOR)
-            self._log.flush()
-        except StorageError:
-            # The batch may be on disk or not, and nobody has been told of it: it must not be there after a restart.
-            self._cut_to = start
-            self._cut(start, now_ms)
-            raise
+    # storing
+
+    def _store(self) -> None:
+        """Have all that waits written and synced, as one."""
+        self._being_stored, self._waiting = self._waiting, []
+        batches = [(one.change.batch, one.change.now_ms) for one in self._being_stored if one.change is not None]
+        self._threads.submit(partial(self._append, batches), self._answer)
+
+    def _answer(self, failed: BaseException | None) -> None:
+        """Take note that what was being stored is durable, or is not going to be."""
+        ended = self._being_stored
+        if failed is None:
+            for proposal in ended:
+                if proposal.change is not None:
+                    self._publish(proposal.change)
+                proposal.outcome.resolve(self._image)
+        else:
+            ended = ended + self._waiting  # these were planned on what has not happened
+            self._waiting = []
+            self._proposed, self._end_offset = self._image, self._durable_end
+            error = _storage_error(failed)
+            for proposal in ended:
+                proposal.outcome.resolve(error)
+        self._being_stored = []
+        if self._waiting:
+            self._store()
+        elif self._settled:
+            settled, self._settled = self._settled, []
+            for waiting in settled:
+                waiting.set_result(None)
+
+    def _publish(self, change: _Change) -> None:
+        old, self._image = self._image, change.image
+        self._durable_end = change.end_offset
+        for watcher in self._watchers:
+            try:
+                watcher(old, change.image, change.delta)
+            except Exception:
+                log.exception("a part of the broker could not follow a change of the metadata")
+        snapshot = self._snapshots.note(len(change.batch), change.image, change.now_ms)
+        if snapshot is not None:
+            self._threads.submit(snapshot, _ignore)
+
+    def _append(self, batches: Sequence[tuple[bytearray, int]]) -> None:
+        """Append batches, each with its time in ms, and wait until they are on disk; on any thread.
+
+        Raises StorageError; the log stays then, or later becomes again, as it was.
+        """
+        with self._lock:
+            if not batches:
+                return
+            now_ms = batches[-1][1]
+            if self._cut_to is not None:
+                self._cut(self._cut_to, now_ms)
+            start = self._log.log_end_offset
+            try:
+                for batch, batch_ms in batches:
+                    self._log.append(batch, self._epoch, batch_ms, AppendOrigin.COORDINATOR)
+                self._log.flush()
+            except Exception:
+                # They may be on disk or not, and nobody has been told of them: they must not be there after a restart.
+                self._cut_to = start
+                self._cut(start, now_ms)
+                raise
 
     def _cut(self, offset: int, now_ms: int) -> None:
         self._log.truncate_to(offset, now_ms)
         self._log.flush()
         self._cut_to = None
+
+
+def _ignore(_failed: BaseException | None) -> None:
+    """A snapshot that was not written is tried again, and has said so."""
+
+
+def _storage_error(failed: BaseException) -> KafkaError:
+    if isinstance(failed, KafkaError):
+        return failed
+    log.error("a change of the metadata failed", exc_info=failed)
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failed))

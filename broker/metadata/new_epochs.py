@@ -12,7 +12,7 @@ from collections.abc import Collection
 from odradek.broker.metadata.features import partition_record_version
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.records import MetadataRecord, make_record
-from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.source import MetadataSource, stored_now
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord
@@ -40,7 +40,7 @@ def begin_new_epochs(metadata: MetadataSource, node_id: int, intact: Collection[
     """
     records = plan_new_epochs(metadata.image, node_id, intact)
     try:
-        metadata.propose(records, metadata.image)
+        stored_now(metadata.propose(records, metadata.image))
     except (KafkaError, OSError) as failed:
         log.warning(
             "no new leader epochs after an unclean stop: consumers will not notice if records were lost that they read",

@@ -30,6 +30,7 @@ from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import Schedule, SnapshotWriter
 from odradek.broker.metadata.snapshots import load_bootstrap
+from odradek.broker.metadata.source import stored_now
 from odradek.broker.metadata.takeover import check_takeover, plan_elections
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
@@ -138,13 +139,13 @@ def open_metadata_log(
     metadata = MetadataLog(records, loaded.image, epoch, clock, snapshots, options.limits)
     if is_new:
         metadata.begin_epoch(options.node_id)
-    metadata.propose(found.first, metadata.image)
+    stored_now(metadata.propose(found.first, metadata.image))
     if found.adoption is not None:
         _log_adoption(found.adoption, found.compacted)
     elections = plan_elections(metadata.image, options.node_id)
     if elections:
         log.info("took over the leadership of partitions", partitions=len(elections))
-    metadata.propose(elections, metadata.image)
+    stored_now(metadata.propose(elections, metadata.image))
     return metadata
 
 

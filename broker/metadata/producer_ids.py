@@ -4,13 +4,19 @@ Owns: the block in use. Must not know: requests. A block is 1,000 ids, recorded 
 is left of a block when the broker stops is lost, as in Kafka (KIP-730).
 """
 
+from collections import deque
 from typing import Final
 
 from odradek.broker.metadata.records import make_record
-from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.source import MetadataSource, Stored
+from odradek.broker.runtime.deferred import Deferred
+from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
+
+Allocated = int | KafkaError
+"""An id that nobody has had, or why there is none: KAFKA_STORAGE_ERROR if a new block could not be recorded."""
 
 
 class ProducerIds:
@@ -21,17 +27,27 @@ class ProducerIds:
         self._node_id = node_id
         self._next = 0
         self._end = 0
+        self._waiting: deque[Deferred[Allocated]] = deque()
+        """Those who wait for the next block."""
+        self._is_recording = False
 
-    def allocate(self) -> int:
-        """Return an id that nobody has had; raise KafkaError KAFKA_STORAGE_ERROR if a new block cannot be recorded."""
-        if self._next == self._end:
+    def allocate(self) -> Allocated | Deferred[Allocated]:
+        """Return an id, later where a new block has to be recorded first."""
+        if self._next < self._end:
+            return self._take()
+        waiting: Deferred[Allocated] = Deferred()
+        self._waiting.append(waiting)
+        if not self._is_recording:
             self._begin_block()
-        producer_id = self._next
+        return waiting.now_or_later()
+
+    def _take(self) -> int:
         self._next += 1
-        return producer_id
+        return self._next - 1
 
     def _begin_block(self) -> None:
-        image = self._source.image
+        self._is_recording = True
+        image = self._source.proposed
         first = image.next_producer_id
         broker = image.brokers.get(self._node_id)
         record = ProducerIdsRecord(
@@ -39,5 +55,22 @@ class ProducerIds:
             broker_epoch=broker.epoch if broker else -1,
             next_producer_id=first + BLOCK_SIZE,
         )
-        self._source.propose([make_record(record)], image)
+        stored = self._source.propose([make_record(record)], image)
+        if isinstance(stored, Deferred):
+            stored.on_done(lambda outcome: self._recorded(first, outcome))
+        else:
+            self._recorded(first, stored)
+
+    def _recorded(self, first: int, stored: Stored) -> None:
+        if isinstance(stored, KafkaError):
+            self._is_recording = False
+            waiting, self._waiting = self._waiting, deque()
+            for one in waiting:
+                one.resolve(stored)
+            return
         self._next, self._end = first, first + BLOCK_SIZE
+        while self._waiting and self._next < self._end:
+            self._waiting.popleft().resolve(self._take())
+        self._is_recording = False
+        if self._waiting:
+            self._begin_block()

@@ -55,11 +55,13 @@ class SnapshotWriter:
         """Take note of the bytes that the log had behind the newest snapshot when it was opened."""
         self._behind = behind
 
-    def note(self, size: int, image: MetadataImage, now_ms: int) -> None:
-        """Take note that a batch was written which led to the image; write a snapshot if so many bytes make one due."""
+    def note(self, size: int, image: MetadataImage, now_ms: int) -> Callable[[], None] | None:
+        """Take note that a batch of `size` bytes was written which led to the image.
+
+        Return what writes a snapshot if so many bytes make one due, to be called on any thread; None if not.
+        """
         self._behind += size
-        if self._behind >= self._schedule.max_bytes:
-            self._take(image, now_ms)()
+        return self._take(image, now_ms) if self._behind >= self._schedule.max_bytes else None
 
     def due(self, image: MetadataImage, now_ms: int) -> Callable[[], None] | None:
         """Return what writes a snapshot if one is due by size or time, to be called on any thread; None if not."""

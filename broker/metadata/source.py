@@ -1,7 +1,7 @@
 """Where the cluster's metadata comes from, as everybody above sees it.
 
 Owns: the interface between those who read and change metadata and whatever keeps it: the local metadata log now; a
-quorum or ZooKeeper can stand behind the same three operations. Must not know: any of them.
+quorum or ZooKeeper can stand behind the same operations. Must not know: any of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,9 +9,14 @@ from typing import Protocol
 
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.runtime.deferred import Deferred
+from odradek.protocol.errors import KafkaError
 
 Watcher = Callable[[MetadataImage, MetadataImage, ImageDelta], None]
 """Called with the old image, the new one and what changed, once per change, in order. Must not raise or propose."""
+
+Stored = MetadataImage | KafkaError
+"""How a proposal ended: the image after it, or why it could not be stored (KAFKA_STORAGE_ERROR)."""
 
 
 class MetadataSource(Protocol):
@@ -19,14 +24,30 @@ class MetadataSource(Protocol):
 
     @property
     def image(self) -> MetadataImage:
-        """The newest image."""
+        """The newest image that is durable: what everybody acts on."""
 
-    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> MetadataImage:
-        """Make the records part of the metadata, all or none, and return the image after them.
+    @property
+    def proposed(self) -> MetadataImage:
+        """The image after all that was proposed, durable or not: what the next proposal is planned on."""
 
-        They are durable and every watcher has been told when this returns. Raises StaleMetadataError if `based_on` is
-        no longer the newest image, KafkaError KAFKA_STORAGE_ERROR if they cannot be stored.
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
+        """Make the records part of the metadata, all or none, after those that were proposed before.
+
+        They are durable and every watcher has been told when the outcome is there; if they cannot be stored, neither is
+        what was proposed after them. Without records the outcome is there as soon as that of all before is. Raises
+        StaleMetadataError if `based_on` is not `proposed`.
         """
 
     def watch(self, watcher: Watcher) -> None:
         """Tell `watcher` of every change from now on."""
+
+
+def stored_now(outcome: Stored | Deferred[Stored]) -> MetadataImage:
+    """Return the image after a proposal to a source that does not make anybody wait, as at start.
+
+    Raises the KafkaError for which it could not be stored.
+    """
+    assert not isinstance(outcome, Deferred), "at start nothing is stored in the background"
+    if isinstance(outcome, KafkaError):
+        raise outcome
+    return outcome

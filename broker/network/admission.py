@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
+from types import MappingProxyType
+from typing import NamedTuple
 
 WINDOW_S = 1.0
 """The creation rate is counted in windows of this length: what one window has too many waits for the next."""
@@ -20,8 +21,7 @@ UNTIL_ONE_ENDS = inf
 """How long a connection waits for which there is no place."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerLimits:
+class ListenerLimits(NamedTuple):
     """Limits of one listener, or of the whole broker; names are Kafka's configs."""
 
     max_connections: int
@@ -29,28 +29,29 @@ class ListenerLimits:
     """New connections in a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(NamedTuple):
     """Names are Kafka's configs."""
 
     broker: ListenerLimits
     max_connections_per_ip: int
-    max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
+    max_connections_per_ip_overrides: Mapping[str, int] = MappingProxyType({})
     """By address."""
-    listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    listeners: Mapping[str, ListenerLimits] = MappingProxyType({})
     """By name (listener.name.<name>.max.connections and so on)."""
     inter_broker_listener: str | None = None
     """The listener that is spared the limits of the broker; None where it is the only one."""
 
 
-@dataclass(slots=True)
 class _Count:
     """The connections of one listener, or of the whole broker."""
 
-    open: int = 0
-    created: int = 0
-    """In the window that began at `window_start`."""
-    window_start: float = 0.0
+    __slots__ = ("created", "open", "window_start")
+
+    def __init__(self) -> None:
+        self.open = 0
+        self.created = 0
+        """In the window that began at `window_start`."""
+        self.window_start = 0.0
 
     def entered(self, now: float) -> None:
         self.open += 1

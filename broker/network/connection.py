@@ -13,8 +13,8 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from struct import Struct
+from typing import NamedTuple
 
 from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
@@ -383,8 +383,7 @@ class Connection:
             self._memory.forget_unread(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """What all connections of a broker share."""
 
     buffers: ReceiveBuffers

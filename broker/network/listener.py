@@ -6,7 +6,7 @@ import errno
 import socket
 from asyncio import AbstractEventLoop, Event, TimerHandle
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
 from odradek.broker.network.connection import Connection, FrameHandler, Shared
@@ -34,8 +34,7 @@ IDLE_CHECKS_PER_LIMIT = 10
 """How often per idle limit connections are looked at: they are closed at most a tenth of the limit late."""
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkLimits:
+class NetworkLimits(NamedTuple):
     """What the network allows a client; names are Kafka's configs."""
 
     socket_request_max_bytes: int
@@ -45,8 +44,7 @@ class NetworkLimits:
     backlog: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class BoundListener:
+class BoundListener(NamedTuple):
     """A listener that is bound: its name and the address it really has."""
 
     name: str
@@ -92,7 +90,8 @@ class Network:
         Raises:
             OSError: the address is taken or not this machine's.
         """
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        asked = host.encode() if host.isascii() else host  # as text it costs the import of IDNA at start
+        found = socket.getaddrinfo(asked or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # all interfaces means IPv4 and IPv6, on one socket; a machine without IPv6 takes the next best
         found.sort(key=lambda candidate: not host and candidate[0] != socket.AF_INET6)
         for place, (family, _, _, _, address) in enumerate(found, 1):

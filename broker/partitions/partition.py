@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from enum import Enum
+from typing import NamedTuple, Protocol
 
+from odradek.broker.metadata.image import PartitionImage
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -40,14 +41,28 @@ class Flusher(Protocol):
         """Flush when there is time, after others for which that was asked."""
 
 
-@dataclass(slots=True)
-class _AwaitedOffset:
+class _AwaitedOffset(NamedTuple):
     offset: int
     done: Callable[[ErrorCode], None]
 
 
+class Role(Enum):
+    """What the metadata makes of this broker for a partition of which it holds a replica."""
+
+    LEADER = "takes records and serves readers"
+    FOLLOWER = "copies the leader's log; clients are sent to that one"
+
+
+def role_of(image: PartitionImage, node_id: int) -> Role | None:
+    """The role of a broker for a partition; None where it has no replica of it."""
+    if image.leader == node_id:
+        return Role.LEADER
+    return Role.FOLLOWER if node_id in image.replicas else None
+
+
 class Partition:
-    """A partition that this broker leads."""
+    """A partition of which this broker has a replica, and its log is open. A request is given those that are led
+    (`TopicPartitions.get`), so that nothing here looks at the role for each of them."""
 
     __slots__ = (
         "_awaited",
@@ -63,15 +78,17 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
+        "role",
         "topic",
     )
 
-    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher) -> None:
+    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher, role: Role = Role.LEADER) -> None:
         self.topic: str = log.topic
         self.index: int = log.partition
         self.log = log
+        self.role = Role.FOLLOWER
         self.leader_id = leader_id
-        self.leader_epoch = NO_LEADER_EPOCH
+        self.leader_epoch = leader_epoch
         self.high_watermark = log.log_start_offset
         self.delayed_fetches: set[DelayedOperation] = set()
         self.last_flush_ms = 0
@@ -82,8 +99,8 @@ class Partition:
         self._awaiting_disk: list[_AwaitedOffset] = []
         self._is_retired = False
         self._damages: set[str] = set()
-        self.begin_epoch(leader_epoch)
-        self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+        if role is Role.LEADER:
+            self.lead(leader_id, leader_epoch)
         if log.sync_problem:
             self._flusher.request(self)
 
@@ -138,6 +155,8 @@ class Partition:
         log = self.log
         if self._awaiting_disk:
             self._report_on_disk()
+        if self.role is not Role.LEADER:
+            return  # the leader says what is committed
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._advance(log.recovery_point)
             self._flusher.request(self)
@@ -208,7 +227,7 @@ class Partition:
             return self.high_watermark
         return max(unstable, self.log.log_start_offset)
 
-    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool, wait: bool = True) -> LogSlice:
         """A stretch of the log from `offset` on, below the offset `upto`.
 
         Without `at_least_one` it is empty where not even the first batch fits: a part of a batch and nothing else is
@@ -217,14 +236,15 @@ class Partition:
         Raises:
             OffsetOutOfRange: below the log's start or beyond its end.
             CorruptRecord: the data there is damaged; the broker's log names the place.
+            NotInMemory: it would have to `wait` for the disk, and is not to.
         """
         try:
-            piece = self.log.read(offset, max_bytes, upto, at_least_one)
+            piece = self.log.read(offset, max_bytes, upto, at_least_one, wait)
         except CorruptRecord as damage:
             self._report_damage(str(damage))
             raise
         if not at_least_one and 0 < piece.length == max_bytes:
-            first = self.log.read(offset, 0, upto, at_least_one=True)
+            first = self.log.read(offset, 0, upto, True, wait)
             if first.length > max_bytes:
                 return LogSlice(None, 0, 0, offset, piece.segment_base)
         return piece
@@ -265,11 +285,20 @@ class Partition:
 
     # life
 
-    def begin_epoch(self, leader_epoch: int) -> None:
+    def lead(self, leader_id: int, leader_epoch: int) -> None:
         """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
-        self.leader_epoch = leader_epoch
+        was_leader = self.role is Role.LEADER
+        self.role, self.leader_id, self.leader_epoch = Role.LEADER, leader_id, leader_epoch
         if leader_epoch != self.log.leader_epochs.latest:
             self.log.begin_leader_epoch(leader_epoch)
+        if not was_leader:
+            self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+
+    def follow(self, leader_id: int, leader_epoch: int) -> None:
+        """Follow this leader from now on: whoever waits must ask there."""
+        self.role, self.leader_id, self.leader_epoch = Role.FOLLOWER, leader_id, leader_epoch
+        self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake_fetches()
 
     def reconfigured(self) -> None:
         """The topic's configs have changed."""

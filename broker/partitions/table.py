@@ -1,7 +1,7 @@
-"""All topic-partitions that this broker leads, kept in step with the cluster's metadata.
+"""All topic-partitions of which this broker has a replica, kept in step with the cluster's metadata.
 
-Owns the look-ups of the hot path and the translation of metadata
-changes into logs: made, given new configs, retired. Must not know requests.
+Each of them leads, follows, or is offline because its log cannot be opened. Owns the look-ups of the hot path and the
+translation of metadata changes into logs: made, given new configs and roles, retired. Must not know requests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
-from odradek.broker.partitions.partition import Flusher, Partition
+from odradek.broker.partitions.partition import Flusher, Partition, Role, role_of
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -55,7 +55,18 @@ def is_turn(turns: int) -> bool:
 class TopicPartitions:
     """One topic: what every request on it needs, and its partitions by index."""
 
-    __slots__ = ("_offline", "_open", "_opened", "_unopened", "config", "count", "is_internal", "name", "topic_id")
+    __slots__ = (
+        "_following",
+        "_leading",
+        "_offline",
+        "_open",
+        "_unopened",
+        "config",
+        "count",
+        "is_internal",
+        "name",
+        "topic_id",
+    )
 
     def __init__(self, topic: TopicImage, config: TopicConfig, open_partition: Opener) -> None:
         self.name = topic.name
@@ -64,19 +75,22 @@ class TopicPartitions:
         self.config = config
         self.count = len(topic.partitions)
         self._open = open_partition
-        self._opened: dict[int, Partition] = {}
+        self._leading: dict[int, Partition] = {}
+        self._following: dict[int, Partition] = {}
         self._unopened: dict[int, PartitionImage] = {}
         self._offline: dict[int, _Offline] = {}
 
     def __iter__(self) -> Iterator[Partition]:
         """The partitions whose logs are open."""
-        return iter(self._opened.values())
+        yield from self._leading.values()
+        yield from self._following.values()
 
     def get(self, index: int) -> Partition | None:
-        """The partition, None where this broker does not serve it; `missing` tells why."""
-        partition = self._opened.get(index)
+        """The partition, None where this broker does not lead it or cannot serve it; `missing` tells why."""
+        partition = self._leading.get(index)
         if partition is None and index in self._unopened:
-            partition = self.open(index)
+            self.open(index)
+            partition = self._leading.get(index)
         return partition
 
     def missing(self, index: int) -> KafkaError:
@@ -89,7 +103,8 @@ class TopicPartitions:
 
     def adopt(self, partition: Partition) -> None:
         """Take over a partition whose log is open."""
-        self._opened[partition.index] = partition
+        of_role = self._leading if partition.role is Role.LEADER else self._following
+        of_role[partition.index] = partition
 
     def expect(self, index: int, image: PartitionImage) -> None:
         """Open the partition's log when it is first needed, or when there is time."""
@@ -99,7 +114,7 @@ class TopicPartitions:
         """Open a partition's log now, if that was not done yet; None where it fails: the partition is offline then."""
         image = self._unopened.pop(index, None)
         if image is None:
-            return self._opened.get(index)
+            return self._leading.get(index) or self._following.get(index)
         return self._try_open(index, image)
 
     def retry_offline(self) -> None:
@@ -112,7 +127,7 @@ class TopicPartitions:
 
     def _try_open(self, index: int, image: PartitionImage) -> Partition | None:
         try:
-            partition = self._opened[index] = self._open(self, index, image)
+            partition = self._open(self, index, image)
         except (StorageError, OSError) as failed:
             reason = str(failed)
             if index not in self._offline or self._offline[index].reason != reason:
@@ -120,12 +135,13 @@ class TopicPartitions:
             turns = self._offline[index].turns if index in self._offline else 0
             self._offline[index] = _Offline(reason, image, turns)
             return None
+        self.adopt(partition)
         return partition
 
     def give_up(self) -> list[int]:
         """The topic is deleted: nothing is opened any more. Returns the partitions that may have files."""
-        indexes = [*self._opened, *self._unopened, *self._offline]
-        self._opened, self._unopened = {}, {}
+        indexes = [*self._leading, *self._following, *self._unopened, *self._offline]
+        self._leading, self._following, self._unopened = {}, {}, {}
         return indexes
 
 
@@ -230,15 +246,20 @@ class PartitionTable:
         served = TopicPartitions(topic, config, self._open_partition)
         known = self._by_id.get(topic.topic_id)
         for index, image in enumerate(topic.partitions):
-            if image.leader != self._node_id:
-                continue
-            partition = known.get(index) if known is not None else None
-            if partition is not None:
-                partition.begin_epoch(image.leader_epoch)
-                served.adopt(partition)
-            else:
+            role = role_of(image, self._node_id)
+            partition = known.open(index) if known is not None else None
+            if role is None:
+                if partition is not None:
+                    partition.retired()
+            elif partition is None:
                 served.expect(index, image)
                 self._to_open.append((served, index))
+            else:
+                if role is Role.LEADER:
+                    partition.lead(image.leader, image.leader_epoch)
+                elif partition.role is Role.LEADER or partition.leader_epoch != image.leader_epoch:
+                    partition.follow(image.leader, image.leader_epoch)
+                served.adopt(partition)
         self._by_name[served.name] = served
         self._by_id[topic.topic_id] = served
         if self._to_open and not self._is_opening:
@@ -247,7 +268,8 @@ class PartitionTable:
 
     def _open_partition(self, topic: TopicPartitions, index: int, image: PartitionImage) -> Partition:
         opened = self._logs.get_or_create(TopicPartition(topic.name, index), topic.topic_id, topic.config)
-        return Partition(opened, image.leader, image.leader_epoch, self._flusher)
+        role = role_of(image, self._node_id) or Role.FOLLOWER
+        return Partition(opened, image.leader, image.leader_epoch, self._flusher, role)
 
     def _open_some(self) -> None:
         """Open a few logs: making a thousand partitions takes a second of the disk, which others must not wait for."""

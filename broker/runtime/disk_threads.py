@@ -24,6 +24,19 @@ class Threads(Protocol):
         """Do `work` on a thread, after what was submitted before if all are busy; then call `done` on the loop."""
 
 
+class InPlace:
+    """`Threads` that are none: the work is done, and told to be done, within `submit`."""
+
+    def submit(self, work: Callable[[], None], done: Done) -> None:
+        """Do `work` now, then call `done`."""
+        failed: Exception | None = None
+        try:
+            work()
+        except Exception as raised:  # noqa: BLE001 - whoever submitted it is told
+            failed = raised
+        done(failed)
+
+
 class DiskThreads:
     """Up to `count` threads, each started when the others are busy for the first time."""
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from odradek import __version__
-from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
+from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
 PROGRAM = "odradek"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from odradek.cli.errors import WrongUsageError
+from odradek.terminal.errors import WrongUsageError
 
 
 class Compression(StrEnum):

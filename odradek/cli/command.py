@@ -20,10 +20,10 @@ import typer
 from rich.markup import escape
 
 from odradek.cli import options
-from odradek.cli.errors import EXIT_OK, report
-from odradek.cli.output import Output
 from odradek.cluster.connection import connect
 from odradek.documents.document import Document
+from odradek.terminal.errors import EXIT_OK, report
+from odradek.terminal.output import Output
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 

@@ -13,9 +13,9 @@ from typer.main import get_command
 from odradek import serving
 from odradek.cli.app import COMMANDS, PROGRAM, application
 from odradek.cli.command import EXAMPLES_TITLE, document_of
-from odradek.cli.errors import EXIT_CODES
 from odradek.cli.options import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP
 from odradek.documents.document import field_rows, meaning_of
+from odradek.terminal.errors import EXIT_CODES
 
 INTRODUCTION = f"""\
 # The command

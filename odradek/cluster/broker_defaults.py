@@ -1,6 +1,6 @@
 """Configs that hold for all brokers of a cluster unless one has its own: a resource without a name.
 
-librdkafka takes no empty name, so these requests go over a socket of our own: DescribeConfigs version 1 and
+librdkafka takes no empty name, so these requests go over a connection of our own: DescribeConfigs version 1 and
 IncrementalAlterConfigs version 0, which every broker since Apache Kafka 2.3 serves. Changes go to the controller, or to
 the broker that stands in for it.
 """
@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import AlterConfigOpType, ConfigSource, ResourceType
 
-from odradek.cli.errors import CommandError
+from odradek.client.errors import ClientError
 from odradek.cluster.configs import Config
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, sentence
-from odradek.cluster.wire import ask, can_ask
-from odradek.protocol.codec import DecodeError, Message
+from odradek.cluster.one_request import ask, can_ask
+from odradek.protocol.codec import Message
 from odradek.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -31,6 +31,7 @@ from odradek.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from odradek.protocol.registry import ApiKey
+from odradek.terminal.errors import CommandError
 
 WHAT = "the default of all brokers"
 
@@ -80,7 +81,7 @@ def _ask(cluster: Cluster, api: ApiKey, version: int, request: Message, answer: 
     broker: Any = found.brokers.get(found.controller_id) or next(iter(found.brokers.values()))
     try:
         return ask(broker.host, broker.port, api, version, request, answer, ANSWER_TIMEOUT_S)
-    except (OSError, DecodeError) as failed:
+    except ClientError as failed:
         raise CommandError(f"{broker.host}:{broker.port} does not answer about {WHAT}: {failed}") from failed
 
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from odradek.cli.errors import WrongUsageError
 from odradek.config.errors import ConfigError
 from odradek.config.properties import Property, read_properties
+from odradek.terminal.errors import WrongUsageError
 
 _JAAS = "sasl.jaas.config"
 _JAAS_LOGIN = re.compile(r"\s*[\w.]*\.(?:Plain|Scram)LoginModule\s+\w+\s+(?P<options>.*?)\s*;\s*", re.DOTALL)

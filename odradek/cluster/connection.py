@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cluster.client_settings import read_client_settings, refusal
 from odradek.cluster.errors import REFUSALS, not_let_in
 from odradek.cluster.reaching import check_reachable, parse_addresses
+from odradek.terminal.errors import CommandError, WrongUsageError
 
 METADATA_TIMEOUT_S = 5.0
 METADATA_STEP_S = 0.25

@@ -15,13 +15,13 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from odradek.cli.errors import CommandError
 from odradek.cluster.connection import Cluster
+from odradek.cluster.disconnects import Disconnects, Tell
 from odradek.cluster.errors import sentence
-from odradek.cluster.losses import Losses, Tell
-from odradek.cluster.moments import Moment
+from odradek.cluster.offset_spec import OffsetSpecification
 from odradek.cluster.offsets import Offsets, find
 from odradek.records.consumed import Consumed
+from odradek.terminal.errors import CommandError
 
 POLL_S = 0.1
 BATCH = 1_000
@@ -72,12 +72,17 @@ class Reading:
 
     consumer: Consumer
     ends: Ends | None
-    losses: Losses
+    disconnects: Disconnects
     starts: Mapping[int, int]
 
 
 def read_partitions(
-    cluster: Cluster, topic: str, numbers: Sequence[int], start: Moment, until: Moment | None, tell: Tell
+    cluster: Cluster,
+    topic: str,
+    numbers: Sequence[int],
+    start: OffsetSpecification,
+    until: OffsetSpecification | None,
+    tell: Tell,
 ) -> Reading:
     """Begin to read partitions at `start`, and stop before `until`, or not at all; `tell` takes news for the person."""
     places = [(topic, number) for number in numbers]
@@ -86,19 +91,19 @@ def read_partitions(
     if until is not None:
         offsets = _by_number(find(cluster.admin, places, until))
         ends = Ends(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
-    losses = Losses(cluster.bootstrap, tell)
-    consumer = cluster.consumer({**WITHOUT_GROUP, "error_cb": losses.on_error}, defaults=SETTINGS)
+    disconnects = Disconnects(cluster.bootstrap, tell)
+    consumer = cluster.consumer({**WITHOUT_GROUP, "error_cb": disconnects.on_error}, defaults=SETTINGS)
     consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
-    return Reading(consumer, ends, losses, starts)
+    return Reading(consumer, ends, disconnects, starts)
 
 
 def join_group(cluster: Cluster, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> Reading:
     """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
-    losses = Losses(cluster.bootstrap, tell)
-    settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": losses.on_error}
+    disconnects = Disconnects(cluster.bootstrap, tell)
+    settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": disconnects.on_error}
     consumer = cluster.consumer({**MUST, **settings}, defaults=SETTINGS)
     consumer.subscribe([topic])
-    return Reading(consumer, None if follow else Ends({}), losses, {})
+    return Reading(consumer, None if follow else Ends({}), disconnects, {})
 
 
 def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | None = None) -> Iterator[list[Message]]:
@@ -109,7 +114,7 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
     Raises:
         CommandError: the cluster does not let us read, or is gone before the ends are reached.
     """
-    ends, losses, left = reading.ends, reading.losses, limit
+    ends, disconnects, left = reading.ends, reading.disconnects, limit
     batch: list[Message] = []
     done_before = -1
     while left is None or left > 0:
@@ -120,18 +125,18 @@ def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | No
             done_before = len(ends.done)
             if _all_read(reading.consumer, ends):
                 return
-        if losses.lost is not None and (losses.lost.fatal() or (ends is not None and losses.drained)):
-            raise CommandError(sentence(losses.lost, "reading"))
+        if disconnects.lost is not None and (disconnects.lost.fatal() or (ends is not None and disconnects.drained)):
+            raise CommandError(sentence(disconnects.lost, "reading"))
         messages = _next_messages(reading.consumer, BATCH if left is None else min(BATCH, left))
         batch = _records(messages, ends)
         if batch:
-            if losses.drained:
-                losses.over()
+            if disconnects.drained:
+                disconnects.over()
             if left is not None:
                 left -= len(batch)
             yield batch
         else:
-            losses.drained = losses.lost is not None
+            disconnects.drained = disconnects.lost is not None
 
 
 def store(consumer: Consumer, written: Iterable[Message]) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from odradek.cli.errors import CommandError
+from odradek.terminal.errors import CommandError
 
 T = TypeVar("T")
 

@@ -14,15 +14,15 @@ from confluent_kafka.admin import (
     MemberDescription,
 )
 
-from odradek.cli.errors import CommandError
 from odradek.cluster.connection import Cluster
 from odradek.cluster.coordinators import ask_coordinator
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, failure, sentence
 from odradek.cluster.offsets import Offsets, Partition, latest
+from odradek.terminal.errors import CommandError
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """One member; `instance_id` is None unless it is static."""
 
     member_id: str
@@ -33,14 +33,14 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class CommittedPosition:
     """How far a group has come in one partition; None for what is not known: no commit, no topic, no member."""
 
     topic: str
     partition: int
     committed: int | None
     end: int | None
-    member: Member | None
+    member: GroupMember | None
 
     @property
     def lag(self) -> int | None:
@@ -59,8 +59,8 @@ class Group:
     kind: str
     assignor: str
     coordinator: int | None
-    members: Sequence[Member]
-    positions: Sequence[Position]
+    members: Sequence[GroupMember]
+    positions: Sequence[CommittedPosition]
 
 
 def list_groups(cluster: Cluster) -> list[ConsumerGroupListing]:
@@ -145,10 +145,10 @@ def _description(cluster: Cluster, name: str) -> ConsumerGroupDescription:
     return found
 
 
-def _member(found: MemberDescription) -> Member:
+def _member(found: MemberDescription) -> GroupMember:
     assignment: MemberAssignment | None = found.assignment  # None while a rebalance is on, whatever is declared
     assigned = assignment.topic_partitions if assignment is not None else ()
-    return Member(
+    return GroupMember(
         member_id=found.member_id,
         instance_id=found.group_instance_id or None,
         client_id=found.client_id,
@@ -157,14 +157,16 @@ def _member(found: MemberDescription) -> Member:
     )
 
 
-def _positions(cluster: Cluster, members: Sequence[Member], committed: Mapping[Partition, int]) -> list[Position]:
+def _positions(
+    cluster: Cluster, members: Sequence[GroupMember], committed: Mapping[Partition, int]
+) -> list[CommittedPosition]:
     owners = {partition: member for member in members for partition in member.partitions}
     partitions = sorted({*owners, *committed})
     topics = cluster.metadata().topics
     existing = [(name, number) for name, number in partitions if name in topics and number in topics[name].partitions]
     ends = latest(cluster.admin, existing)
     return [
-        Position(
+        CommittedPosition(
             topic=each[0],
             partition=each[1],
             committed=committed.get(each),

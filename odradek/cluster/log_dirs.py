@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from odradek.cluster.wire import ask
-from odradek.protocol.codec import DecodeError
+from odradek.client.errors import ClientError
+from odradek.cluster.one_request import ask
 from odradek.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -32,7 +32,7 @@ def partition_sizes(host: str, port: int, topics: Mapping[str, Sequence[int]]) -
     request = DescribeLogDirsRequest(topics=wanted)
     try:
         answer = ask(host, port, ApiKey.DESCRIBE_LOG_DIRS, VERSION, request, DescribeLogDirsResponse)
-    except (OSError, DecodeError) as failed:
+    except ClientError as failed:
         raise SizesUnknownError(f"{host}:{port} does not tell the size of its partitions: {failed}") from None
     return {
         (topic.name, partition.partition_index): partition.partition_size

@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and which offset a moment means in each."""
+"""Where partitions begin and end, and which offset an offset spec means in each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
-from odradek.cluster.moments import Beginning, End, Last, Moment, Offset, Time
+from odradek.cluster.offset_spec import AtOffset, BeforeLatest, Earliest, ForTimestamp, Latest, OffsetSpecification
 
 Partition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = Mapping[Partition, int]
@@ -25,20 +25,20 @@ def latest(admin: AdminClient, partitions: Collection[Partition]) -> dict[Partit
     return _list(admin, dict.fromkeys(partitions, OffsetSpec.latest()))
 
 
-def find(admin: AdminClient, partitions: Collection[Partition], moment: Moment) -> dict[Partition, int]:
-    """Return the offset that a moment means in each partition, never outside of what the partition has."""
-    match moment:
-        case Beginning():
+def find(admin: AdminClient, partitions: Collection[Partition], spec: OffsetSpecification) -> dict[Partition, int]:
+    """Return the offset that an offset spec means in each partition, never outside of what the partition has."""
+    match spec:
+        case Earliest():
             return earliest(admin, partitions)
-        case End():
+        case Latest():
             return latest(admin, partitions)
-        case Time(milliseconds):
+        case ForTimestamp(milliseconds):
             found = _list(admin, dict.fromkeys(partitions, OffsetSpec.for_timestamp(milliseconds)))
             nothing_so_late = [each for each, offset in found.items() if offset < 0]
             return found | latest(admin, nothing_so_late)
-        case Offset(offset):
+        case AtOffset(offset):
             return within(admin, dict.fromkeys(partitions, offset))
-        case Last(count):
+        case BeforeLatest(count):
             return within(admin, {each: end - count for each, end in latest(admin, partitions).items()})
 
 

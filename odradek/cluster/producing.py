@@ -10,11 +10,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from odradek.cli.errors import CommandError
-from odradek.cli.human import count_text, plural
+from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.errors import sentence
-from odradek.cluster.losses import Losses
 from odradek.records.reading import NewRecord
+from odradek.terminal.errors import CommandError
+from odradek.terminal.human import count_text, plural
 
 FLUSH_TIMEOUT_S = 60.0
 INTERRUPTED_FLUSH_S = 5.0
@@ -80,7 +80,7 @@ class Tally:
     failed: list[int] = field(default_factory=list)
     error: KafkaError | None = None
     partitions: dict[int, PartitionTally] = field(default_factory=dict)
-    losses: Losses = field(default_factory=Losses)
+    disconnects: Disconnects = field(default_factory=Disconnects)
     """Is told when there is a connection again."""
 
     def on_delivery(self, number: int, error: KafkaError | None, message: Message) -> None:
@@ -89,8 +89,8 @@ class Tally:
             self.failed.append(number)
             self.error = self.error or error
             return
-        if self.losses.lost is not None:
-            self.losses.over()
+        if self.disconnects.lost is not None:
+            self.disconnects.over()
         self.records += 1
         self.bytes += len(message)
         number, offset = message.partition(), message.offset()  # type: ignore[assignment]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from odradek.cli.errors import CommandError, WrongUsageError
+from odradek.terminal.errors import CommandError, WrongUsageError
 
 CONNECT_TIMEOUT_S = 3.0
 DEFAULT_PORT = 9092

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import ConfigSource, TopicDescription
 
-from odradek.cli.errors import CommandError
 from odradek.cluster.configs import describe_topic_configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.log_dirs import SizesUnknownError, partition_sizes
 from odradek.cluster.offsets import Offsets, earliest, latest
-from odradek.cluster.wire import can_ask
+from odradek.cluster.one_request import can_ask
+from odradek.terminal.errors import CommandError
 
 KNOWN_TIMEOUT_S = 5.0
 KNOWN_PAUSE_S = 0.02

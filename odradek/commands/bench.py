@@ -12,18 +12,18 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import Compression
 from odradek.cli.command import group, online
-from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
-from odradek.cli.interrupts import asked_to_stop
-from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
 from odradek.cluster.consuming import batches, read_partitions
 from odradek.cluster.errors import sentence
-from odradek.cluster.moments import SYNTAX, End, parse_moment
+from odradek.cluster.offset_spec import SYNTAX, Latest, parse_offset_spec
 from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, Pace, drain
 from odradek.cluster.topics import partitions_of
 from odradek.documents import bench as documents
 from odradek.load.payload import payloads
 from odradek.load.report import Report
+from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
+from odradek.terminal.interrupts import asked_to_stop
+from odradek.terminal.output import Output
 
 app = group("bench", "Measure throughput and latency.")
 
@@ -136,11 +136,11 @@ def consume(
     Their latency is from the timestamp of a record, which its producer sets, to its arrival here: clocks must agree.
     """
     try:
-        moment = parse_moment(start, time.time_ns() // 1_000_000)
+        spec = parse_offset_spec(start, time.time_ns() // 1_000_000)
     except ValueError as wrong:
         raise WrongUsageError(f"--from: {wrong}") from None
     numbers = partitions_of(cluster, topic)
-    reading = read_partitions(cluster, topic, numbers, moment, End() if records is None else None, output.note)
+    reading = read_partitions(cluster, topic, numbers, spec, Latest() if records is None else None, output.note)
     total = records
     if reading.ends is not None:
         total = sum(reading.ends.offsets.values()) - sum(reading.starts.values())

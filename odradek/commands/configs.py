@@ -12,12 +12,12 @@ from typer import Option
 
 from odradek.cli.arguments import pairs
 from odradek.cli.command import group, online
-from odradek.cli.errors import CommandError, WrongUsageError
-from odradek.cli.output import Output
 from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
 from odradek.cluster.configs import Config, Kind, alter_configs, describe_configs
 from odradek.cluster.connection import Cluster
 from odradek.documents import configs as documents
+from odradek.terminal.errors import CommandError, WrongUsageError
+from odradek.terminal.output import Output
 
 app = group("configs", "Describe and alter the configs of topics, brokers and groups.")
 

@@ -12,18 +12,18 @@ from confluent_kafka import KafkaException
 from typer import Argument, Option
 
 from odradek.cli.command import online
-from odradek.cli.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
-from odradek.cli.interrupts import asked_to_stop
-from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
 from odradek.cluster.consuming import Reading, batches, consumed, join_group, read_partitions, store
+from odradek.cluster.disconnects import ignore
 from odradek.cluster.errors import failure
-from odradek.cluster.losses import ignore
-from odradek.cluster.moments import SYNTAX, Beginning, End, Moment, parse_moment
+from odradek.cluster.offset_spec import SYNTAX, Earliest, Latest, OffsetSpecification, parse_offset_spec
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
 from odradek.records.format import FIELDS, Formatter, parse_format
 from odradek.records.json_lines import record_line
+from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
+from odradek.terminal.interrupts import asked_to_stop
+from odradek.terminal.output import Output
 
 DEFAULT_FORMAT = "%s\\n"
 LINES_AT_ONCE = 100
@@ -80,21 +80,21 @@ def consume(
     order; those of several come as they come. Only records of committed transactions are read.
     """
     write = _formatter(output, line_format)
-    begin, end = _moment("--from", start), _moment("--until", until)
+    begin, end = _offset_spec("--from", start), _offset_spec("--until", until)
     if follow and until is not None:
         raise WrongUsageError("--until and --follow exclude each other")
     tell = output.note if follow else ignore
     numbers = _chosen(topic, partitions_of(cluster, topic), partition)
     if group is None:
-        until_moment = None if follow else end or End()
-        reading = read_partitions(cluster, topic, numbers, begin or Beginning(), until_moment, tell)
-    elif partition or until is not None or not isinstance(begin, Beginning | End | None):
+        until_spec = None if follow else end or Latest()
+        reading = read_partitions(cluster, topic, numbers, begin or Earliest(), until_spec, tell)
+    elif partition or until is not None or not isinstance(begin, Earliest | Latest | None):
         raise WrongUsageError(
             "with --group the group's offsets say where to read; --from takes only beginning or end, for a group that "
             "has none, and `odradek groups reset` moves them"
         )
     else:
-        reset = "latest" if isinstance(begin, End) else "earliest"
+        reset = "latest" if isinstance(begin, Latest) else "earliest"
         reading = join_group(cluster, topic, group, reset, follow=follow, tell=tell)
     return _write_all(reading, write, max_messages, commits=group is not None)
 
@@ -136,10 +136,10 @@ def _formatter(output: Output, line_format: str | None) -> Formatter:
         raise WrongUsageError(f"--format: {wrong}") from None
 
 
-def _moment(option: str, text: str | None) -> Moment | None:
+def _offset_spec(option: str, text: str | None) -> OffsetSpecification | None:
     if text is None:
         return None
     try:
-        return parse_moment(text, time.time_ns() // 1_000_000)
+        return parse_offset_spec(text, time.time_ns() // 1_000_000)
     except ValueError as wrong:
         raise WrongUsageError(f"{option}: {wrong}") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from odradek.cli.errors import CommandError
-from odradek.cli.output import Output
+from odradek.terminal.errors import CommandError
+from odradek.terminal.output import Output
 
 
 def delete_each(output: Output, kind: str, names: Iterable[str], delete: Callable[[str], None]) -> None:

@@ -10,13 +10,10 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import topic_partitions
 from odradek.cli.command import group, online
-from odradek.cli.errors import CommandError, WrongUsageError
-from odradek.cli.human import count_text, plural
-from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
 from odradek.cluster.groups import (
+    CommittedPosition,
     Group,
-    Position,
     check_empty,
     committed_offsets,
     delete_group,
@@ -24,11 +21,14 @@ from odradek.cluster.groups import (
     list_groups,
     move_offsets,
 )
-from odradek.cluster.moments import SYNTAX, parse_moment
+from odradek.cluster.offset_spec import SYNTAX, parse_offset_spec
 from odradek.cluster.offsets import Offsets, Partition, find, within
 from odradek.cluster.topics import partitions_of
 from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
+from odradek.terminal.errors import CommandError, WrongUsageError
+from odradek.terminal.human import count_text, plural
+from odradek.terminal.output import Output
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
@@ -106,10 +106,10 @@ def reset(
     wanted = _wanted(cluster, name, topics, before)
     if to is not None:
         try:
-            moment = parse_moment(to, time.time_ns() // 1_000_000)
+            spec = parse_offset_spec(to, time.time_ns() // 1_000_000)
         except ValueError as wrong:
             raise WrongUsageError(f"--to: {wrong}") from None
-        after = find(cluster.admin, wanted, moment)
+        after = find(cluster.admin, wanted, spec)
     else:
         after = within(cluster.admin, _shifted(name, wanted, before, shift_by or 0))
     if not dry_run:
@@ -176,7 +176,7 @@ def _show(output: Output, group: Group) -> None:
         output.line(f"without partitions: {member.client_id} {member.host} {member.instance_id or member.member_id}")
 
 
-def _row(position: Position) -> list[object]:
+def _row(position: CommittedPosition) -> list[object]:
     member = position.member
     who = (member.client_id, member.host, member.instance_id or member.member_id) if member else (None, None, None)
     return [position.topic, position.partition, position.committed, position.end, position.lag, *who]

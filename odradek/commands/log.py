@@ -9,14 +9,14 @@ from typing import Annotated
 from typer import Argument, Option
 
 from odradek.cli.command import group, offline
-from odradek.cli.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
-from odradek.cli.output import Output
 from odradek.commands import log_dump, log_explain, log_stat, log_verify
 from odradek.documents import log as documents
 from odradek.documents.log_dump import DUMPED
 from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
 from odradek.logs.verify.repair import DEFAULT_INTERVAL_BYTES
+from odradek.terminal.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
+from odradek.terminal.output import Output
 
 app = group("log", "Look into Kafka's files: dump, verify, explain, stat.")
 

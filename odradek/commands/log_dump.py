@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from odradek.cli.errors import complain
-from odradek.cli.output import Output
 from odradek.commands.log_errors import sentence
 from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
@@ -14,6 +12,8 @@ from odradek.logs.dump_text import dump_lines
 from odradek.logs.entries import Progress
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem, PosixFiles
+from odradek.terminal.errors import complain
+from odradek.terminal.output import Output
 
 _WRITTEN_AT_ONCE = 1 << 16
 """Characters: a write for each line would take longer than all else."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from odradek.cli.errors import CommandError
 from odradek.storage.errors import StorageError
+from odradek.terminal.errors import CommandError
 
 
 def sentence(path: str, error: OSError | StorageError) -> str:
@@ -22,6 +22,6 @@ def in_one_sentence(path: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # nobody reads what is printed any more, which is for `odradek.cli.errors`
+        raise  # nobody reads what is printed any more, which is for `odradek.terminal.errors`
     except (OSError, StorageError) as error:
         raise CommandError(sentence(path, error)) from error

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from odradek.cli.output import Output
 from odradek.commands.log_errors import in_one_sentence
 from odradek.logs.explain import explain_offset, explain_timestamp
 from odradek.logs.explain_json import explain_json
 from odradek.logs.explain_text import explain_lines
 from odradek.storage.files import PosixFiles
+from odradek.terminal.output import Output
 
 
 def run(output: Output, directory: str, offset: int | None, timestamp: int | None) -> bool:

@@ -6,14 +6,14 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 
-from odradek.cli.human import count_text, plural, size_text, time_text
-from odradek.cli.output import Output
 from odradek.commands.log_errors import in_one_sentence
 from odradek.logs.message_json import Json
 from odradek.logs.picture import DATA, INDEX, bar, share
 from odradek.logs.stat import PartitionStat, SegmentStat, stat_partitions, stat_segments
 from odradek.logs.verify.directory import data_size, read_layout
 from odradek.storage.files import PosixFiles
+from odradek.terminal.human import count_text, plural, size_text, time_text
+from odradek.terminal.output import Output
 
 _BAR_WIDTH = 32
 

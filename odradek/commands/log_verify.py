@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from odradek.cli.human import plural, size_text
-from odradek.cli.output import Output
 from odradek.commands.log_errors import in_one_sentence
 from odradek.logs.message_json import Json
 from odradek.logs.verify.directory import VerifyReport, data_size, read_layout, verify_directory
@@ -11,6 +9,8 @@ from odradek.logs.verify.findings import Finding
 from odradek.logs.verify.repair import Repair, repair_indexes
 from odradek.storage.directories.directory_lock import lock_directory
 from odradek.storage.files import FileSystem, HeldLock, PosixFiles
+from odradek.terminal.human import plural, size_text
+from odradek.terminal.output import Output
 
 
 def run(output: Output, directory: str, deep: bool, repair: bool, interval_bytes: int) -> bool:

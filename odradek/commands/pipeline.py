@@ -11,11 +11,11 @@ from uuid import uuid4
 from typer import Option
 
 from odradek.cli.command import group, offline
-from odradek.cli.errors import WrongUsageError
-from odradek.cli.output import Output
 from odradek.commands.pipeline_jobs import MakeJob, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
 from odradek.documents import pipeline as documents
+from odradek.terminal.errors import WrongUsageError
+from odradek.terminal.output import Output
 
 if TYPE_CHECKING:
     from odradek.pipeline.running import Job

@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import typer
 
 from odradek.cli.command import offline
-from odradek.cli.errors import EXIT_OK, CommandError, WrongUsageError
-from odradek.cli.human import count_text, duration_text, plural
-from odradek.cli.interrupts import asked_to_stop
-from odradek.cli.output import Output
 from odradek.commands.pipeline_options import (
     JobOptions,
     Json,
@@ -27,6 +23,10 @@ from odradek.commands.pipeline_options import (
     settings,
     trigger,
 )
+from odradek.terminal.errors import EXIT_OK, CommandError, WrongUsageError
+from odradek.terminal.human import count_text, duration_text, plural
+from odradek.terminal.interrupts import asked_to_stop
+from odradek.terminal.output import Output
 
 if TYPE_CHECKING:
     from odradek.pipeline.progress import BatchProgress

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from odradek.cli.arguments import pairs
-from odradek.cli.errors import WrongUsageError
 from odradek.cli.options import DEFAULT_BOOTSTRAP, BootstrapServer, CommandConfig
 from odradek.cluster.client_settings import read_client_settings
-from odradek.cluster.moments import Beginning, End, Time, parse_moment
+from odradek.cluster.offset_spec import Earliest, ForTimestamp, Latest, parse_offset_spec
+from odradek.terminal.errors import WrongUsageError
 
 APPLICATION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STARTS = "`beginning`, `end`, a time such as `2026-11-21T10:00`, or how long ago, such as `15m`"
@@ -125,15 +125,15 @@ def settings(given: Sequence[str] | None, option: str) -> dict[str, str]:
 
 def _start(text: str, now_ms: int) -> dict[str, str]:
     try:
-        moment = parse_moment(text, now_ms)
+        spec = parse_offset_spec(text, now_ms)
     except ValueError as wrong:
         raise WrongUsageError(f"--from: {wrong}") from None
-    match moment:
-        case Beginning():
+    match spec:
+        case Earliest():
             return {"startingOffsets": "earliest"}
-        case End():
+        case Latest():
             return {"startingOffsets": "latest"}
-        case Time(milliseconds):
+        case ForTimestamp(milliseconds):
             return {"startingTimestamp": str(milliseconds), "startingOffsetsByTimestampStrategy": "latest"}
         case _:
             raise WrongUsageError(f"--from {text} cannot be: give {STARTS}")

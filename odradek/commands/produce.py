@@ -14,11 +14,8 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import Compression, pairs
 from odradek.cli.command import online
-from odradek.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
-from odradek.cli.human import count_text, duration_text, plural, size_text
-from odradek.cli.output import Output
 from odradek.cluster.connection import Cluster
-from odradek.cluster.losses import Losses
+from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.producing import (
     FLUSH_TIMEOUT_S,
     INTERRUPTED_FLUSH_S,
@@ -33,6 +30,9 @@ from odradek.cluster.producing import (
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
+from odradek.terminal.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
+from odradek.terminal.human import count_text, duration_text, plural, size_text
+from odradek.terminal.output import Output
 
 PROGRESS_EVERY = 256
 
@@ -95,23 +95,23 @@ def produce(
     fixed = [(name, value.encode()) for name, value in pairs(headers or (), "--headers")]
     reader = json_line if output.json else plain_lines((key_separator or "").encode())
     settings = {"compression.type": compression.value} if compression is not None else {}
-    losses = Losses(cluster.bootstrap, output.note)
-    own = {**settings, "error_cb": losses.on_error}
+    disconnects = Disconnects(cluster.bootstrap, output.note)
+    own = {**settings, "error_cb": disconnects.on_error}
     producer = cluster.producer(own, defaults=producer_defaults(cluster.settings))
-    tally, code, problems = Tally(losses=losses), EXIT_OK, []
+    tally, code, problems = Tally(disconnects=disconnects), EXIT_OK, []
     began = time.monotonic()
     with ExitStack() as stack:
         source = _source(file, output, stack)
         records = _with_progress(read_records(source, reader, fixed, MAX_RECORD_BYTES), output, stack, topic)
-        patience = FLUSH_TIMEOUT_S
+        flush_timeout_s = FLUSH_TIMEOUT_S
         try:
             send(producer, topic, records, tally, partition, Pace(rate))
         except KeyboardInterrupt:
-            code, patience = EXIT_INTERRUPTED, INTERRUPTED_FLUSH_S
+            code, flush_timeout_s = EXIT_INTERRUPTED, INTERRUPTED_FLUSH_S
         except (CommandError, ValueError) as wrong:
             problems.append(str(wrong))
         try:
-            finish(producer, tally, patience)
+            finish(producer, tally, flush_timeout_s)
         except KeyboardInterrupt:
             code = EXIT_INTERRUPTED
             give_up(producer, tally)

@@ -11,15 +11,15 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import assignment, pairs
 from odradek.cli.command import group, online
-from odradek.cli.errors import WrongUsageError
-from odradek.cli.human import plural, size_text
-from odradek.cli.output import Output
 from odradek.cluster import configs
 from odradek.cluster.connection import Cluster
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
 from odradek.commands.deletion import delete_each
 from odradek.documents import topics as documents
+from odradek.terminal.errors import WrongUsageError
+from odradek.terminal.human import plural, size_text
+from odradek.terminal.output import Output
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 

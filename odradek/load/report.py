@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from odradek.cli.human import count_text, duration_text, plural, size_text
-from odradek.cli.output import Output
 from odradek.load.histogram import Histogram
+from odradek.terminal.human import count_text, duration_text, plural, size_text
+from odradek.terminal.output import Output
 
 PERCENTILES: Mapping[str, float] = {"p50": 50, "p95": 95, "p99": 99, "p99.9": 99.9}
 _MICROSECONDS = 1_000

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeVar
 
+from odradek.client.connection import BrokerConnection
 from odradek.protocol.errors import RETRIABLE, ErrorCode
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -18,7 +19,7 @@ from odradek.protocol.messages.list_offsets import (
 )
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.registry import ApiKey
-from pyspark_odradek.client.connection import Connection
+from pyspark_odradek.client.connection import call, source_errors
 from pyspark_odradek.errors import ClusterError, ConnectionLostError, UnknownTopicError
 from pyspark_odradek.offsets import Offsets, TopicPartition
 
@@ -37,11 +38,11 @@ class ClusterOptions:
 
     bootstrap: tuple[tuple[str, int], ...]
     client_id: str = "odradek-spark"
-    timeout_s: float = 30.0
-    """How long one answer may take."""
-    patience_s: float = 60.0
+    request_timeout_s: float = 30.0
+    """How long to wait for bytes of an answer."""
+    retry_timeout_s: float = 60.0
     """For how long what fails is tried again: a broker that restarts must not end a job."""
-    first_patience_s: float = 10.0
+    first_retry_timeout_s: float = 10.0
     """The same for a cluster that never answered before."""
     read_committed: bool = False
     fetch_bytes: int = FETCH_BYTES
@@ -57,7 +58,7 @@ class Cluster:
         self.options = options
         self._addresses: dict[int, tuple[str, int]] = {}
         self._leaders: dict[TopicPartition, int] = {}
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, BrokerConnection] = {}
         self._answered = False
 
     def close(self) -> None:
@@ -70,7 +71,7 @@ class Cluster:
         """Return what `action` returns, tried again while brokers cannot be reached, with fresh connections.
 
         Raises:
-            ClusterError: it failed otherwise, or for as long as there is patience.
+            ClusterError: it failed otherwise, or for as long as is tried.
         """
         began = time.monotonic()
         while True:
@@ -79,8 +80,8 @@ class Cluster:
             except ConnectionLostError:
                 self.close()
                 self._leaders.clear()
-                patience = self.options.patience_s if self._answered else self.options.first_patience_s
-                if time.monotonic() - began > patience:
+                timeout = self.options.retry_timeout_s if self._answered else self.options.first_retry_timeout_s
+                if time.monotonic() - began > timeout:
                     raise
                 time.sleep(_RETRY_WAIT_S)
 
@@ -105,7 +106,7 @@ class Cluster:
         """
         return self.retry(lambda: self._offsets(wanted))
 
-    def leader(self, partition: TopicPartition) -> Connection:
+    def leader(self, partition: TopicPartition) -> BrokerConnection:
         """Return the connection to the leader of a partition.
 
         Raises:
@@ -123,9 +124,10 @@ class Cluster:
             self._connections[node] = self._connect(self._addresses[node])
         return self._connections[node]
 
-    def _connect(self, address: tuple[str, int]) -> Connection:
+    def _connect(self, address: tuple[str, int]) -> BrokerConnection:
         options = self.options
-        return Connection(address, options.client_id, options.timeout_s, options.tls)
+        with source_errors():
+            return BrokerConnection(address, options.client_id, options.request_timeout_s, options.tls)
 
     def _partitions(self, topics: Collection[str]) -> dict[str, list[int]]:
         found = {}
@@ -140,7 +142,7 @@ class Cluster:
         """Ask any broker for topics and leaders."""
         names = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        answer = self._any_broker(lambda connection: connection.call(ApiKey.METADATA, request, MetadataResponse))
+        answer = self._any_broker(lambda connection: call(connection, ApiKey.METADATA, request, MetadataResponse))
         self._answered = True
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
         for topic in answer.topics:
@@ -149,7 +151,7 @@ class Cluster:
                     self._leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
         return answer
 
-    def _any_broker(self, ask: Callable[[Connection], Result]) -> Result:
+    def _any_broker(self, ask: Callable[[BrokerConnection], Result]) -> Result:
         """Return the answer of a broker that is connected, or of the first of those that were named."""
         for node, connection in list(self._connections.items()):
             try:
@@ -173,7 +175,7 @@ class Cluster:
         raise failed or ConnectionLostError("no broker is named")
 
     def _offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        by_leader: dict[Connection, list[TopicPartition]] = {}
+        by_leader: dict[BrokerConnection, list[TopicPartition]] = {}
         for partition in wanted:
             by_leader.setdefault(self.leader(partition), []).append(partition)
         found: Offsets = {}
@@ -190,10 +192,12 @@ class Cluster:
             request = ListOffsetsRequest(
                 replica_id=_CONSUMER, isolation_level=int(self.options.read_committed), topics=topics
             )
-            answer = connection.call(ApiKey.LIST_OFFSETS, request, ListOffsetsResponse)
+            answer = call(connection, ApiKey.LIST_OFFSETS, request, ListOffsetsResponse)
             for topic in answer.topics:
                 for one in topic.partitions:
                     partition = TopicPartition(topic.name, one.partition_index)
+                    if partition not in wanted:
+                        continue
                     check(one.error_code, f"the offsets of partition {partition}")
                     found[partition] = one.offset
         if missing := wanted.keys() - found.keys():

@@ -13,6 +13,7 @@ from contextlib import suppress
 from heapq import heapify, heappop
 from typing import Final, NamedTuple
 
+from odradek.client.connection import BrokerConnection
 from odradek.protocol.codec import RecordData
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -20,8 +21,8 @@ from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHead
 from odradek.protocol.records.compression import decompress
 from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.cluster import Cluster, check
-from pyspark_odradek.client.connection import Connection
-from pyspark_odradek.columns.building import Body
+from pyspark_odradek.client.connection import receive, send
+from pyspark_odradek.columns.body import Body
 from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range
 
@@ -52,7 +53,7 @@ def read_bodies(cluster: Cluster, wanted: Range, fail_on_data_loss: bool) -> Ite
 
     Raises:
         DataLostError: with `fail_on_data_loss`, some of the offsets are no longer there.
-        ClusterError: the cluster cannot be read, or for as long as there is patience nothing arrived.
+        ClusterError: the cluster cannot be read, or nothing arrived for as long as is tried.
         CorruptRecord: a batch arrived damaged, or is damaged on the broker's disk.
     """
     reader = _RangeReader(cluster, wanted, fail_on_data_loss)
@@ -87,7 +88,7 @@ class _RangeReader:
         self._wanted = wanted
         self._fail_on_data_loss = fail_on_data_loss
         self._buffers = [bytearray(), bytearray()]
-        self._ahead: Connection | None = None
+        self._ahead: BrokerConnection | None = None
         """Where an answer for `position` is on its way from."""
         self._moved_at = time.monotonic()
         self.position = wanted.first
@@ -98,7 +99,7 @@ class _RangeReader:
             connection = self._ahead or self._ask()
             self._ahead = None
             self._buffers.reverse()
-            answer = connection.receive(ApiKey.FETCH, FetchResponse, _ANSWER_LIMIT, self._buffers[0])
+            answer = receive(connection, FetchResponse, _ANSWER_LIMIT, self._buffers[0])
             data = self._partition(answer)
         except UnknownTopicError as gone:
             self._waited_for(gone)
@@ -112,12 +113,12 @@ class _RangeReader:
             return list(_readable(entries, data))
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or self.position >= data.high_watermark:
             self._look_for_loss()
-        self._check_patience(data)
+        self._check_progress(data)
         if data.records:
             time.sleep(_PAUSE_S)  # a broker that sends what was not asked for does so at once
         return []
 
-    def _ask(self) -> Connection:
+    def _ask(self) -> BrokerConnection:
         tp = self._wanted.partition
         options = self._cluster.options
         connection = self._cluster.leader(tp)
@@ -133,7 +134,7 @@ class _RangeReader:
             session_epoch=_NO_SESSION,
             topics=[FetchTopic(topic=tp.topic, partitions=[partition])],
         )
-        connection.send(ApiKey.FETCH, request)
+        send(connection, ApiKey.FETCH, request)
         return connection
 
     def _partition(self, answer: FetchResponse) -> PartitionData:
@@ -195,15 +196,15 @@ class _RangeReader:
     def _waited(self) -> float:
         return time.monotonic() - self._moved_at
 
-    def _check_patience(self, data: PartitionData) -> None:
-        if self._waited() <= self._cluster.options.patience_s:
+    def _check_progress(self, data: PartitionData) -> None:
+        if self._waited() <= self._cluster.options.retry_timeout_s:
             return
         why = ""
         if self._cluster.options.read_committed and data.last_stable_offset < self._wanted.until:
             why = f": an open transaction holds back what comes after offset {data.last_stable_offset}"
         raise ClusterError(
             f"offset {self.position} of partition {self._wanted.partition} did not arrive within"
-            f" {self._cluster.options.patience_s:g} s{why}"
+            f" {self._cluster.options.retry_timeout_s:g} s{why}"
         )
 
 

@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 class LibrdkafkaView:
     """A `ClusterView` through confluent-kafka."""
 
-    def __init__(self, settings: Mapping[str, str], patience_s: float) -> None:
+    def __init__(self, settings: Mapping[str, str], retry_timeout_s: float) -> None:
         """Take the settings; raises OptionError where librdkafka does not."""
-        self._patience_s = patience_s
+        self._patience_s = retry_timeout_s
         self._read_committed = settings.get("isolation.level", "").lower() == "read_committed"
         conf = librdkafka_settings(settings)
         only_consumers = ("isolation.level", "check.crcs", "fetch.max.bytes", "max.partition.fetch.bytes")
@@ -61,7 +61,7 @@ class LibrdkafkaView:
             futures = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._patience_s)
             return {TopicPartition(tp.topic, tp.partition): future.result().offset for tp, future in futures.items()}
         except KafkaException as failed:
-            raise _told(failed.args[0]) from failed
+            raise _cluster_error(failed.args[0]) from failed
 
     def _all(self) -> dict[str, list[int]]:
         from confluent_kafka import KafkaException
@@ -74,13 +74,13 @@ class LibrdkafkaView:
 
 
 def read_messages(
-    settings: Mapping[str, str], group_prefix: str, wanted: Range, fail_on_data_loss: bool, patience_s: float
+    settings: Mapping[str, str], group_prefix: str, wanted: Range, fail_on_data_loss: bool, retry_timeout_s: float
 ) -> Iterator[list[Message]]:
     """Yield the messages of a range, many at a time.
 
     Raises:
         DataLostError: with `fail_on_data_loss`, some of the offsets are no longer there.
-        ClusterError: the cluster cannot be read, or for as long as there is patience nothing arrived.
+        ClusterError: the cluster cannot be read, or nothing arrived for as long as is tried.
         OptionError: librdkafka does not take the settings.
     """
     conf: dict[str, Any] = {
@@ -92,10 +92,10 @@ def read_messages(
     }
     consumer: Consumer = _made("Consumer", conf)
     with closing(consumer):
-        yield from _consume(consumer, wanted, fail_on_data_loss, patience_s)
+        yield from _consume(consumer, wanted, fail_on_data_loss, retry_timeout_s)
 
 
-def _consume(consumer: Consumer, wanted: Range, fail: bool, patience_s: float) -> Iterator[list[Message]]:
+def _consume(consumer: Consumer, wanted: Range, fail: bool, retry_timeout_s: float) -> Iterator[list[Message]]:
     from confluent_kafka import KafkaError
     from confluent_kafka import TopicPartition as Named
 
@@ -115,13 +115,13 @@ def _consume(consumer: Consumer, wanted: Range, fail: bool, patience_s: float) -
                 consumer.assign([Named(*wanted.partition, position)])
                 moved_at = time.monotonic()
             elif error.fatal() or not error.retriable():
-                raise _told(error)
+                raise _cluster_error(error)
         if rows:
             moved_at = time.monotonic()
             yield [message for message in rows if (message.offset() or 0) < wanted.until]
-        elif position < wanted.until and time.monotonic() - moved_at > patience_s:
+        elif position < wanted.until and time.monotonic() - moved_at > retry_timeout_s:
             raise ClusterError(
-                f"offset {position} of partition {wanted.partition} did not arrive within {patience_s:g} s"
+                f"offset {position} of partition {wanted.partition} did not arrive within {retry_timeout_s:g} s"
             )
 
 
@@ -157,7 +157,7 @@ def _made(kind: str, conf: dict[str, Any]) -> Any:
         raise OptionError(f"a setting kafka.* is not one of librdkafka, or has no valid value: {reason}") from refused
 
 
-def _told(error: Any) -> ClusterError:
+def _cluster_error(error: Any) -> ClusterError:
     """Return librdkafka's error as one of ours."""
     from confluent_kafka import KafkaError
 

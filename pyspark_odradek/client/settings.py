@@ -16,7 +16,7 @@ from pyspark_odradek.errors import OptionError
 
 Settings: TypeAlias = Mapping[str, str]
 
-PATIENCE_OF_PLANNING_S: Final = 10.0
+PLANNING_RETRY_TIMEOUT_S: Final = 10.0
 """For how long a cluster is tried that never answered before: whoever starts a query waits for it."""
 
 _DEFAULT_PORT: Final = 9092
@@ -51,16 +51,16 @@ def needs_librdkafka(settings: Settings) -> bool:
     return protocol not in ("PLAINTEXT", "SSL") or bool(settings.keys() - _KNOWN - _WITHOUT_EFFECT)
 
 
-def cluster_options(settings: Settings, patience_s: float) -> ClusterOptions:
+def cluster_options(settings: Settings, retry_timeout_s: float) -> ClusterOptions:
     """Return the options of the small client. Raises OptionError where a setting has no valid value."""
     isolation = _one_of(settings, "isolation.level", ("read_uncommitted", "read_committed"))
     protocol = settings.get("security.protocol", "PLAINTEXT").upper()
     return ClusterOptions(
         bootstrap=addresses(settings["bootstrap.servers"]),
         client_id=settings.get("client.id", "odradek-spark"),
-        timeout_s=_number(settings, "request.timeout.ms", 30_000) / 1000,
-        patience_s=patience_s,
-        first_patience_s=min(patience_s, PATIENCE_OF_PLANNING_S),
+        request_timeout_s=_number(settings, "request.timeout.ms", 30_000) / 1000,
+        retry_timeout_s=retry_timeout_s,
+        first_retry_timeout_s=min(retry_timeout_s, PLANNING_RETRY_TIMEOUT_S),
         read_committed=isolation == "read_committed",
         fetch_bytes=_number(settings, "max.partition.fetch.bytes", FETCH_BYTES),
         check_crcs=_one_of(settings, "check.crcs", ("true", "false")) == "true",

@@ -8,10 +8,11 @@ equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
-from odradek.protocol.records.checksum import Buffer
+from odradek.protocol.records.batch import CURRENT_MAGIC
+from pyspark_odradek.columns import plain
+from pyspark_odradek.columns.body import Body
 from pyspark_odradek.offsets import Range
 
 if TYPE_CHECKING:
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 LITTLE_BYTES = 64 * 1024
 """Up to this much is read record by record."""
-
-
-class Body(NamedTuple):
-    """The records of a batch, and the header that says how to read them."""
-
-    header: BatchHeader
-    records: Buffer
-    """Uncompressed, without the header; of an entry of V0 or V1 the whole entry as it is."""
 
 
 def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
@@ -37,8 +30,6 @@ def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.Re
     """
     size = sum(len(body.records) for body in bodies)
     if size <= LITTLE_BYTES or any(body.header.magic != CURRENT_MAGIC for body in bodies):
-        from pyspark_odradek.columns import plain
-
         return plain.columns(wanted, bodies, include_headers)
     from pyspark_odradek.columns import compiled  # half a second, for numba
 

@@ -19,7 +19,7 @@ from pyspark_odradek.offsets import Range
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, arrow_schema, headers_type
 
 if TYPE_CHECKING:
-    from pyspark_odradek.columns.building import Body
+    from pyspark_odradek.columns.body import Body
 
 Array = npt.NDArray[Any]
 

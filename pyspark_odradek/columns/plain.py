@@ -14,7 +14,7 @@ from pyspark_odradek.offsets import Range
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, NO_TIME, arrow_schema
 
 if TYPE_CHECKING:
-    from pyspark_odradek.columns.building import Body
+    from pyspark_odradek.columns.body import Body
 
 _LONGS = 1 << 64
 

@@ -17,7 +17,8 @@ from odradek.protocol.records.compression import decompress
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.protocol.records.legacy import check_message_crc
 from odradek.storage.files import FileSystem, OpenFile
-from pyspark_odradek.columns.building import Body, build
+from pyspark_odradek.columns.body import Body
+from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import DamagedRecordsError
 from pyspark_odradek.log_files.files import reading
 from pyspark_odradek.log_files.planning import Piece

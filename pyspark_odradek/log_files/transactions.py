@@ -23,7 +23,7 @@ from pyspark_odradek.log_files.files import PartitionFiles, segment_path
 from pyspark_odradek.log_files.locating import Locator
 
 
-class Aborted(NamedTuple):
+class AbortedTransaction(NamedTuple):
     """Records of a producer that do not count: those of its transactional batches from `first` to `last`."""
 
     producer_id: int
@@ -36,9 +36,9 @@ class Committed(NamedTuple):
 
     until: int
     """The last stable offset: where the oldest open transaction begins, MAX_OFFSET where none is open."""
-    aborted: list[Aborted]
+    aborted: list[AbortedTransaction]
 
-    def between(self, first: int, until: int) -> tuple[Aborted, ...]:
+    def between(self, first: int, until: int) -> tuple[AbortedTransaction, ...]:
         """Return what matters for some offsets."""
         return tuple(each for each in self.aborted if each.first < until and each.last >= first)
 
@@ -57,12 +57,12 @@ def find_committed(fs: FileSystem, files: PartitionFiles) -> Committed:
     if not files.segments:
         return ALL_COMMITTED
     since, open_since = _newest_snapshot(fs, files)
-    aborted: set[Aborted] = set()
+    aborted: set[AbortedTransaction] = set()
     for segment in files.segments:
         if segment.base_offset < since:
             path = segment_path(files.directory, segment.base_offset, TRANSACTION_INDEX_SUFFIX)
             index = TransactionIndex(fs, path, segment.base_offset)
-            aborted |= {Aborted(each.producer_id, each.first_offset, each.last_offset) for each in index}
+            aborted |= {AbortedTransaction(each.producer_id, each.first_offset, each.last_offset) for each in index}
         if segment.end_offset > since:
             start = Locator(fs, files, segment).start_of(max(since, segment.base_offset))
             file = fs.open(segment_path(files.directory, segment.base_offset), writable=False)
@@ -89,7 +89,7 @@ def _newest_snapshot(fs: FileSystem, files: PartitionFiles) -> tuple[int, dict[i
 
 
 def _follow(
-    file: OpenFile, position: int, header: BatchHeader, open_since: dict[int, int], aborted: set[Aborted]
+    file: OpenFile, position: int, header: BatchHeader, open_since: dict[int, int], aborted: set[AbortedTransaction]
 ) -> None:
     """Take note of a batch: it can begin a transaction, or end one."""
     if header.is_transactional and not header.is_control:
@@ -101,4 +101,4 @@ def _follow(
             return
         first = open_since.pop(header.producer_id, None)
         if first is not None and not marker.committed:
-            aborted.add(Aborted(header.producer_id, first, header.last_offset))
+            aborted.add(AbortedTransaction(header.producer_id, first, header.last_offset))

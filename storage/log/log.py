@@ -18,7 +18,7 @@ time it is, and call from one thread. Follows Kafka's `UnifiedLog`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -27,7 +27,7 @@ from odradek.protocol.records.batch import NO_PRODUCER_ID, read_header
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.storage.checkpoints.leader_epochs import UNDEFINED, EpochEnd
 from odradek.storage.deletions import PendingDeletions
-from odradek.storage.errors import OffsetOutOfRange, StorageError
+from odradek.storage.errors import NotInMemory, OffsetOutOfRange, StorageError
 from odradek.storage.files import FileSystem
 from odradek.storage.log import timestamps
 from odradek.storage.log.flush_plan import FlushPlan
@@ -256,13 +256,13 @@ class Log:
 
     # --- reading
 
-    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> LogSlice:
+    def read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool, wait: bool = True) -> LogSlice:
         """Return where the batches from `offset` on lie, in one segment, up to `max_bytes` and to the offset `upto`.
 
         The slice starts at the batch that has the offset, or the next one where compaction removed it. With
         `at_least_one`, a first batch that is larger than `max_bytes` is in it nevertheless, whole. Empty at `upto` and
         beyond. `upto` must be where a batch starts. Raises OffsetOutOfRange below the start and above the end of the
-        log, StorageError if the disk failed.
+        log, StorageError if the disk failed, and NotInMemory if it is not to `wait` for the disk and would have to.
         """
         local = self.local
         log_end = local.log_end_offset
@@ -274,7 +274,7 @@ class Log:
         try:
             if offset >= upto or offset == log_end:
                 return local.reader.nothing(offset, log_end)
-            return local.reader.slice(offset, max_bytes, upto, at_least_one, log_end)
+            return local.reader.slice(offset, max_bytes, upto, at_least_one, log_end, wait)
         except OSError as error:
             raise self.local.failure("read from", error) from error
 
@@ -285,15 +285,18 @@ class Log:
         except OSError as error:
             raise self.local.failure("read from", error) from error
 
-    def aborted_transactions(self, offset: int, upto: int) -> list[AbortedTransaction]:
+    def aborted_transactions(self, offset: int, upto: int, wait: bool = True) -> list[AbortedTransaction]:
         """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers.
 
-        Raises StorageError.
+        Raises StorageError, and NotInMemory if it is not to `wait` for the disk and would have to.
         """
         found: list[AbortedTransaction] = []
         try:
             for segment in self.segments.since(offset):
-                of_segment, complete = segment.transaction_index.collect(offset, upto)
+                index = segment.transaction_index
+                if not wait and not index.is_in_memory():
+                    raise NotInMemory(index.read_through)
+                of_segment, complete = index.collect(offset, upto)
                 found += of_segment
                 if complete:
                     break
@@ -479,9 +482,9 @@ class Log:
             if path is not None:
                 self.local.delete_later(path)
 
-    def expire_producers(self, now_ms: int) -> None:
+    def expire_producers(self, now_ms: int) -> Iterator[None]:
         """Forget the producers that were not heard of for `producer.id.expiration.ms`."""
-        self.producers.remove_expired(now_ms, self.producer_expiration_ms)
+        return self.producers.remove_expired(now_ms, self.producer_expiration_ms)
 
     def close(self) -> None:
         """Write what lets the next start be quick, wait until it is on the disk, and give all files back.

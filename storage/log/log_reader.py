@@ -35,26 +35,29 @@ class LogReader:
             self._remember(offset, active, active.size)
         return LogSlice(None, 0, 0, offset, self._segments.holding(offset).base_offset)
 
-    def slice(self, offset: int, max_bytes: int, upto: int, at_least_one: bool, log_end: int) -> LogSlice:
-        """Return where the batches from `offset` to `upto` are; see `Log.read`. Raises OSError, CorruptRecord."""
+    def slice(self, offset: int, max_bytes: int, upto: int, at_least_one: bool, log_end: int, wait: bool) -> LogSlice:
+        """Return where the batches from `offset` to `upto` are; see `Log.read`.
+
+        Raises OSError, CorruptRecord, and NotInMemory if it is not to `wait` for the disk and would have to.
+        """
         known = self._places.get(offset)
         if known is not None:
             segment, position = known
         else:
-            found = self._find(offset)
+            found = self._find(offset, wait)
             if found is None:
                 return LogSlice(None, 0, 0, offset, self._segments.active.base_offset)
             segment, position, offset = found
         end = segment.size
         if upto < log_end:
-            end = self._end_before(segment, upto)
+            end = self._end_before(segment, upto, wait)
         elif segment is self._segments.active:
             self._remember(log_end, segment, end)
         length = end - position
         if length > max_bytes:
             length = max_bytes
             if at_least_one:
-                first = find_batch(segment.file, position, end, offset)
+                first = find_batch(segment.file, position, end, offset, wait)
                 length = max(length, first.size if first else 0)
         if length <= 0:
             return LogSlice(None, 0, 0, offset, segment.base_offset)
@@ -70,22 +73,22 @@ class LogReader:
         following = self._segments.after(segment)
         return following.base_offset if following else log_end
 
-    def _find(self, offset: int) -> tuple[Segment, int, int] | None:
+    def _find(self, offset: int, wait: bool) -> tuple[Segment, int, int] | None:
         """Return segment, position and base offset of the first batch that ends at or after `offset`."""
         for segment in self._segments.since(offset):
-            batch = segment.find(offset)
+            batch = segment.find(offset, wait)
             if batch is not None:
                 return segment, batch.position, batch.base_offset
         return None
 
-    def _end_before(self, segment: Segment, upto: int) -> int:
+    def _end_before(self, segment: Segment, upto: int, wait: bool) -> int:
         """Return the position up to which the segment has batches below the offset `upto`."""
         if segment is not self._segments.holding(upto):
             return segment.size
         known = self._places.get(upto)
         if known is not None:
             return known[1] if known[0] is segment else segment.size
-        batch = segment.find(upto)
+        batch = segment.find(upto, wait)
         position = batch.position if batch else segment.size
         self._remember(upto, segment, position)
         return position

@@ -14,8 +14,9 @@ Where batches come from decides how much is checked:
 | REPLICATION, RECOVERY (checked by the leader, or before) | no | no | no | no | no |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from itertools import chain, islice
 from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
@@ -33,6 +34,8 @@ from odradek.storage.producers.producer_entry import (
 __all__ = ["AppendOrigin", "CompletedTransaction", "ProducerEntry", "ProducerStates", "Verification", "WrittenBatch"]
 
 _TRANSACTIONAL_BIT = 0x10
+PRODUCERS_PER_STEP = 5_000
+"""Producers that are looked at in one step of a job that looks at all."""
 _FIRST_VERSION_WITH_EPOCH_BUMP = 2
 
 
@@ -86,6 +89,13 @@ class ProducerStates:
     def is_empty(self) -> bool:
         """Whether there is nothing that a rebuild from the log could lose."""
         return not self._entries and not self._completed
+
+    def most_telling(self, limit: int) -> Iterator[tuple[int, ProducerEntry]]:
+        """Yield up to `limit` producers with their ids: those with an open transaction, then others, newest first."""
+        opened = dict.fromkeys(self._open.values())
+        others = (producer_id for producer_id in reversed(self._entries) if producer_id not in opened)
+        for producer_id in islice(chain(opened, others), limit):
+            yield producer_id, self._entries[producer_id]
 
     def check(
         self, header: BatchHeader, origin: AppendOrigin, guard: Verification | None = None
@@ -212,11 +222,19 @@ class ProducerStates:
             found.add(header.base_sequence, header.producer_epoch)
         return found
 
-    def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget the producers without an open transaction that were last heard of `expiration_ms` ago or earlier."""
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
+        """Forget the producers without an open transaction that were last heard of `expiration_ms` ago or earlier.
+
+        Goes in steps of a few milliseconds; the state may change between two.
+        """
         limit = now_ms - expiration_ms
-        for producer_id in [producer for producer, entry in self._entries.items() if is_expired(entry, limit)]:
-            del self._entries[producer_id]
+        producer_ids = iter(list(self._entries))
+        while step := list(islice(producer_ids, PRODUCERS_PER_STEP)):
+            for producer_id in step:
+                entry = self._entries.get(producer_id)
+                if entry is not None and is_expired(entry, limit):
+                    del self._entries[producer_id]
+            yield
         for producer_id in [producer for producer, found in self._verifications.items() if found.started_ms <= limit]:
             del self._verifications[producer_id]
 

@@ -7,6 +7,7 @@ that does not fit, end a walk; a size below 14 or a magic above 2 is corruption.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from odradek.protocol.records.batch import (
 )
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.protocol.records.legacy import iter_message_records
+from odradek.storage.errors import NotInMemory
 from odradek.storage.files import OpenFile
 
 EXTENT = Struct(">qi4xb6xi")
@@ -48,17 +50,18 @@ class BatchExtent(NamedTuple):
         return self.position + self.size
 
 
-def find_batch(file: OpenFile, position: int, end: int, target: int) -> BatchExtent | None:
+def find_batch(file: OpenFile, position: int, end: int, target: int, wait: bool = True) -> BatchExtent | None:
     """Return the first batch at or after `position` whose last offset is at least `target`.
 
     `position` must be the start of a batch and `end` the number of valid bytes in the file. None where no complete
-    batch before `end` reaches the target. Raises CorruptRecord where the bytes cannot be a batch header.
+    batch before `end` reaches the target. Raises CorruptRecord where the bytes cannot be a batch header, and
+    NotInMemory if it is not to `wait` for the disk and would have to.
     """
     chunk, start = b"", position
     while end - position > HEADER_SIZE_UP_TO_MAGIC:
         at = position - start
         if at + EXTENT.size > len(chunk):
-            chunk, start, at = _read_headers(file, position, end), position, 0
+            chunk, start, at = _read_headers(file, position, end, wait), position, 0
         base_offset, length, magic, delta = EXTENT.unpack_from(chunk, at)
         if length < MIN_ENTRY_LENGTH or not 0 <= magic <= CURRENT_MAGIC:
             raise no_batch_here(file.path, position, length, magic)
@@ -157,9 +160,16 @@ def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
     return header
 
 
-def _read_headers(file: OpenFile, position: int, end: int) -> bytes:
+def _read_headers(file: OpenFile, position: int, end: int, wait: bool = True) -> bytes:
     """Read a chunk that starts with a whole header; an old entry may be shorter than one, so the end is padded."""
-    chunk = file.pread(min(_CHUNK, end - position), position)
+    length = min(_CHUNK, end - position)
+    if wait:
+        chunk = file.pread(length, position)
+    else:
+        cached = file.pread_cached(length, position)
+        if cached is None:
+            raise NotInMemory(partial(file.pread, length, position))
+        chunk = cached
     return chunk if len(chunk) >= HEADER_SIZE else chunk.ljust(HEADER_SIZE, b"\0")
 
 

@@ -12,6 +12,7 @@ not taken for entries. Follows Kafka's storage format, "Offset index and time in
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from mmap import mmap
 from struct import Struct
 from typing import ClassVar
@@ -118,6 +119,20 @@ class IndexFile:
         if self._fs.exists(self.path):
             self._fs.rename(self.path, path)
         self.path = path
+
+    def replace_file(self, path: str) -> None:
+        """Let the file at `path`, complete, be the one of this index, which is not active."""
+        self._release()
+        self._fs.rename(path, self.path)
+
+    def is_in_memory(self) -> bool:
+        """Whether a lookup need not wait for the disk."""
+        return self._data is not None or self._fs.is_cached(self.path)
+
+    def read_through(self) -> None:
+        """Bring the file into the page cache; any thread may do so. Errors show when it is used."""
+        with suppress(OSError):
+            self._fs.read_bytes(self.path)
 
     def delete(self) -> None:
         """Remove the file; one that does not exist is no error."""

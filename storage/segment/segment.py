@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.errors import CorruptRecord
-from odradek.storage.errors import CorruptFile
+from odradek.storage.errors import NotInMemory
 from odradek.storage.files import Buffer, FileSystem, OpenFile
 from odradek.storage.names import (
     DELETED_SUFFIX,
@@ -32,6 +32,7 @@ from odradek.storage.segment.batch_headers import (
     walk_tail,
     with_base_offset,
 )
+from odradek.storage.segment.index_check import IndexCheck, Indexed, Indexes, index_batches, indexes_problem
 from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
 from odradek.storage.segment.transaction_index import TransactionIndex
@@ -42,8 +43,6 @@ _NOT_READ = -2
 """A timestamp that nobody has asked for yet."""
 _SMALL = 8192
 """A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
-_INDEXED_SURELY = 1 << 20
-"""A sealed segment of this size without any index entry has lost its index."""
 
 
 class IndexSettings(NamedTuple):
@@ -62,7 +61,9 @@ class Segment:
     __slots__ = (
         "_file",
         "_first_timestamp",
+        "_index_check",
         "_indexes_checked",
+        "_indexes_rebuilt",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_ready",
@@ -107,6 +108,10 @@ class Segment:
         self.transaction_index = TransactionIndex(fs, self.path(TRANSACTION_INDEX_SUFFIX), base_offset)
         self._file: OpenFile | None = None
         self._indexes_checked = False
+        self._indexes_rebuilt = False
+        """Whether they were made from the batch headers as these are: what they lead to is there, damaged or not."""
+        self._index_check: IndexCheck | None = None
+        """A look at the indexes that is to be made, or under way, on another thread."""
         self._ready = False
         self._unindexed_bytes = 0
         self._first_timestamp = _NOT_READ
@@ -202,24 +207,45 @@ class Segment:
 
     # --- finding
 
-    def find(self, offset: int) -> BatchExtent | None:
+    def find(self, offset: int, wait: bool = True) -> BatchExtent | None:
         """Return the first batch whose last offset is at least `offset`, or None if all are before it.
 
-        Raises CorruptRecord where the data file itself is damaged, OSError where it cannot be read.
+        Raises CorruptRecord where the data file itself is damaged, OSError where it cannot be read, and NotInMemory if
+        it is not to `wait` for the disk and would have to.
         """
+        if not wait and not self.offset_index.active:
+            self._need_index()
         if not self._indexes_checked:
             self.check_indexes()
         position = self.offset_index.lookup(offset)[1]
         if position < self.size or position == 0:
             try:
-                batch = find_batch(self.file, position, self.size, offset)
+                batch = find_batch(self.file, position, self.size, offset, wait)
                 if batch is None or batch.base_offset <= offset or batch.position > position or not position:
                     return batch
             except CorruptRecord:
-                if not position:
-                    raise
-        self.rebuild_indexes()
-        return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size, offset)
+                if not position or self._indexes_rebuilt:
+                    raise  # it is the data that is damaged
+        self._index_check = None
+        if self.offset_index.active:
+            self.rebuild_indexes()
+        else:
+            self._indexes_checked = False
+            self._index_check = self._new_check(is_damaged=True)
+            if not wait:
+                raise NotInMemory(self._index_check.run)
+            self.check_indexes()
+        return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size, offset, wait)
+
+    def _need_index(self) -> None:
+        """Raise NotInMemory if the index of this sealed segment cannot be used without waiting for the disk."""
+        if not self._indexes_checked:
+            if self._index_check is None:
+                self._index_check = self._new_check(is_damaged=False)
+            if not self._index_check.is_done:
+                raise NotInMemory(self._index_check.run)
+        elif not self.offset_index.is_in_memory():
+            raise NotInMemory(self.offset_index.read_through)
 
     def offset_at_or_after(self, position: int) -> int | None:
         """Return the first offset that the index knows to be at `position` or after it, None if there is none."""
@@ -264,36 +290,26 @@ class Segment:
     # --- indexes
 
     def check_indexes(self) -> None:
-        """Look at the index files before their first use, and rebuild those that cannot be right."""
+        """Look at the index files before their first use, and rebuild those that cannot be right. Raises OSError."""
         if self._indexes_checked:
             return
+        if self.offset_index.active:
+            if indexes_problem(self.fs, self._indexes, self.file, self.size):
+                self.rebuild_indexes()
+        else:
+            check = self._index_check or self._new_check(is_damaged=False)
+            self._index_check = None
+            check.run()
+            if isinstance(check.result, OSError):
+                raise check.result
+            if check.result is not None:
+                check.put_in_place(self._indexes)
+                self._note_rebuilt(check.result)
         self._indexes_checked = True
-        try:
-            for index in (self.offset_index, self.time_index):
-                if self.fs.size(index.path) != index.count * index.ENTRY.size:
-                    raise CorruptFile(index.path, "there are zeros or a part of an entry behind the last one")
-            self.offset_index.sanity_check(self.size)
-            self.time_index.sanity_check()
-            if not self._indexes_are_lost():
-                return
-        except (CorruptFile, CorruptRecord, FileNotFoundError):
-            pass
-        self.rebuild_indexes()
 
-    def _indexes_are_lost(self) -> bool:
-        """Return whether there is data of which an index should know but does not.
-
-        The last entry of a sealed segment's time index is at least as late as its last batches.
-        """
-        if self.size >= _INDEXED_SURELY and self.offset_index.count == 0:
-            return True
-        if self.time_index.count == 0 and self.first_timestamp != NO_TIMESTAMP:
-            return True
-        if self.offset_index.active or self.size == 0:
-            return False
-        indexed = self.time_index.last_entry[0]
-        before = Tail(self.offset_index.last_entry[1], self.base_offset, indexed, self.base_offset)
-        return walk_tail(self.file, before, self.size).max_timestamp > indexed
+    def _new_check(self, is_damaged: bool) -> IndexCheck:
+        path = self.path(LOG_SUFFIX)
+        return IndexCheck(self.fs, path, self.size, self._indexes, self.settings.interval_bytes, is_damaged)
 
     def reset_indexes(self) -> None:
         """Make offset and time index empty, and ready to be appended to."""
@@ -307,25 +323,21 @@ class Segment:
         self._max_timestamp_offset = self.base_offset
 
     def rebuild_indexes(self) -> None:
-        """Make offset and time index anew from the batch headers, up to the first damaged one."""
-        sealed, size = not self.offset_index.active, self.size
+        """Make offset and time index of this active segment anew from the batch headers, up to the first damaged one.
+
+        Raises OSError, and it is to be tried again then.
+        """
         self.reset_indexes()
+        self._indexes_checked = False
+        indexed = index_batches(self._indexes, self.settings.interval_bytes, walk_headers(self.file, 0, self.size))
+        self._note_rebuilt(indexed)
+        self._indexes_checked = True
+
+    def _note_rebuilt(self, indexed: Indexed) -> None:
+        self._unindexed_bytes, self._max_timestamp, self._max_timestamp_offset = indexed
+        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
         self.indexes_synced = False
-        self.size = 0
-        try:
-            for _, header in walk_headers(self.file, 0, size):
-                self.note_batch(header.size, header.last_offset, header.max_timestamp)
-        except CorruptRecord:
-            pass  # whoever reads on from there is told
-        except OSError:
-            self._indexes_checked = False  # to be tried again
-            for index in self._indexes:
-                index.active = not sealed
-            raise
-        finally:
-            self.size = size
-        if sealed:
-            self.seal()
+        self._indexes_rebuilt = True
 
     def activate(self) -> None:
         """Let the segment be appended to; its files are not touched before that happens."""
@@ -339,7 +351,7 @@ class Segment:
         """
         if self.size:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
-        for index in self._indexes:
+        for index in self._index_files:
             index.seal()
         self._ready = False
 
@@ -351,7 +363,11 @@ class Segment:
             self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
 
     @property
-    def _indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
+    def _indexes(self) -> Indexes:
+        return Indexes(self.offset_index, self.time_index)
+
+    @property
+    def _index_files(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
         return self.offset_index, self.time_index, self.transaction_index
 
     # --- making it durable
@@ -368,7 +384,7 @@ class Segment:
         """
         files = [self.file] if self.needs_sync else []
         if not self.indexes_synced and not self.offset_index.active:
-            files += [file for index in self._indexes if (file := index.prepare_sync())]
+            files += [file for index in self._index_files if (file := index.prepare_sync())]
         return files
 
     def note_synced(self, size: int) -> None:
@@ -393,7 +409,7 @@ class Segment:
             first_removed = with_base_offset(self.file, first_removed)
             offset = min(offset, first_removed.base_offset)
         self.activate()
-        for index in self._indexes:
+        for index in self._index_files:
             index.truncate_to(offset)
         if first_removed is None:
             return None
@@ -411,7 +427,7 @@ class Segment:
         """Give descriptors and mappings back until they are needed again; responses being sent keep theirs."""
         self._file = None
         if not self.offset_index.active:
-            for index in self._indexes:
+            for index in self._index_files:
                 index.close()
 
     def close(self) -> None:
@@ -419,7 +435,7 @@ class Segment:
         if self.offset_index.active and self._indexes_checked and self.size:
             self._learn_max_timestamp()
             self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
-        for index in self._indexes:
+        for index in self._index_files:
             index.close()
         self._file = None
         self._ready = False
@@ -434,7 +450,7 @@ class Segment:
             self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
             self.fs.rename(log_path, log_path + DELETED_SUFFIX)
         renamed = [log_path + DELETED_SUFFIX]
-        for index in self._indexes:
+        for index in self._index_files:
             index.rename(index.path + DELETED_SUFFIX)
             renamed.append(index.path)
         return renamed

@@ -29,3 +29,7 @@ class LogLines:
     def error(self, event: str, **fields: object) -> None:
         """Keep a line."""
         self.lines.append(LogLine("error", event, fields))
+
+    def exception(self, event: str, **fields: object) -> None:
+        """Keep a line."""
+        self.lines.append(LogLine("error", event, fields))

@@ -57,7 +57,15 @@ class OpenMemoryFile:
         return len(self._content().content)
 
     def pread(self, length: int, position: int) -> bytes:
-        return bytes(self._content().content[position : position + length])
+        node = self._content()
+        node.is_cold = False
+        return bytes(node.content[position : position + length])
+
+    def pread_cached(self, length: int, position: int) -> bytes | None:
+        if self._content().is_cold:
+            return None
+        data = self.pread(length, position)
+        return data if len(data) == length else None
 
     def readinto(self, buffer: bytearray | memoryview, position: int) -> int:
         data = self.pread(len(buffer), position)
@@ -191,7 +199,9 @@ class MemoryFiles:
 
     def read_bytes(self, path: str) -> bytes:
         self._fail_if_told("read", path)
-        return bytes(self._file(path).content)
+        node = self._file(path)
+        node.is_cold = False
+        return bytes(node.content)
 
     def write_bytes(self, path: str, data: Buffer, sync: bool = False) -> None:
         file = self.open(path, create=True)
@@ -280,6 +290,13 @@ class MemoryFiles:
             node.mtime_ms = mtime_ms
 
         self.change("set_mtime", path, effect)
+
+    def make_cold(self, path: str) -> None:
+        """Let the content of a file be on the disk alone, until it is read."""
+        self._file(path).is_cold = True
+
+    def is_cached(self, path: str) -> bool:
+        return not (self.exists(path) and self._file(path).is_cold)
 
     def map_readonly(self, path: str) -> bytes:
         return self.read_bytes(path)

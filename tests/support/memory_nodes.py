@@ -25,6 +25,8 @@ class MemoryFile:
     _durable: bytes = b""
     _unsynced: list[tuple[int, bytes | None]] = field(default_factory=list)
     """(position, data) of each write, (size, None) of each truncation, since the last sync."""
+    is_cold: bool = False
+    """Whether the content is on the disk alone, as after memory was needed for something else."""
 
     def write(self, position: int, data: bytes) -> None:
         _overwrite(self.content, position, data)

@@ -30,15 +30,15 @@ def _fill(broker: OdradekProcess) -> None:
 
 
 def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None:
-    """Every record is read once over a kill and a restart; without a restart the patience ends with a clear error."""
+    """Every record is read once over a kill and a restart; without a restart the time-out ends with a clear error."""
     broker = OdradekProcess(tmp_path / "broker")
     broker.port = free_ports(1)[0]
     broker.start()
     settings = cluster_options(
-        {"bootstrap.servers": broker.bootstrap, "max.partition.fetch.bytes": "10000"}, patience_s=60
+        {"bootstrap.servers": broker.bootstrap, "max.partition.fetch.bytes": "10000"}, retry_timeout_s=60
     )
-    cluster = Cluster(dataclasses.replace(settings, first_patience_s=60))
-    hasty = Cluster(dataclasses.replace(settings, patience_s=0.5, first_patience_s=0.5))
+    cluster = Cluster(dataclasses.replace(settings, first_retry_timeout_s=60))
+    hasty = Cluster(dataclasses.replace(settings, retry_timeout_s=0.5, first_retry_timeout_s=0.5))
     try:
         _fill(broker)
         wanted = Range(TopicPartition("restarted", 0), 0, COUNT)

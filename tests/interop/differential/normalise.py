@@ -14,6 +14,7 @@ Comparable: TypeAlias = "bool | int | float | str | list[Comparable] | dict[str,
 
 # Lists whose order means nothing.
 SETS = {
+    "active_producers",
     "api_keys",
     "brokers",
     "config_resources",

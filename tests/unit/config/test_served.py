@@ -1,7 +1,6 @@
 """What the tables call served is read by the broker, and what it reads is called served."""
 
 import re
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def field_of(key: str) -> str | None:
         if any(synonym.name == key for synonym in definition.synonyms):
             return definition.name.replace(".", "_")
     field = key.replace(".", "_")
-    return field if field in {one.name for one in fields(BrokerSettings)} else None
+    return field if field in BrokerSettings._fields else None
 
 
 def is_read(field: str | None) -> bool:

@@ -1,7 +1,5 @@
 """Typed settings: every field from its key, rules between keys, dynamic values on top."""
 
-from dataclasses import FrozenInstanceError, fields
-
 import pytest
 
 from odradek.config.definitions import broker_definitions
@@ -31,16 +29,16 @@ def key_of(field: str) -> str:
 def test_fields_are_keys_and_hold_kafkas_defaults() -> None:
     """Every plain field is the key with dots as underscores; without a value it has the table's default."""
     settings = build_settings({}, {})
-    for field in fields(BrokerSettings):
-        if field.name not in LAYOUT | {"node_id"}:
-            definition = broker_definitions()[key_of(field.name)]
+    for field in BrokerSettings._fields:
+        if field not in LAYOUT | {"node_id"}:
+            definition = broker_definitions()[key_of(field)]
             default = None if definition.default is None else definition.parse(definition.default)
-            assert getattr(settings, field.name) == default, field.name
+            assert getattr(settings, field) == default, field
 
 
 def test_settings_are_frozen() -> None:
     """Nobody changes settings in place."""
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         load_settings().num_partitions = 5  # type: ignore[misc]
 
 

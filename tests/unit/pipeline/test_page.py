@@ -7,7 +7,7 @@ import pytest
 
 from odradek.pipeline import redis_offsets
 from odradek.pipeline.archive import COLUMNS
-from pyspark_odradek import options
+from pyspark_odradek.reading import options
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "pipeline.md").read_text()
 

@@ -13,6 +13,7 @@ from tests.interop.differential.scenarios.metadata import metadata
 from tests.interop.differential.scenarios.offsets import offsets
 from tests.interop.differential.scenarios.partitions import partitions
 from tests.interop.differential.scenarios.produce import produce
+from tests.interop.differential.scenarios.producers import producers
 from tests.interop.differential.scenarios.times import times
 from tests.interop.differential.scenarios.topics import topics
 
@@ -20,6 +21,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "metadata": metadata,
     "topics": topics,
     "produce": produce,
+    "producers": producers,
     "offsets": offsets,
     "times": times,
     "fetch": fetch,

@@ -27,9 +27,11 @@ class Admin:
     configs: ConfigHandlers
 
 
-def new_admin(*, auto_create: bool = True, deletion: bool = True, page_limit: int = 2000) -> Admin:
-    """Return handlers on empty metadata."""
-    source = MemorySource()
+def new_admin(
+    source: MemorySource | None = None, *, auto_create: bool = True, deletion: bool = True, page_limit: int = 2000
+) -> Admin:
+    """Return handlers on a source of metadata, an empty one by default."""
+    source = source or MemorySource()
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
     controller = Controller(source, ONE_BROKER, configs)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))

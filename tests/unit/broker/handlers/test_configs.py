@@ -12,6 +12,7 @@ from odradek.protocol.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from odradek.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import BROKER, GROUP, LOGGER, METRICS, TOPIC, Admin, at, new_admin
 from tests.unit.broker.metadata.support import create
 
@@ -39,7 +40,7 @@ def increment(admin: Admin, kind: int, name: str, key: str, value: str | None, o
     config = incremental.AlterableConfig(name=key, config_operation=operation, value=value)
     resource = incremental.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
     request = incremental.IncrementalAlterConfigsRequest(resources=[resource])
-    (response,) = admin.configs.incremental_alter_configs(at(1), request).responses
+    (response,) = now(admin.configs.incremental_alter_configs(at(1), request)).responses
     assert (response.resource_type, response.resource_name) == (kind, name)
     return ErrorCode(response.error_code)
 
@@ -147,8 +148,8 @@ def test_form_of_changes_is_judged_before_the_resource(configs: list[tuple[str, 
             )
         ]
     )
-    (first,) = admin.configs.alter_configs(at(2), whole).responses
-    (second,) = admin.configs.incremental_alter_configs(at(1), single).responses
+    (first,) = now(admin.configs.alter_configs(at(2), whole)).responses
+    (second,) = now(admin.configs.incremental_alter_configs(at(1), single)).responses
     assert (first.error_code, second.error_code) == (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST)
 
 
@@ -157,8 +158,8 @@ def test_loggers_are_changed_by_single_keys_only() -> None:
     admin = new_admin()
     assert increment(admin, LOGGER, "1", "root", "INFO") is ErrorCode.NONE
     assert increment(admin, LOGGER, "1", "kafka.server", "INFO") is ErrorCode.INVALID_CONFIG
-    (answer,) = admin.configs.alter_configs(
-        at(2), AlterConfigsRequest(resources=[replacing(LOGGER, "1", root="INFO")])
+    (answer,) = now(
+        admin.configs.alter_configs(at(2), AlterConfigsRequest(resources=[replacing(LOGGER, "1", root="INFO")]))
     ).responses
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert admin.source.batches == []
@@ -190,7 +191,7 @@ def test_legacy_request_replaces_all_values() -> None:
     admin = new_admin()
     create(admin.controller, "t", retention_ms="1")
     request = AlterConfigsRequest(resources=[replacing(TOPIC, "t", segment_ms="7")])
-    (response,) = admin.configs.alter_configs(at(2), request).responses
+    (response,) = now(admin.configs.alter_configs(at(2), request)).responses
     assert (response.error_code, response.error_message) == (0, None)
     assert admin.source.image.topic_config("t") == {"segment.ms": "7"}
 
@@ -201,7 +202,7 @@ def test_resource_that_stands_twice_is_refused_twice_and_others_are_changed() ->
     create(admin.controller, "t")
     create(admin.controller, "u")
     resources = [replacing(TOPIC, "t"), replacing(TOPIC, "u", retention_ms="5"), replacing(TOPIC, "t")]
-    responses = admin.configs.alter_configs(at(2), AlterConfigsRequest(resources=resources)).responses
+    responses = now(admin.configs.alter_configs(at(2), AlterConfigsRequest(resources=resources))).responses
     assert [(r.resource_name, ErrorCode(r.error_code)) for r in responses] == [
         ("t", ErrorCode.INVALID_REQUEST),
         ("u", ErrorCode.NONE),
@@ -215,7 +216,7 @@ def test_change_that_cannot_be_stored_is_an_error_of_every_resource() -> None:
     admin = new_admin()
     create(admin.controller, "t")
     request = AlterConfigsRequest(resources=[replacing(TOPIC, "t", retention_ms="5")], validate_only=True)
-    assert admin.configs.alter_configs(at(2), request).responses[0].error_code == 0
+    assert now(admin.configs.alter_configs(at(2), request)).responses[0].error_code == 0
     assert admin.source.image.topic_config("t") == {}
     admin.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
     assert increment(admin, TOPIC, "t", "retention.ms", "5") is ErrorCode.KAFKA_STORAGE_ERROR

@@ -5,10 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from odradek.broker.handlers.coordinator import CoordinatorHandler
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
-from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from tests.support.clock import ManualClock
+from tests.support.deferred import now
+from tests.unit.broker.groups.coordinator_world import Cluster, MemoryLogs, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
+from tests.unit.broker.metadata.support import SlowSource
 
 
 @pytest.fixture
@@ -25,10 +29,10 @@ def handler(broker: RunningBroker) -> CoordinatorHandler:
 
 async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> None:
     """From the first request on, in the form with one key and in the form with many."""
-    one = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+    one = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="g")))
     assert (one.error_code, one.error_message) == (ErrorCode.NONE, "NONE")
     assert (one.node_id, one.host, one.port) == (1, "192.0.2.1", 9092)
-    many = handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "", "a"]))
+    many = now(handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "", "a"])))
     assert [(c.key, c.error_code, c.error_message, c.node_id) for c in many.coordinators] == [
         ("a", ErrorCode.NONE, "", 1),
         ("", ErrorCode.NONE, "", 1),
@@ -36,19 +40,39 @@ async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> No
     ]
 
 
+async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
+    """All who ask meanwhile, too; a client that does not ask who coordinates is told to."""
+    source = SlowSource()
+    broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()))
+    handler = CoordinatorHandler(broker.node, broker.coordinator)
+    told: list[FindCoordinatorResponse] = []
+    for _ in range(2):
+        found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+        assert isinstance(found, Deferred)
+        found.on_done(told.append)
+    with pytest.raises(KafkaError) as refused:
+        broker.coordinator.shard("g")
+    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert told == []
+    source.finish()
+    assert [(one.error_code, one.node_id) for one in told] == [(ErrorCode.NONE, 1)] * 2
+    assert now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))).error_code is ErrorCode.NONE
+    broker.stop()
+
+
 async def test_without_its_topic_there_is_no_coordinator(broker: RunningBroker, handler: CoordinatorHandler) -> None:
     """The client asks again."""
     broker.cluster.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-    found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
+    found = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="g")))
     assert (found.error_code, found.node_id, found.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, -1)
 
 
 async def test_nobody_coordinates_transactions_and_the_message_says_so(handler: CoordinatorHandler) -> None:
     """In both forms."""
-    one = handler.find_coordinator(at(3), FindCoordinatorRequest(key="k", key_type=1))
+    one = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="k", key_type=1)))
     assert (one.error_code, one.node_id, one.host, one.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
     assert "transactions" in (one.error_message or "")
-    many = handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1))
+    many = now(handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1)))
     assert [(c.key, c.error_code, c.node_id) for c in many.coordinators] == [
         ("a", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
         ("b", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
@@ -69,5 +93,5 @@ async def test_kinds_of_keys_are_those_of_the_version(
 ) -> None:
     """Share groups came with version 6, and their keys name a partition."""
     request = FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
-    (coordinator,) = handler.find_coordinator(at(version), request).coordinators
+    (coordinator,) = now(handler.find_coordinator(at(version), request)).coordinators
     assert coordinator.error_code == code

@@ -1,15 +1,16 @@
 """Metadata: what each form of request is answered."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.uuids import ZERO_UUID
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
-from tests.unit.broker.metadata.support import create, image_of, topic_records
+from tests.unit.broker.metadata.support import SlowSource, create, image_of, topic_records
 
 NOT_ASKED = -(1 << 31)
 
@@ -20,8 +21,8 @@ def ask(admin: Admin, version: int, *topics: str | UUID, create_missing: bool = 
         MetadataRequestTopic(name=topic) if isinstance(topic, str) else MetadataRequestTopic(name=None, topic_id=topic)
         for topic in topics
     ]
-    return admin.metadata.metadata(
-        at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing)
+    return now(
+        admin.metadata.metadata(at(version), MetadataRequest(topics=wanted, allow_auto_topic_creation=create_missing))
     )
 
 
@@ -56,7 +57,7 @@ def test_all_topics_are_asked_for_with_null_or_in_version_0_with_nothing() -> No
     create(admin.controller, "a")
     create(admin.controller, "b")
     for version, request in ((0, MetadataRequest(topics=[])), (1, MetadataRequest(topics=None))):
-        assert len(admin.metadata.metadata(at(version), request).topics) == 2
+        assert len(now(admin.metadata.metadata(at(version), request)).topics) == 2
     assert ask(admin, 1).topics == []
 
 
@@ -142,7 +143,7 @@ def test_authorized_operations_are_answered_where_asked() -> None:
         include_topic_authorized_operations=True,
         include_cluster_authorized_operations=True,
     )
-    response = admin.metadata.metadata(at(8), request)
+    response = now(admin.metadata.metadata(at(8), request))
     assert (response.topics[0].topic_authorized_operations, response.cluster_authorized_operations) == (3576, 8096)
     plain = ask(admin, 8, "t")
     assert (plain.topics[0].topic_authorized_operations, plain.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)
@@ -164,7 +165,7 @@ def test_answers_follow_changes_of_a_topic() -> None:
     assert len(ask(admin, 12, "t").topics[0].partitions) == 1
     before = admin.source.image
     topic = before.topics_by_name["t"]._replace(partitions=before.topics_by_name["t"].partitions * 3)
-    admin.source.image = replace(before, topics_by_name={"t": topic}, topics_by_id={planned.topic_id: topic})
+    admin.source.image = before._replace(topics_by_name={"t": topic}, topics_by_id={planned.topic_id: topic})
     assert len(ask(admin, 12, "t").topics[0].partitions) == 3
 
 
@@ -197,3 +198,21 @@ def test_names_beside_ids_are_dropped() -> None:
     response = ask(admin, 12, "u", "missing", topic_id, ZERO_UUID, create_missing=True)
     assert errors(response) == [("t", ErrorCode.NONE)]
     assert set(admin.controller.image.topics_by_name) == {"t", "u"}
+
+
+def test_all_who_ask_for_a_topic_that_is_being_created_are_told_of_it() -> None:
+    """One creation, and nobody is told of the topic before it is durable, nor that it exists already."""
+    source = SlowSource()
+    admin = new_admin(source)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=True)
+    told: list[MetadataResponse] = []
+    for _ in range(2):
+        answer = admin.metadata.metadata(at(8), request)
+        assert isinstance(answer, Deferred)
+        answer.on_done(told.append)
+    assert told == []
+    source.finish()
+    assert [(one.topics[0].name, one.topics[0].error_code, len(one.topics[0].partitions)) for one in told] == [
+        ("t", ErrorCode.NONE, 1)
+    ] * 2
+    assert len([batch for batch in source.batches if batch]) == 1

@@ -6,6 +6,7 @@ from odradek.broker.handlers.producer_ids import ProducerIdHandler
 from odradek.broker.metadata.producer_ids import ProducerIds
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import at
 from tests.unit.broker.metadata.support import MemorySource
 
@@ -16,7 +17,7 @@ def ask(version: int, **fields: str | int | None) -> InitProducerIdResponse:
     request = InitProducerIdRequest(transactional_id=None)
     for name, value in fields.items():
         setattr(request, name, value)
-    return handler.init_producer_id(at(version), request)
+    return now(handler.init_producer_id(at(version), request))
 
 
 def test_idempotent_producer_gets_an_id_with_epoch_0() -> None:

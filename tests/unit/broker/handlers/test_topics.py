@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -18,8 +19,9 @@ from odradek.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
-from tests.unit.broker.metadata.support import create
+from tests.unit.broker.metadata.support import SlowSource, create
 
 ZERO = UUID(int=0)
 Deleted = list[tuple[str | None, UUID, ErrorCode]]
@@ -27,20 +29,20 @@ Deleted = list[tuple[str | None, UUID, ErrorCode]]
 
 def create_topics(admin: Admin, *topics: CreatableTopic, validate_only: bool = False) -> list[CreatableTopicResult]:
     """Create topics with the newest version."""
-    return admin.topics.create_topics(
-        at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only)
+    return now(
+        admin.topics.create_topics(at(7), CreateTopicsRequest(topics=list(topics), validate_only=validate_only))
     ).topics
 
 
 def delete_states(admin: Admin, *states: DeleteTopicState) -> Deleted:
     """Delete with version 6."""
-    response = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=list(states)))
+    response = now(admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=list(states))))
     return [(r.name, r.topic_id, ErrorCode(r.error_code)) for r in response.responses]
 
 
 def grow(admin: Admin, *topics: CreatePartitionsTopic) -> list[tuple[str, ErrorCode, str | None]]:
     """Add partitions."""
-    response = admin.topics.create_partitions(at(3), CreatePartitionsRequest(topics=list(topics)))
+    response = now(admin.topics.create_partitions(at(3), CreatePartitionsRequest(topics=list(topics))))
     return [(r.name, ErrorCode(r.error_code), r.error_message) for r in response.results]
 
 
@@ -118,7 +120,7 @@ def test_topics_are_deleted_by_name(version: int) -> None:
     """Unknown ones have an error of their own."""
     admin = new_admin()
     create(admin.controller, "t")
-    response = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t", "none"]))
+    response = now(admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t", "none"])))
     assert sorted((r.name or "", ErrorCode(r.error_code)) for r in response.responses) == [
         ("none", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("t", ErrorCode.NONE),
@@ -173,7 +175,7 @@ def test_deletion_can_be_disabled(version: int, code: ErrorCode) -> None:
     """delete.topic.enable=false; the code for it came with version 3."""
     admin = new_admin(deletion=False)
     create(admin.controller, "t")
-    (result,) = admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t"])).responses
+    (result,) = now(admin.topics.delete_topics(at(version), DeleteTopicsRequest(topic_names=["t"]))).responses
     assert result.error_code == code
     assert "t" in admin.source.image.topics_by_name
 
@@ -217,3 +219,26 @@ def test_partitions_that_cannot_be_stored_are_an_error_of_every_topic() -> None:
     assert grow(admin, CreatePartitionsTopic(name="t", count=3, assignments=None)) == [
         ("t", ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
     ]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_answers_wait_until_the_change_is_durable(fails: bool) -> None:
+    """In order, each planned on those before it; what cannot be stored is refused, and so is what followed from it."""
+    source = SlowSource()
+    admin = new_admin(source)
+    answers: list[tuple[str | None, ErrorCode]] = []
+    wanted = CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
+    created = [admin.topics.create_topics(at(7), wanted) for _ in range(2)]
+    deleted = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
+    for creation in created:
+        assert isinstance(creation, Deferred)
+        creation.on_done(lambda answer: answers.extend((r.name, ErrorCode(r.error_code)) for r in answer.topics))
+    assert isinstance(deleted, Deferred)
+    deleted.on_done(lambda answer: answers.extend((r.name, ErrorCode(r.error_code)) for r in answer.responses))
+    assert answers == []
+    source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR) if fails else None
+    source.finish()
+    storage, exists = ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.TOPIC_ALREADY_EXISTS
+    codes = [storage] * 3 if fails else [ErrorCode.NONE, exists, ErrorCode.NONE]
+    assert answers == [("t", code) for code in codes]
+    assert not source.image.topics_by_name

@@ -10,10 +10,12 @@ from odradek.broker.metadata.features import NEW_CLUSTER
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
-from odradek.broker.metadata.source import Watcher
+from odradek.broker.metadata.source import Stored, Watcher
 from odradek.broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
+from tests.support.deferred import now
 from tests.support.memory_files import MemoryFiles
 
 DATA = Path(__file__).parent / "data"
@@ -32,12 +34,19 @@ class MemorySource:
         self.fail_with: KafkaError | None = None
         self._watchers: list[Watcher] = []
 
-    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> MetadataImage:
+    @property
+    def proposed(self) -> MetadataImage:
+        """Nothing is ever under way."""
+        return self.image
+
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
         """Apply the records."""
         if based_on is not self.image:
             raise StaleMetadataError("stale")
+        if not records:
+            return self.image
         if self.fail_with:
-            raise self.fail_with
+            return self.fail_with
         old = self.image
         self.image, delta = apply(old, records, old.offset + len(records), 1)
         self.deltas.append(delta)
@@ -49,6 +58,39 @@ class MemorySource:
     def watch(self, watcher: Watcher) -> None:
         """Tell of changes."""
         self._watchers.append(watcher)
+
+
+class SlowSource(MemorySource):
+    """A `MetadataSource` whose proposals are stored, or fail with `fail_with`, when the test says so."""
+
+    def __init__(self, image: MetadataImage | None = None) -> None:
+        super().__init__(image)
+        self._under_way: list[tuple[Sequence[MetadataRecord], Deferred[Stored]]] = []
+        self._newest = self.image
+
+    @property
+    def proposed(self) -> MetadataImage:
+        """The image after all that was proposed."""
+        return self._newest
+
+    def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
+        """Apply the records when the test says so."""
+        if based_on is not self._newest:
+            raise StaleMetadataError("stale")
+        if records:
+            self._newest, _ = apply(based_on, records, based_on.offset + len(records), 1)
+        outcome: Deferred[Stored] = Deferred()
+        self._under_way.append((records, outcome))
+        return outcome
+
+    def finish(self) -> None:
+        """Let what was proposed end."""
+        under_way, self._under_way = self._under_way, []
+        for records, outcome in under_way:
+            stored = super().propose(records, self.image)
+            assert not isinstance(stored, Deferred)
+            outcome.resolve(self.fail_with or stored)
+        self._newest = self.image
 
 
 def image_of(messages: Iterable[Message], base: MetadataImage | None = None) -> MetadataImage:
@@ -86,7 +128,7 @@ def topic_records(name: str, topic_id: UUID, partitions: int = 1, replicas: Sequ
 def create(controller: Controller, name: str, partitions: int = 1, **configs: str) -> PlannedTopic:
     """Create a topic; the keywords are configs with underscores."""
     named = {key.replace("_", "."): value for key, value in configs.items()}
-    (result,) = controller.create_topics([NewTopic(name, partitions, 1, configs=named)])
+    (result,) = now(controller.create_topics([NewTopic(name, partitions, 1, configs=named)]))
     assert isinstance(result, PlannedTopic), result
     return result
 

@@ -12,6 +12,7 @@ from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
 from odradek.broker.metadata.records import Message, make_record
 from odradek.broker.metadata.snapshots import BOOTSTRAP_FILE
+from odradek.broker.metadata.source import stored_now
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionChangeRecord
 from odradek.protocol.records.batch import iter_batches
@@ -40,7 +41,7 @@ def new_directory() -> MemoryFiles:
 
 def propose(log: MetadataLog, *messages: Message) -> None:
     """Propose records."""
-    log.propose([record_of(message) for message in messages], log.image)
+    stored_now(log.propose([record_of(message) for message in messages], log.image))
 
 
 def test_new_directory_begins_with_a_leader_and_feature_levels() -> None:

@@ -1,20 +1,22 @@
 """Blocks of producer ids."""
 
-import pytest
-
 from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ProducerIdsRecord, RegisterBrokerRecord
+from tests.support.deferred import now
+from tests.support.manual_loop import HandThreads, ManualLoop
 from tests.unit.broker.metadata.support import MemorySource, image_of
+from tests.unit.broker.metadata.test_opening import new_directory, open_log
 
 
 def test_ids_come_in_a_row_and_one_record_is_written_per_block() -> None:
     """The first id is 0, as in Kafka."""
     source = MemorySource()
     ids = ProducerIds(source, 1)
-    assert [ids.allocate() for _ in range(BLOCK_SIZE)] == list(range(BLOCK_SIZE))
+    assert [now(ids.allocate()) for _ in range(BLOCK_SIZE)] == list(range(BLOCK_SIZE))
     assert len(source.batches) == 1
-    assert ids.allocate() == BLOCK_SIZE
+    assert now(ids.allocate()) == BLOCK_SIZE
     assert [r.message for batch in source.batches for r in batch] == [
         ProducerIdsRecord(broker_id=1, broker_epoch=-1, next_producer_id=1000),
         ProducerIdsRecord(broker_id=1, broker_epoch=-1, next_producer_id=2000),
@@ -42,7 +44,51 @@ def test_no_id_is_given_from_a_block_that_was_not_recorded() -> None:
     source = MemorySource()
     ids = ProducerIds(source, 1)
     source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-    with pytest.raises(KafkaError):
-        ids.allocate()
+    assert now(ids.allocate()) is source.fail_with
     source.fail_with = None
-    assert ids.allocate() == 0
+    assert now(ids.allocate()) == 0
+
+
+def test_those_who_come_while_a_block_is_recorded_wait_for_it() -> None:
+    """In order, and over more than one block; an error is for all who wait."""
+    log = open_log(new_directory())
+    loop = ManualLoop()
+    threads = HandThreads(loop)
+    log.use_threads(threads)
+    ids = ProducerIds(log, 1)
+    given: list[int | KafkaError] = []
+    for _ in range(BLOCK_SIZE + 2):
+        waiting = ids.allocate()
+        assert isinstance(waiting, Deferred)
+        waiting.on_done(given.append)
+    for blocks in (1, 2):
+        assert len(threads) == 1
+        threads.run()
+        loop.settle()
+        assert given == list(range(min(blocks * BLOCK_SIZE, BLOCK_SIZE + 2)))
+    assert now(ids.allocate()) == BLOCK_SIZE + 2
+
+
+def test_an_error_is_for_all_who_wait() -> None:
+    """And the next one asks for a block again."""
+    files = new_directory()
+    log = open_log(files)
+    loop = ManualLoop()
+    threads = HandThreads(loop)
+    log.use_threads(threads)
+    ids = ProducerIds(log, 1)
+    files.fail("sync", path_part=".log")
+    given: list[int | KafkaError] = []
+    for _ in range(2):
+        waiting = ids.allocate()
+        assert isinstance(waiting, Deferred)
+        waiting.on_done(given.append)
+    threads.run()
+    loop.settle()
+    assert [isinstance(one, KafkaError) for one in given] == [True, True]
+    waiting = ids.allocate()
+    assert isinstance(waiting, Deferred)
+    waiting.on_done(given.append)
+    threads.run()
+    loop.settle()
+    assert given[2:] == [0]

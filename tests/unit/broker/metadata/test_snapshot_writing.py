@@ -1,7 +1,6 @@
 """Writing snapshots."""
 
 import errno
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -110,7 +109,7 @@ def test_large_image_is_several_batches() -> None:
     assert [header.records_count for header in headers] == [1, 5_000, 4_006, 1]
     assert [header.base_offset for header in headers] == [0, 1, 5_001, 9_007]
     files.unlink(LOG)
-    assert replace(load_metadata(files, DIRECTORY).image, epoch=0) == replace(log.image, epoch=0)
+    assert load_metadata(files, DIRECTORY).image._replace(epoch=0) == log.image._replace(epoch=0)
 
 
 def test_bytes_that_were_read_at_start_count() -> None:

@@ -1,6 +1,5 @@
 """Taking over what another broker left."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -20,7 +19,7 @@ def with_partition(partition: PartitionImage) -> MetadataImage:
     """Return an image with one topic of one partition."""
     image = image_of(topic_records("t", A))
     topic = image.topics_by_name["t"]._replace(partitions=(partition,))
-    return replace(image, topics_by_name={"t": topic}, topics_by_id={A: topic})
+    return image._replace(topics_by_name={"t": topic}, topics_by_id={A: topic})
 
 
 def elected(partition: PartitionImage) -> PartitionImage:

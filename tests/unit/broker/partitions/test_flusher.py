@@ -212,7 +212,7 @@ def test_flush_that_cannot_even_begin_is_told_to_the_one_who_asked() -> None:
     disk = Disk()
     disk.node.configure("t", flush_messages="1")
     partition = disk.node.table.get("t", 0)
-    partition.begin_epoch(1)  # its file is written before the flush
+    partition.lead(partition.leader_id, 1)  # its file is written before the flush
     disk.node.files.fail("create", path_part="leader-epoch-checkpoint")
     disk.node.flusher.request = disk.flusher.request  # type: ignore[method-assign]  # its partitions have it already
     handler = produce_handler(disk.node)

@@ -184,12 +184,12 @@ def test_new_epoch_begins_at_the_end_of_the_log() -> None:
     node = Node()
     partition = partition_of(node)
     node.append("t", b"a")
-    partition.begin_epoch(3)
+    partition.lead(partition.leader_id, 3)
     assert partition.log.leader_epochs.entries == [(0, 0), (3, 1)]
     with pytest.raises(KafkaError) as refused:
         partition.check_leader_epoch(0)
     assert refused.value.code is ErrorCode.FENCED_LEADER_EPOCH
-    partition.begin_epoch(3)
+    partition.lead(partition.leader_id, 3)
     assert len(partition.log.leader_epochs.entries) == 2
 
 

@@ -2,15 +2,18 @@
 
 import itertools
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
+from odradek.broker.partitions.partition import Role
 from odradek.broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
 from odradek.storage.names import TopicPartition
+from tests.support.logs import NOW_MS, a_batch
 from tests.support.partitions import DATA, Node
-from tests.unit.broker.metadata.support import topic_records
+from tests.unit.broker.metadata.support import NODE, topic_records
 
 
 def directories(node: Node) -> list[str]:
@@ -223,6 +226,52 @@ def test_partition_of_another_broker_is_not_opened() -> None:
     node.loop.settle()
     assert refusal(node, "t", 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert directories(node) == ["other-0"]
+
+
+def test_partition_leads_or_follows_as_the_metadata_says() -> None:
+    """Clients of one that follows are sent to its leader, who waits there learns it; its log stays, and it may lead
+    again."""
+    node = Node()
+    topic_id = UUID(int=1 << 80)
+    node.change(*topic_records("t", topic_id, replicas=(NODE, 5)))
+    partition = node.table.get("t", 0)
+    told: list[ErrorCode] = []
+    assert partition.when_committed(partition.log.log_end_offset + 1, told.append)
+
+    node.change(PartitionChangeRecord(partition_id=0, topic_id=topic_id, leader=5))
+    assert refusal(node, "t", 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert (partition.role, partition.leader_id, partition.leader_epoch) == (Role.FOLLOWER, 5, 1)
+    assert partition.log.leader_epochs.latest == 0
+    assert list(node.table) == [partition]
+
+    node.change(PartitionChangeRecord(partition_id=0, topic_id=topic_id, leader=NODE))
+    assert node.table.get("t", 0) is partition
+    assert (partition.role, partition.log.leader_epochs.latest) == (Role.LEADER, 2)
+
+
+def test_what_a_follower_has_on_the_disk_is_not_committed_by_that() -> None:
+    """The leader says how far the high watermark is."""
+    node = Node()
+    topic_id = UUID(int=1 << 80)
+    node.change(*topic_records("t", topic_id, replicas=(5, NODE)))
+    node.loop.settle()
+    [partition] = node.table
+    assert partition.role is Role.FOLLOWER
+    partition.log.append(a_batch([b"v"]), 5, NOW_MS)
+    partition.flushed()
+    assert partition.high_watermark == 0
+
+
+def test_replica_that_is_moved_away_is_served_no_more() -> None:
+    """Whoever waits must ask for its new home."""
+    node = Node()
+    topic_id = node.create("t")
+    partition = node.table.get("t", 0)
+    node.change(PartitionChangeRecord(partition_id=0, topic_id=topic_id, leader=5, replicas=[5], isr=[5]))
+    assert refusal(node, "t", 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert partition.is_retired
+    assert list(node.table) == []
 
 
 # offline partitions

@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.cli.arguments import assignment, pairs, topic_partitions
-from odradek.cli.errors import WrongUsageError
+from odradek.terminal.errors import WrongUsageError
 
 
 def test_pairs() -> None:

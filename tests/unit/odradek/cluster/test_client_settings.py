@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.cli.errors import WrongUsageError
 from odradek.cluster.client_settings import read_client_settings, refusal
+from odradek.terminal.errors import WrongUsageError
 
 
 def _read(directory: Path, text: str) -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from odradek.cli.errors import CommandError
 from odradek.cluster.consuming import Ends, Reading, batches
-from odradek.cluster.losses import Losses
+from odradek.cluster.disconnects import Disconnects
+from odradek.terminal.errors import CommandError
 
 
 class Record:
@@ -58,7 +58,7 @@ class Scripted:
 
 
 def _reading(consumer: Scripted, ends: Ends | None) -> Reading:
-    return Reading(cast("Consumer", consumer), ends, Losses(), {})
+    return Reading(cast("Consumer", consumer), ends, Disconnects(), {})
 
 
 def _read(reading: Reading, **how: Any) -> list[tuple[int, int]]:
@@ -100,18 +100,18 @@ def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
     """With an end to reach it is told; without one it is waited for."""
     lost = KafkaError(KafkaError._ALL_BROKERS_DOWN)
     reading = _reading(Scripted(), Ends({0: 2}))
-    reading.losses.on_error(lost)
+    reading.disconnects.on_error(lost)
     with pytest.raises(CommandError, match="no answer in time"):
         _read(reading)
     endless = _reading(Scripted([Record(0, 0)]), None)
-    endless.losses.on_error(lost)
+    endless.disconnects.on_error(lost)
     assert _read(endless, limit=1) == [(0, 0)]
 
 
 def test_what_came_before_a_loss_does_not_hide_it() -> None:
     """Records that the client still had are given out, and then the loss is told, which the client tells but once."""
     reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), Ends({0: 9}))
-    reading.losses.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    reading.disconnects.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     found = batches(reading, lambda: False)
     assert [cast("Record", each).offset() for batch in (next(found), next(found)) for each in batch] == [0, 1]
     with pytest.raises(CommandError, match="no answer in time"):

@@ -7,9 +7,9 @@ from concurrent.futures import Future
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from odradek.cli.errors import CommandError
 from odradek.cluster.coordinators import PAUSE_S, ask_coordinator
 from odradek.cluster.errors import ANSWER_TIMEOUT_S
+from odradek.terminal.errors import CommandError
 
 PASSING = (
     KafkaError.COORDINATOR_NOT_AVAILABLE,

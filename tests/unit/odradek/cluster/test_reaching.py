@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from odradek.cli.errors import CommandError, WrongUsageError
 from odradek.cluster.reaching import check_reachable, parse_addresses
+from odradek.terminal.errors import CommandError, WrongUsageError
 from tests.support.ports import free_ports
 
 

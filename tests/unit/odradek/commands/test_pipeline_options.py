@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from odradek.cli.errors import WrongUsageError
 from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, trigger
+from odradek.terminal.errors import WrongUsageError
 
 NOW_MS = 1_700_000_000_000
 

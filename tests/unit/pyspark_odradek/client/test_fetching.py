@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from odradek.client.connection import BrokerConnection
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.fetch import (
     AbortedTransaction,
@@ -19,7 +20,6 @@ from odradek.protocol.records.building import BatchFields, build_batch, make_rec
 from odradek.protocol.records.errors import CorruptRecord
 from pyspark_odradek.client import fetching
 from pyspark_odradek.client.cluster import Cluster, ClusterOptions
-from pyspark_odradek.client.connection import Connection
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError
 from pyspark_odradek.offsets import EARLIEST, Offsets, Range, TopicPartition
@@ -32,12 +32,12 @@ class PlayedCluster(Cluster):
     """A cluster whose leader answers each Fetch with what `play` makes of the offset that is asked for."""
 
     def __init__(self, play: Callable[[int], Answer], earliest: int = 0, latest: int = 0, **options: Any) -> None:
-        super().__init__(ClusterOptions((), **({"patience_s": 0.3, "first_patience_s": 0.3} | options)))
+        super().__init__(ClusterOptions((), **({"retry_timeout_s": 0.3, "first_retry_timeout_s": 0.3} | options)))
         self.play = play
         self.ends = (earliest, latest)
         self.asked: list[int] = []
 
-    def leader(self, partition: TopicPartition) -> Connection:
+    def leader(self, partition: TopicPartition) -> BrokerConnection:
         """Return what takes the place of a connection."""
         return self  # type: ignore[return-value]
 
@@ -45,7 +45,7 @@ class PlayedCluster(Cluster):
         """Return the beginning or the end."""
         return {partition: self.ends[0 if when == EARLIEST else 1] for partition, when in wanted.items()}
 
-    def send(self, key: object, request: FetchRequest) -> None:
+    def send(self, key: object, version: int, request: FetchRequest) -> None:
         """Note which offset is asked for."""
         self.asked.append(request.topics[0].partitions[0].fetch_offset)
 
@@ -145,7 +145,7 @@ def test_a_partition_that_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_open_transaction_does_not_hold_a_query_for_ever() -> None:
-    """Records that do not become readable end the query after the patience, and the reason is told."""
+    """Records that do not become readable end the query after the time-out, and the reason is told."""
     cluster = PlayedCluster(lambda _: records_of(until=9, last_stable_offset=0), 0, 0, read_committed=True)
     with pytest.raises(
         ClusterError, match=r"offset 0 of partition t-0 did not arrive within 0\.3 s: an open transaction"
@@ -163,7 +163,7 @@ def test_a_broker_that_comes_back_is_read_on_from() -> None:
             return troubles.pop()
         return records_of(batch(offset, b"%d" % offset))
 
-    assert read(PlayedCluster(play, patience_s=5, first_patience_s=5), 0, 3) == {0: b"0", 1: b"1", 2: b"2"}
+    assert read(PlayedCluster(play, retry_timeout_s=5, first_retry_timeout_s=5), 0, 3) == {0: b"0", 1: b"1", 2: b"2"}
     with pytest.raises(ConnectionLostError, match="gone"):
         read(PlayedCluster(lambda _: ConnectionLostError("gone")), 0, 3)
 

@@ -26,9 +26,9 @@ def test_settings_of_the_small_client() -> None:
         "client.id": "me",
         "check.crcs": "false",
     }
-    found = cluster_options(HERE | given | {"max.partition.fetch.bytes": "1000"}, patience_s=3)
+    found = cluster_options(HERE | given | {"max.partition.fetch.bytes": "1000"}, retry_timeout_s=3)
     assert found.read_committed
-    assert (found.timeout_s, found.patience_s, found.first_patience_s) == (1.5, 3, 3)
+    assert (found.request_timeout_s, found.retry_timeout_s, found.first_retry_timeout_s) == (1.5, 3, 3)
     assert (found.client_id, found.check_crcs, found.fetch_bytes) == ("me", False, 1000)
 
 
@@ -61,7 +61,7 @@ def test_addresses(text: str, found: tuple[tuple[str, int], ...]) -> None:
 def test_wrong_settings_are_told(settings: dict[str, str], said: str) -> None:
     """A value that a setting cannot have is named."""
     with pytest.raises(OptionError) as caught:
-        cluster_options(HERE | settings, patience_s=1)
+        cluster_options(HERE | settings, retry_timeout_s=1)
     assert said in str(caught.value)
 
 

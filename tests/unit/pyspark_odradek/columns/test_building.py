@@ -17,7 +17,8 @@ from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.legacy_building import build_message
 from odradek.protocol.records.record import Record
 from pyspark_odradek.columns import building, compiled, plain
-from pyspark_odradek.columns.building import Body, build
+from pyspark_odradek.columns.body import Body
+from pyspark_odradek.columns.building import build
 from pyspark_odradek.offsets import Range, TopicPartition
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, NO_TIME
 from tests.support.broker import REPOSITORY
@@ -117,7 +118,7 @@ def test_a_few_records_do_not_wait_for_the_compiler() -> None:
     program = (
         "import sys; from protocol.records.batch import HEADER_SIZE, read_header;"
         "from protocol.records.building import build_batch; from protocol.records.record import Record;"
-        "from pyspark_odradek.columns.building import Body, build;"
+        "from pyspark_odradek.columns.body import Body;from pyspark_odradek.columns.building import build;"
         "from pyspark_odradek.offsets import Range, TopicPartition;"
         "batch = build_batch([Record(0, 0, None, b'v')]);"
         "rows = build(Range(TopicPartition('t', 0), 0, 1), [Body(read_header(batch), batch[HEADER_SIZE:])], True);"

@@ -191,7 +191,7 @@ def test_producers_that_fell_silent_are_forgotten() -> None:
     """After producer.id.expiration.ms a producer is new again."""
     log = open_at(MemoryFiles())
     log.append(idempotent(0), 0, NOW_MS)
-    log.expire_producers(NOW_MS + 86_399_999)
+    list(log.expire_producers(NOW_MS + 86_399_999))
     assert 7 in log.producers.entries
-    log.expire_producers(NOW_MS + 86_400_000)
+    list(log.expire_producers(NOW_MS + 86_400_000))
     assert 7 not in log.producers.entries

@@ -4,7 +4,7 @@ import pytest
 
 from odradek.storage.errors import InvalidProducerEpoch, LogError, OutOfOrderSequence
 from odradek.storage.producers.producer_entry import SEQUENCE_MASK, WrittenBatch
-from odradek.storage.producers.producer_state import AppendOrigin, ProducerStates
+from odradek.storage.producers.producer_state import PRODUCERS_PER_STEP, AppendOrigin, ProducerStates
 from tests.unit.storage.producers.producer_headers import PRODUCER, batch
 
 LAST = SEQUENCE_MASK
@@ -135,11 +135,25 @@ def test_producers_do_not_mix() -> None:
 def test_idle_producers_expire() -> None:
     """A producer is forgotten when its last timestamp is as old as the limit, and may begin anywhere then."""
     states = _states((0, 1), (1, 1))  # last heard of at 10 ms
-    states.remove_expired(now_ms=1009, expiration_ms=1000)
+    list(states.remove_expired(now_ms=1009, expiration_ms=1000))
     assert set(states.entries) == {PRODUCER}
-    states.remove_expired(now_ms=1010, expiration_ms=1000)
+    list(states.remove_expired(now_ms=1010, expiration_ms=1000))
     assert states.is_empty
     assert states.check(batch(99), AppendOrigin.CLIENT) is None
+
+
+def test_many_producers_expire_in_steps() -> None:
+    """So that others have their turn; one that writes again meanwhile stays."""
+    states = ProducerStates("t-0")
+    for producer_id in range(2 * PRODUCERS_PER_STEP):
+        states.update(batch(0, producer_id=producer_id), producer_id)
+    back = 2 * PRODUCERS_PER_STEP - 1
+    steps = states.remove_expired(now_ms=1000, expiration_ms=500)
+    next(steps)
+    assert len(states.entries) == PRODUCERS_PER_STEP
+    states.update(batch(1, producer_id=back, at=1000), 1 << 20)
+    assert list(steps) == [None]
+    assert list(states.entries) == [back]
 
 
 def test_errors_are_the_root_of_the_package() -> None:

@@ -125,7 +125,7 @@ def test_open_transaction_does_not_expire() -> None:
     """A producer with an open transaction is remembered, however long it is silent."""
     states = _states()
     _begin(states, 10)
-    states.remove_expired(now_ms=1 << 40, expiration_ms=1)
+    list(states.remove_expired(now_ms=1 << 40, expiration_ms=1))
     assert states.first_unstable_offset(100) == 10
 
 
@@ -227,6 +227,6 @@ def test_unanswered_verification_expires() -> None:
     """A question that was never answered is forgotten with the idle producers."""
     states = _states(verify=True)
     guard = states.start_verification(batch(0, transactional=True), supports_epoch_bump=False, now_ms=100)
-    states.remove_expired(now_ms=1100, expiration_ms=1000)
+    list(states.remove_expired(now_ms=1100, expiration_ms=1000))
     with pytest.raises(InvalidTxnState):
         states.check(batch(0, transactional=True), AppendOrigin.CLIENT, guard)

@@ -1,0 +1,139 @@
+"""One connection to a broker: a request out, its answer in."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from struct import Struct
+from typing import Final, TypeVar
+
+from odradek.client.errors import ConnectionLostError, UnusableAnswerError
+from odradek.protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.registry import ApiKey
+
+_SIZE: Final = Struct(">i")
+_CORRELATION_ID: Final = Struct(">i")
+
+DEFAULT_ANSWER_LIMIT: Final = 100 * 1024 * 1024
+"""The largest answer that is taken unless the caller says otherwise, in bytes; as in librdkafka."""
+_FIRST_ROOM: Final = 64 * 1024
+"""A buffer that is too small for an answer grows by so much at first, in bytes, and then doubles as bytes arrive."""
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+class BrokerConnection:
+    """A connection; requests may be sent ahead of answers, which come in order."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        client_id: str,
+        timeout_s: float,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Connect; `timeout_s` holds for this and for each wait for bytes.
+
+        Raises:
+            ConnectionLostError: nobody answers there.
+            UnusableAnswerError: who answers has no certificate that is trusted.
+        """
+        self._name = f"{address[0]}:{address[1]}"
+        self._client_id = client_id
+        self._next_id = 0
+        self._expected: list[tuple[int, int]] = []
+        """Correlation id and version of the requests that have no answer yet."""
+        try:
+            plain = socket.create_connection(address, timeout_s)
+            try:
+                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
+            except OSError:
+                plain.close()
+                raise
+        except ssl.SSLCertVerificationError as refused:
+            reason = refused.verify_message
+            raise UnusableAnswerError(f"the broker at {self._name} does not prove who it is: {reason}") from refused
+        except OSError as failed:
+            raise ConnectionLostError(
+                f"no connection to the broker at {self._name}: {failed.strerror or failed}; see that it runs, and that"
+                " the address it advertises can be reached from here"
+            ) from failed
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def send(self, key: ApiKey, version: int, request: Message) -> None:
+        """Send a request of a version before the flexible ones; its answer is received later.
+
+        Raises:
+            ConnectionLostError: the connection broke.
+        """
+        self._next_id += 1
+        header = encode_request_header(RequestHeader(key, version, self._next_id, self._client_id))
+        frame = header + encode(request, version)
+        try:
+            self._socket.sendall(_SIZE.pack(len(frame)) + frame)
+        except OSError as failed:
+            raise self._lost(failed) from failed
+        self._expected.append((self._next_id, version))
+
+    def receive(
+        self, answer: type[Answer], limit: int = DEFAULT_ANSWER_LIMIT, buffer: bytearray | None = None
+    ) -> Answer:
+        """Receive the answer to the oldest request that has none yet.
+
+        Its record data are views of `buffer`, grown where it is too small, which must not be changed while they are
+        used; without one, of memory of their own. An answer of more than `limit` bytes is refused.
+
+        Raises:
+            ConnectionLostError: the connection broke, or no answer came in time.
+            UnusableAnswerError: the answer cannot be understood.
+        """
+        memory = bytearray() if buffer is None else buffer
+        size_bytes = bytearray(_SIZE.size)
+        self._fill(size_bytes, _SIZE.size)
+        (size,) = _SIZE.unpack(size_bytes)
+        if not _CORRELATION_ID.size <= size <= limit:
+            raise UnusableAnswerError(
+                f"what answers at {self._name} is no Kafka broker: it announces an answer of {size} bytes"
+            )
+        self._fill(memory, size)
+        frame = memoryview(memory)[:size]
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        expected, version = self._expected.pop(0)
+        if correlation_id != expected:
+            raise UnusableAnswerError(
+                f"the broker at {self._name} answers request {correlation_id} instead of {expected}"
+            )
+        try:
+            return decode(answer, frame, version, _CORRELATION_ID.size)[0]
+        except DecodeError as failed:
+            raise UnusableAnswerError(f"an answer of the broker at {self._name} cannot be read: {failed}") from failed
+
+    def call(
+        self, key: ApiKey, version: int, request: Message, answer: type[Answer], limit: int = DEFAULT_ANSWER_LIMIT
+    ) -> Answer:
+        """Send a request and receive its answer; raises what `send` and `receive` raise."""
+        self.send(key, version, request)
+        return self.receive(answer, limit)
+
+    def _fill(self, memory: bytearray, size: int) -> None:
+        """Receive `size` bytes to the beginning of `memory`, which grows with what arrives, not with what is said."""
+        filled = 0
+        while filled < size:
+            if filled == len(memory):
+                memory.extend(bytes(min(size - filled, max(filled, _FIRST_ROOM))))
+            with memoryview(memory) as whole, whole[filled:size] as room:
+                try:
+                    received = self._socket.recv_into(room)
+                except OSError as failed:
+                    raise self._lost(failed) from failed
+            if not received:
+                raise self._lost("closed by the broker")
+            filled += received
+
+    def _lost(self, reason: object) -> ConnectionLostError:
+        return ConnectionLostError(f"the connection to the broker at {self._name} is lost: {reason}")

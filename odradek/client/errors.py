@@ -1,0 +1,18 @@
+"""What can go wrong between a client and a broker.
+
+ClientError
+├── ConnectionLostError   the broker cannot be reached or does not answer: trying again may help
+└── UnusableAnswerError   who answers is no Kafka broker, or not the one that is wanted
+"""
+
+
+class ClientError(Exception):
+    """A request has no answer; the message is a sentence that names the broker."""
+
+
+class ConnectionLostError(ClientError):
+    """A broker cannot be reached, closed the connection, or did not answer in time."""
+
+
+class UnusableAnswerError(ClientError):
+    """An answer cannot be understood, or comes from somebody without a trusted certificate."""

@@ -1,0 +1,1 @@
+"""Where a command meets the person and the shell: output, numbers for people, errors, exit codes, Ctrl-C."""

@@ -1,0 +1,8 @@
+"""Writing to topics: options, from rows to records, the producer, and the batch and streaming writers.
+
+What is guaranteed: a task ends well only when all its records are acknowledged (`acks=all`), and within the producer of
+one task nothing is lost, doubled or reordered by sending again (idempotence, KIP-98). A task that fails and that Spark
+tries again has a new producer and writes all of its records once more; so does a micro-batch that is repeated after a
+restart. Every record is thus written at least once, as with Spark's own `kafka` sink. Readers who must see each record
+once drop the doubles by something in the record that tells them.
+"""
