@@ -14,19 +14,28 @@ from dataclasses import dataclass
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import PartitionResult
 from odradek.protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE
-from odradek.storage.validation import ValidatedBatch, validate_client_batch
+from odradek.storage.validation import Effort, TakesLonger, ValidatedBatch, validate_client_batch
 
 EFFORT_OF_A_REQUEST = 150_000
 """Steps of checking (`storage.validation.effort`) within a turn of the loop: some 15 ms at worst. A batch of 1 MB that
 holds four times as much in records of 100 bytes is checked with it."""
+STEPS_FOR_A_RECORD = 32
+"""Effort on the thread, for each record that the topic allows in a batch: three seconds by default, which only millions
+of headers of records take."""
 CHECK_TIMES = 3
 """Memory that a check takes, in times of what the batch decompresses to at most: that, a copy, a batch made anew."""
 LONGEST_WAIT_S = 30.0
 """A batch that has waited so long for others to be checked is refused: its client has given it up by then."""
+MOST_TOLD = 1000
+"""Lines of the log about batches over a limit."""
+_LIMITS = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.REQUEST_TIMED_OUT})
+
+log = get_logger("produce")
 
 
 class TooBusy(KafkaError):  # noqa: N818 - says what is the matter
@@ -34,6 +43,13 @@ class TooBusy(KafkaError):  # noqa: N818 - says what is the matter
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, "Too many large batches wait to be checked")
+
+
+class TooMuchWork(KafkaError):  # noqa: N818 - says what is the matter
+    """No batch of this topic may take so long to check."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.MESSAGE_TOO_LARGE, "The record batch has too many headers to be checked")
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +79,14 @@ class LateChecks:
         self._loop = loop
         self._converter = converter
         self._memory = memory
+        self._told: set[tuple[str, ErrorCode]] = set()
+
+    def tell(self, topic: str, peer: str, error: KafkaError) -> None:
+        """Log why a batch is refused for its size or for want of time, once for each topic and code."""
+        told = (topic, error.code)
+        if error.code in _LIMITS and told not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add(told)
+            log.warning("a batch is over a limit", topic=topic, code=error.code.name, reason=error.message, peer=peer)
 
     def keep(self, late: Sequence[LateBatch]) -> float:
         """Keep copies of the batches, since the memory they came in is used again; return until when they may wait.
@@ -88,6 +112,11 @@ class LateChecks:
         def work() -> ValidatedBatch:
             if self._loop.time() > until:
                 raise TooBusy
-            return validate_client_batch(batch.records, rules, now_ms)
+            try:
+                return validate_client_batch(
+                    batch.records, rules, now_ms, Effort(rules.records_limit * STEPS_FOR_A_RECORD)
+                )
+            except TakesLonger:
+                raise TooMuchWork from None
 
         return await self._converter.run(work, batch.work_bytes)

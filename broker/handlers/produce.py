@@ -150,6 +150,7 @@ class ProduceHandler:
             until = self._late_checks.keep(late)
         except KafkaError as busy:
             for batch in late:
+                self._late_checks.tell(batch.topic.name, context.peer, busy)
                 index = batch.results[batch.place].partition
                 batch.results[batch.place] = refused(index, busy, context, batch.topic)
             return self._finish(version, request, head, topics, appended)
@@ -173,6 +174,7 @@ class ProduceHandler:
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                 info = partition.append(checked, now_ms)
             except KafkaError as error:
+                self._late_checks.tell(batch.topic.name, context.peer, error)
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
                 return
             results[place] = PartitionResult(

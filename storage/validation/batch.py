@@ -36,6 +36,7 @@ from odradek.protocol.records.errors import CorruptRecord, DecompressionError, I
 from odradek.storage.validation.effort import (
     BYTES_TO_A_STEP_OF_CHECKSUM,
     BYTES_TO_A_STEP_OF_DECOMPRESSION,
+    LEAST_DECOMPRESSED,
     STEPS_TO_FRAME_A_RECORD,
     STEPS_TO_LOOK_AT_A_RECORD,
     STEPS_TO_WRITE_A_RECORD,
@@ -45,7 +46,7 @@ from odradek.storage.validation.effort import (
 from odradek.storage.validation.errors import MessageTooLarge, TooManyRecordsInBatch
 from odradek.storage.validation.framing import MIN_RECORD_SIZE, check_framing
 from odradek.storage.validation.records import Findings, look_at_records, reject_records
-from odradek.storage.validation.renumbering import renumber_records
+from odradek.storage.validation.renumbering import MOST_RENUMBERED, renumber_records
 from odradek.storage.validation.rules import MAX_TIMESTAMP, ValidationRules
 
 _CLOSELY_LOOKED_AT = 16
@@ -182,10 +183,13 @@ def _decompress(codec: int, data: memoryview, rules: ValidationRules, effort: Ef
     if effort is None:
         return decompress(codec, data, limit)
     possible = effort.steps * BYTES_TO_A_STEP_OF_DECOMPRESSION
+    if possible < min(limit, LEAST_DECOMPRESSED):
+        raise TakesLonger
     try:
         body = decompress(codec, data, min(limit, possible))
     except TooMuchData:
         if possible < limit:
+            effort.steps = 0  # it was spent in vain, and must not be once more for the next batch
             raise TakesLonger from None
         raise
     effort.steps -= len(body) // BYTES_TO_A_STEP_OF_DECOMPRESSION
@@ -205,14 +209,14 @@ def _check_records(
     if count > _CLOSELY_LOOKED_AT and not rules.concern_every_record:
         if effort is not None:
             effort.spend(count * STEPS_TO_FRAME_A_RECORD)
-        found = look_at_records(body, start, 0, _CLOSELY_LOOKED_AT)
+        found = look_at_records(body, start, 0, _CLOSELY_LOOKED_AT, effort)
         last = check_framing(body, found.end, end, count - _CLOSELY_LOOKED_AT)
-        found = found.and_then(look_at_records(body, last, count - 1, 1))
+        found = found.and_then(look_at_records(body, last, count - 1, 1, effort))
         if found.in_order and (rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header)):
             return found
     if effort is not None:
         effort.spend(count * STEPS_TO_LOOK_AT_A_RECORD)
-    found = look_at_records(body, start, 0, count)
+    found = look_at_records(body, start, 0, count, effort)
     if found.end != end:
         raise InvalidRecord("Incorrect declared batch size, records still remaining in file")
     return found
@@ -262,6 +266,8 @@ def _rewrite(
         records, _ = renumber_records(body, start, header.records_count, keep_timestamps=False)
         base_timestamp = header.max_timestamp
     elif not in_order:
+        if header.records_count > MOST_RENUMBERED:
+            raise TooManyRecordsInBatch(header.records_count, MOST_RENUMBERED)
         records, first_delta = renumber_records(body, start, header.records_count)
         base_timestamp += first_delta
     else:

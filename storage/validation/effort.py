@@ -7,8 +7,11 @@ batch again without such a bound, on a thread. Units are steps of about a tenth 
 
 BYTES_TO_A_STEP_OF_CHECKSUM = 256
 BYTES_TO_A_STEP_OF_DECOMPRESSION = 32
+LEAST_DECOMPRESSED = 64 * 1024
+"""Where less may be decompressed than this, it is not tried."""
 STEPS_TO_FRAME_A_RECORD = 1
 STEPS_TO_LOOK_AT_A_RECORD = 6
+STEPS_TO_LOOK_AT_A_HEADER = 5
 STEPS_TO_WRITE_A_RECORD = 15
 
 

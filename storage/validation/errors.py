@@ -42,7 +42,7 @@ class TooManyRecordsInBatch(KafkaError):  # noqa: N818 - says what it is
     def __init__(self, count: int, limit: int) -> None:
         super().__init__(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch has {count} records, more than the {limit} that max.message.bytes of the topic allows.",
+            f"The record batch has {count} records, more than the {limit} that are taken of its topic in one batch.",
         )
 
 

@@ -11,6 +11,7 @@ from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.record import Record, iter_body
 from odradek.protocol.records.varint import read_raw
+from odradek.storage.validation.effort import STEPS_TO_LOOK_AT_A_HEADER, Effort
 from odradek.storage.validation.errors import MOST_RECORD_ERRORS, RecordError, RejectedRecords
 from odradek.storage.validation.rules import ValidationRules
 
@@ -46,11 +47,12 @@ class Findings(NamedTuple):
         )
 
 
-def look_at_records(body: Buffer, position: int, first: int, count: int) -> Findings:
+def look_at_records(body: Buffer, position: int, first: int, count: int, effort: Effort | None = None) -> Findings:
     """Check the structure of `count` (at least 1) records from `position` on, the first of which is the batch's
     `first`.
 
-    The caller compares the end with where it should be. Raises InvalidRecord where a record is malformed or cut off.
+    The caller compares the end with where it should be, and has spent `effort` on the records; what their headers cost
+    is seen only here. Raises InvalidRecord where a record is malformed or cut off, TakesLonger.
     """
     in_order = keys = True
     previous = -1
@@ -109,7 +111,7 @@ def look_at_records(body: Buffer, position: int, first: int, count: int) -> Find
                     raw, at = read_raw(body, at - 1, _VARINT)
             if not raw & 1:
                 at += raw >> 1
-            at = at + 1 if body[at] == 0 else _past_headers(body, at, position)
+            at = at + 1 if body[at] == 0 else _past_headers(body, at, position, effort)
             if at != position:
                 raise InvalidRecord("Invalid record size: the fields of a record do not fill its length")
     except IndexError:
@@ -117,11 +119,13 @@ def look_at_records(body: Buffer, position: int, first: int, count: int) -> Find
     return Findings(position, least, greatest, in_order, keys)
 
 
-def _past_headers(body: Buffer, at: int, end: int) -> int:
+def _past_headers(body: Buffer, at: int, end: int, effort: Effort | None) -> int:
     """Return the position after the headers that start with their count at `at`, in a record that ends at `end`."""
     raw, at = read_raw(body, at, _VARINT)
     if raw & 1 or raw >> 1 > end - at:
         raise InvalidRecord(f"Found invalid number of record headers {(raw >> 1) ^ -(raw & 1)}")
+    if effort is not None:
+        effort.spend((raw >> 1) * STEPS_TO_LOOK_AT_A_HEADER)
     for _ in range(raw >> 1):
         raw, at = read_raw(body, at, _VARINT)
         if raw & 1:

@@ -8,6 +8,9 @@ today needs it, so it is only as fast as it must be for others not to wait for i
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.varint import encode_varint, read_varint, read_varlong
 
+MOST_RENUMBERED = 65_536
+"""Records of a batch that are written anew, at two microseconds each; clients that count wrongly send some hundreds."""
+
 
 def renumber_records(body: Buffer, position: int, count: int, keep_timestamps: bool = True) -> tuple[bytes, int]:
     """Return `count` records from `position` on with offset deltas 0, 1, 2 …, and what the first timestamp delta was.

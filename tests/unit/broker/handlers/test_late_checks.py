@@ -148,3 +148,11 @@ async def test_who_has_waited_too_long_is_refused(node: Node, monkeypatch: pytes
     reply = await answered(Reply(handler(context(VERSION), request(("t", 0, dense())), HEAD)))
     assert result(reply).error_code == ErrorCode.REQUEST_TIMED_OUT
     assert read_all(node.table.get("t", 0).log) == []
+
+
+async def test_a_batch_of_millions_of_headers_is_too_large(node: Node) -> None:
+    """The work for a batch has a bound on the thread, too."""
+    body = HandmadeRecord(headers=[(b"", None)] * 7_000_000).encode()
+    made = HandmadeBatch(compress(Codec.ZSTD, body), attributes=Codec.ZSTD, base_timestamp=NOW_MS)
+    [found] = await produce_slowly(node, request(("t", 0, memoryview(bytearray(made.encode())))))
+    assert found.error_code == ErrorCode.MESSAGE_TOO_LARGE

@@ -327,9 +327,13 @@ def smallest(count: int, **fields: int) -> bytearray:
 def test_a_batch_has_no_more_records_than_its_topic_allows_bytes() -> None:
     """One record for each byte of max.message.bytes, at least 65,536; more are MESSAGE_TOO_LARGE."""
     rules = ValidationRules(max_message_bytes=70_000)
-    assert validate(smallest(70_000), rules).header.records_count == 70_000
+    parts = [HandmadeRecord(place, key=None, value=None).encode() for place in range(70_001)]
+    made = HandmadeBatch(b"", attributes=Codec.ZSTD, base_timestamp=NOW)
+    fits = replace(made, body=compress(Codec.ZSTD, b"".join(parts[:70_000])), count=70_000)
+    assert len(fits.encode()) <= 70_000
+    assert validate(fits.encode(), rules).header.records_count == 70_000
     with pytest.raises(TooManyRecordsInBatch) as refused:
-        validate(smallest(70_001), rules)
+        validate(replace(made, body=compress(Codec.ZSTD, b"".join(parts)), count=70_001).encode(), rules)
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert replace(rules, max_message_bytes=1_000).records_limit == 65_536
 
@@ -347,6 +351,7 @@ def test_more_records_than_there_is_space_for_are_refused_at_once() -> None:
         pytest.param(smallest(50_000, base_timestamp=NOW * 2), PLAIN, id="timestamps to be refused"),
         pytest.param(batch(fixed(50_000)), COMPACTED, id="records to be looked at"),
         pytest.param(batch(fixed(50_000)), replace(PLAIN, codec=Codec.GZIP), id="records to be compressed"),
+        pytest.param(batch([HandmadeRecord(headers=[(b"", None)] * 9_000).encode()]), PLAIN, id="headers to be read"),
         pytest.param(batch([HandmadeRecord(value=bytes(13_000_000)).encode()]), PLAIN, id="bytes to be checked"),
     ],
 )
@@ -377,12 +382,31 @@ def test_the_batches_of_a_request_share_what_effort_there_is() -> None:
         validate_client_batch(memoryview(bytearray(data)), PLAIN, NOW, effort)
 
 
+def test_effort_that_was_spent_in_vain_is_gone() -> None:
+    """A second batch that decompresses to too much is not even begun, be there thirty of them."""
+    effort = Effort(40_000)
+    data = smallest(200_000)
+    for _ in range(2):
+        with pytest.raises(TakesLonger):
+            validate_client_batch(memoryview(bytearray(data)), PLAIN, NOW, effort)
+    assert effort.steps == 0
+
+
 @pytest.mark.parametrize("rules", [PLAIN, replace(COMPACTED, codec=Codec.NONE)])
 def test_no_more_than_a_thousand_records_are_named(rules: ValidationRules) -> None:
     """However many records of a batch are at fault, the answer stays small."""
     with pytest.raises(RejectedRecords) as refused:
         validate(smallest(50_000, base_timestamp=NOW * 2), rules)
     assert [error.batch_index for error in refused.value.record_errors] == list(range(1000))
+
+
+def test_a_million_records_are_not_counted_anew() -> None:
+    """Wrong offsets are put right in batches of a size that clients send; with right ones a million are taken."""
+    with pytest.raises(TooManyRecordsInBatch):
+        validate(smallest(65_537))
+    assert validate(smallest(65_536)).header.records_count == 65_536
+    parts = [HandmadeRecord(place, key=None, value=None).encode() for place in range(100_000)]
+    assert validate(batch(parts)).header.records_count == 100_000
 
 
 def test_records_at_fault_are_found_behind_many_that_are_not() -> None:
