@@ -33,7 +33,7 @@ WORK_PER_NAME: Final = 100
 """Allowed on top of that: about as much as a name costs with an expression that people write."""
 _WORK_PER_SLICE: Final = 2_000
 """States looked at before others get their turn: about a millisecond."""
-_NAMES_PER_SLICE: Final = 200
+_NAMES_PER_SLICE: Final = 20
 """Names looked at before others get their turn, where each is quick."""
 _MAX_REMEMBERED: Final = 2_000
 """Sets of states whose ways on are remembered; more are found out anew each time."""
@@ -52,6 +52,7 @@ class Expression:
         self._characters: dict[int, tuple[Accepts, int]] = {}
         self._start = self._state()
         self._end = self._add(read(text), self._start)
+        self._verdicts: dict[tuple[Accepts, str], bool] = {}
         self._ways: dict[_Key, dict[str, frozenset[int]]] = {}
         self._work_left = MAX_WORK
 
@@ -96,9 +97,16 @@ class Expression:
                 for state in self._closure(states, before, c)
                 if state in self._characters
                 for accepts, target in (self._characters[state],)
-                if accepts(c)
+                if self._is_accepted(accepts, c)
             )
         return reached
+
+    def _is_accepted(self, accepts: Accepts, c: str) -> bool:
+        # A class of hundreds of members, repeated hundreds of times, is asked once for each character.
+        verdict = self._verdicts.get((accepts, c))
+        if verdict is None:
+            verdict = self._verdicts[accepts, c] = accepts(c)
+        return verdict
 
     def _closure(self, states: frozenset[int], before: str, after: str) -> set[int]:
         """Return all states that are reached without a character, at that place."""
