@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from odradek.broker.coordinator.effects import Effects, Record, Result, Token
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
 from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
@@ -122,13 +122,13 @@ def _expiration(group: Group, now: int, offsets_retention_ms: int) -> Callable[[
         )
     if not group.protocol_type:  # offsets only
         return lambda _, committed: _is_over(committed, committed.commit_timestamp, now, offsets_retention_ms)
-    if group.state is GroupState.EMPTY:
+    if group.state is ClassicGroupState.EMPTY:
         since = group.state_timestamp
         return lambda _, committed: _is_over(
             committed, committed.commit_timestamp if since == NO_TIMESTAMP else since, now, offsets_retention_ms
         )
     topics = group.subscribed_topics
-    if group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state is GroupState.STABLE and topics is not None:
+    if group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state is ClassicGroupState.STABLE and topics is not None:
         return lambda topic, committed: (
             topic not in topics and _is_over(committed, committed.commit_timestamp, now, offsets_retention_ms)
         )

@@ -18,7 +18,7 @@ from odradek.broker.coordinator.runtime import CoordinatorRuntime, RuntimeSettin
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.administration import expire
-from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.settings import classic_limits, consumer_settings, with_configs
 from odradek.broker.groups.shard import GroupShard, ShardServices
@@ -54,7 +54,7 @@ class GroupCoordinator:
             consumer_settings=self._settings_of,
             image=image,
         )
-        self.limits: Limits = services.limits
+        self.limits: ClassicGroupLimits = services.limits
         """The broker's settings for classic groups."""
 
         def make_shard(writer: PartitionWriter) -> GroupShard:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from odradek.broker.coordinator.effects import Effects, Now, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.protocol.errors import ErrorCode
 
@@ -35,12 +35,12 @@ def protocol_type_of(group: Group) -> str:
 
 def is_gone(group: Group) -> bool:
     """Whether the group is to be forgotten."""
-    return group.state is GroupState.DEAD if isinstance(group, ClassicGroup) else group.is_gone
+    return group.state is ClassicGroupState.DEAD if isinstance(group, ClassicGroup) else group.is_gone
 
 
 def is_empty(group: Group) -> bool:
     """Whether the group has no members."""
-    return group.state is GroupState.EMPTY if isinstance(group, ClassicGroup) else not group.state.members
+    return group.state is ClassicGroupState.EMPTY if isinstance(group, ClassicGroup) else not group.state.members
 
 
 def delete_offsets_error(group: Group) -> ErrorCode:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.config.settings import BrokerSettings
 
@@ -20,9 +20,9 @@ _UPGRADES = ("upgrade", "bidirectional")
 _DOWNGRADES = ("downgrade", "bidirectional")
 
 
-def classic_limits(settings: BrokerSettings) -> Limits:
+def classic_limits(settings: BrokerSettings) -> ClassicGroupLimits:
     """Return what holds for classic groups."""
-    return Limits(
+    return ClassicGroupLimits(
         min_session_timeout_ms=settings.group_min_session_timeout_ms,
         max_session_timeout_ms=settings.group_max_session_timeout_ms,
         max_size=settings.group_max_size,

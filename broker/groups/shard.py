@@ -15,7 +15,7 @@ from odradek.broker.coordinator.operations import Operations, OperationServices
 from odradek.broker.coordinator.plain_records import KeyAndValue
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.group import Group, is_gone, loaded, on_timer, unload
@@ -37,7 +37,7 @@ class ShardServices:
     """What the shards of all partitions share."""
 
     operations: OperationServices
-    limits: Limits
+    limits: ClassicGroupLimits
     consumer_settings: Callable[[str], ConsumerGroupSettings]
     """Of a group, by its name."""
     image: Callable[[], MetadataImage]

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from odradek.broker.coordinator.effects import Result
-from odradek.broker.groups.consumer.answers import HeartbeatResult
-from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
 from odradek.broker.groups.consumer.member import JOINING
 from odradek.broker.groups.consumer.requests import check_heartbeat
-from odradek.broker.groups.consumer.views import GroupView, MemberView, TopicView
+from odradek.broker.groups.consumer.views import ConsumerGroupView, ConsumerMemberView, TopicView
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext, group_operations
@@ -91,7 +90,7 @@ def _not_found(group_id: str) -> KafkaError:
 
 
 def _beaten(answer: Result) -> ConsumerGroupHeartbeatResponse:
-    if not isinstance(answer, HeartbeatResult):
+    if not isinstance(answer, ConsumerHeartbeatResult):
         return ConsumerGroupHeartbeatResponse(error_code=answer.error)
     return ConsumerGroupHeartbeatResponse(
         error_code=answer.error,
@@ -111,7 +110,7 @@ def _assignment(partitions: Mapping[UUID, frozenset[int]]) -> Assignment:
     )
 
 
-def _shown_group(view: GroupView, operations: int) -> DescribedGroup:
+def _shown_group(view: ConsumerGroupView, operations: int) -> DescribedGroup:
     return DescribedGroup(
         group_id=view.group_id,
         group_state=view.state,
@@ -123,7 +122,7 @@ def _shown_group(view: GroupView, operations: int) -> DescribedGroup:
     )
 
 
-def _shown_member(view: MemberView) -> Member:
+def _shown_member(view: ConsumerMemberView) -> Member:
     member = view.member
     said = member.metadata
     return Member(

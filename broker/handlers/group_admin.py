@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from odradek.broker.groups.administration import delete_group
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.group import Group, protocol_type_of, state_of, type_of
 from odradek.broker.runtime.context import RequestContext, group_operations
@@ -51,7 +51,7 @@ class GroupAdminHandlers:
         except KafkaError as refused:
             return DescribedGroup(group_id=group_id, error_code=refused.code)
         if not isinstance(group, ClassicGroup):
-            found = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+            found = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
             if version >= _FIRST_WITH_NOT_FOUND:
                 found.error_code = ErrorCode.GROUP_ID_NOT_FOUND
                 what = "not found" if group is None else "is not a classic group"

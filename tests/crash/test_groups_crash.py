@@ -15,9 +15,8 @@ from odradek.broker.coordinator.effects import Effects, Result, Token
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, SupportedProtocol, SyncRequest
-from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
 from odradek.broker.groups.group import Group
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
@@ -103,7 +102,7 @@ def beat(world: World, member_id: str, epoch: int) -> None:
     elif epoch > 0:
         request.member_epoch, request.topic_partitions = consumer.state.members[member_id].epoch, []
     answer = _ask(world, consumer, lambda token: consumer.heartbeat(request, CLIENT, token, world.clock.now_ms()))
-    assert isinstance(answer, HeartbeatResult)
+    assert isinstance(answer, ConsumerHeartbeatResult)
 
 
 def delete(world: World, group: str) -> None:

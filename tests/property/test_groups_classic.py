@@ -17,12 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.rebalance import JOIN_TIMER, SESSION, SYNC_TIMER
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
     CommitRequest,
     JoinResult,
     LeavingMember,
-    Limits,
     SupportedProtocol,
     SyncResult,
 )
@@ -33,7 +33,7 @@ from tests.unit.broker.groups.classic_world import Request, World
 
 RANGE, STICKY, MINE = (SupportedProtocol(name, name.encode()) for name in ("range", "sticky", "mine"))
 CHANGED = SupportedProtocol("range", b"changed")
-LIMITS = Limits(max_size=4, initial_rebalance_delay_ms=3_000)
+LIMITS = ClassicGroupLimits(max_size=4, initial_rebalance_delay_ms=3_000)
 LONGEST_MS = 700_000
 """After so much time without a word from anybody no session, and no parked request, can be left."""
 
@@ -134,7 +134,7 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         }
         state = self.world.state
         request = self.world.sync(me.member_id, assignments, generation=generation, instance=me.instance)
-        if generation != self.world.group.generation and state is not GroupState.EMPTY:
+        if generation != self.world.group.generation and state is not ClassicGroupState.EMPTY:
             assert request.synced.error is not ErrorCode.NONE, "an older generation was given an assignment"
         me.pending.append(request)
 
@@ -147,7 +147,7 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
             assert me.member_id in group.members
             assert generation == group.generation
-            assert (error is ErrorCode.NONE) == (group.state is not GroupState.PREPARING_REBALANCE)
+            assert (error is ErrorCode.NONE) == (group.state is not ClassicGroupState.PREPARING_REBALANCE)
 
     @rule(client=clients, old=st.booleans(), transactional=st.booleans())
     def commit(self, client: int, old: bool, transactional: bool) -> None:
@@ -156,7 +156,7 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         generation = me.generation - old
         error, effects = group.commit(CommitRequest(me.member_id, me.instance, generation, transactional))
         self.world.carry_out(effects)
-        if error is ErrorCode.NONE and group.state is not GroupState.EMPTY and me.member_id:
+        if error is ErrorCode.NONE and group.state is not ClassicGroupState.EMPTY and me.member_id:
             assert (me.member_id in group.members, generation) == (True, group.generation)
 
     @rule(client=clients, other=clients)
@@ -249,44 +249,46 @@ class ClassicGroupMachine(RuleBasedStateMachine):
     def every_request_is_answered_at_most_once(self) -> None:
         """Nobody is answered twice, and who is not answered is known to the group, or waits for a record."""
         self._hear()
-        roster = self.world.group._data.roster
+        membership = self.world.group._data.membership
         parked = [request for request in self.world.requests if request.parked]
         assert all(len(request.answers) <= 1 for request in self.world.requests)
-        known = {*roster.joins.values(), *roster.syncs.values()}
+        known = {*membership.joins.values(), *membership.syncs.values()}
         known |= {token for effects in self.world.held or [] for token, _ in effects.answers}
         assert set(parked) == known
         self.world.requests = parked
 
     @invariant()
     def tables_agree(self) -> None:
-        """The tables of the roster say the same of who is there."""
-        roster = self.world.group._data.roster
-        members = set(roster.members)
-        assert (roster.leader in members) if members else roster.leader is None
-        assert not members & roster.pending
-        assert roster.joins.keys() | roster.syncs.keys() | roster.unsynced <= members
-        static = {m.group_instance_id: m.member_id for m in roster.members.values() if m.group_instance_id is not None}
-        assert static == roster.static_ids
+        """The tables of the membership say the same of who is there."""
+        membership = self.world.group._data.membership
+        members = set(membership.members)
+        assert (membership.leader in members) if members else membership.leader is None
+        assert not members & membership.pending
+        assert membership.joins.keys() | membership.syncs.keys() | membership.unsynced <= members
+        static = {
+            m.group_instance_id: m.member_id for m in membership.members.values() if m.group_instance_id is not None
+        }
+        assert static == membership.static_ids
         counted: dict[str, int] = defaultdict(int)
-        for member in roster.members.values():
+        for member in membership.members.values():
             for name in {protocol.name for protocol in member.protocols}:
                 counted[name] += 1
-        assert counted == roster.speakers
+        assert counted == membership.speakers
 
     @invariant()
     def state_and_members_agree(self) -> None:
         """Who waits for what fits the state; a group with a generation has a protocol that all speak."""
         group = self.world.group
-        roster = group._data.roster
-        if group.state is GroupState.EMPTY:
-            assert not roster.members
-        if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
+        membership = group._data.membership
+        if group.state is ClassicGroupState.EMPTY:
+            assert not membership.members
+        if group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
             assert group.protocol_name is not None
-            assert roster.all_speak(group.protocol_name)
-        if group.state is not GroupState.COMPLETING_REBALANCE:
-            assert not roster.syncs
-        if group.state is GroupState.STABLE and self.world.held is None:
-            assert not roster.joins
+            assert membership.all_speak(group.protocol_name)
+        if group.state is not ClassicGroupState.COMPLETING_REBALANCE:
+            assert not membership.syncs
+        if group.state is ClassicGroupState.STABLE and self.world.held is None:
+            assert not membership.joins
 
     @invariant()
     def generation_only_grows(self) -> None:
@@ -297,27 +299,29 @@ class ClassicGroupMachine(RuleBasedStateMachine):
     @invariant()
     def group_is_not_too_large(self) -> None:
         """group.max.size holds, for members that can be members at all."""
-        assert len(self.world.group.members) <= LIMITS.max_size or self.world.state in (GroupState.PREPARING_REBALANCE,)
+        assert len(self.world.group.members) <= LIMITS.max_size or self.world.state in (
+            ClassicGroupState.PREPARING_REBALANCE,
+        )
 
     @invariant()
     def everybody_is_watched(self) -> None:
         """A member that is not parked has a session, and so has a member-to-be; nobody else has."""
         group = self.world.group
-        roster = group._data.roster
+        membership = group._data.membership
         watched = {key.member_id for key in self.world.timers if key.kind == SESSION}
-        assert watched <= roster.members.keys() | roster.pending
-        silent = (roster.members.keys() | roster.pending) - roster.joins.keys() - roster.syncs.keys()
+        assert watched <= membership.members.keys() | membership.pending
+        silent = (membership.members.keys() | membership.pending) - membership.joins.keys() - membership.syncs.keys()
         assert silent <= watched
-        assert (JOIN_TIMER in self.world.timers) == (group.state is GroupState.PREPARING_REBALANCE)
+        assert (JOIN_TIMER in self.world.timers) == (group.state is ClassicGroupState.PREPARING_REBALANCE)
         assert not self.world.timers.keys() - {JOIN_TIMER, SYNC_TIMER, *(TimerKey(SESSION, name) for name in watched)}
-        if roster.unsynced:
+        if membership.unsynced:
             assert SYNC_TIMER in self.world.timers
 
     @invariant()
     def stable_group_is_what_its_record_says(self) -> None:
         """What a stable group has, every member's assignment included, is what a restart would find."""
         group = self.world.group
-        if group.state is not GroupState.STABLE or self.world.held is not None:
+        if group.state is not ClassicGroupState.STABLE or self.world.held is not None:
             return
         value = self.world.log[-1].value
         assert isinstance(value, GroupMetadataValue)
@@ -333,7 +337,7 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         self.world.pass_time(LONGEST_MS)
         assert not [request for request in self.world.requests if request.parked]
         if self.world.log:
-            assert self.world.state is GroupState.EMPTY
+            assert self.world.state is ClassicGroupState.EMPTY
         assert not self.world.timers
 
 

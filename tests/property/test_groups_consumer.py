@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.subscriptions import topic_ids, topic_names
@@ -58,7 +58,7 @@ class Groups(RuleBasedStateMachine):
         if ended.successor is None:
             return
         assert not self.consumers
-        classic = ClassicGroup.from_record(GROUP, ended.successor, Limits())
+        classic = ClassicGroup.from_record(GROUP, ended.successor, ClassicGroupLimits())
         assert set(classic.members) == {member.member_id for member in self.live} or not ended.successor_rebalances
         for member in self.live:
             if ended.successor_rebalances:

@@ -7,9 +7,8 @@ from typing import Protocol
 from uuid import UUID
 
 from odradek.broker.coordinator.effects import Effects, Record, TimerKey
-from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.consumer.heartbeat import Client
+from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.records import decode_record, encode_record
 from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
@@ -58,10 +57,10 @@ class GroupUnderTest:
             self.log.append(record)
         self.carry_out(self.group.loaded())
 
-    def carry_out(self, effects: Effects) -> HeartbeatResult | None:
+    def carry_out(self, effects: Effects) -> ConsumerHeartbeatResult | None:
         """Do as a shard does; return the answer, if there is one."""
         error = ErrorCode.NONE
-        answer: HeartbeatResult | None = None
+        answer: ConsumerHeartbeatResult | None = None
         for key, delay in effects.timers:
             if delay is None:
                 self.timers.pop(key, None)
@@ -74,8 +73,8 @@ class GroupUnderTest:
                     assert decode_record(*encode_record(record)) == record, "a record is read as it was written"
                 self.log += effects.records
         for _, result in effects.answers:
-            assert isinstance(result, HeartbeatResult)
-            answer = result if error is ErrorCode.NONE else HeartbeatResult(error)
+            assert isinstance(result, ConsumerHeartbeatResult)
+            answer = result if error is ErrorCode.NONE else ConsumerHeartbeatResult(error)
         if effects.background is not None and error is ErrorCode.NONE:
             self.background.append(effects.background)
         if effects.after is not None:
@@ -94,7 +93,7 @@ class GroupUnderTest:
             except StopIteration as done:
                 self.carry_out(done.value(self.now))
 
-    def beat(self, member_id: str, epoch: int, **fields: object) -> HeartbeatResult:
+    def beat(self, member_id: str, epoch: int, **fields: object) -> ConsumerHeartbeatResult:
         """Send a heartbeat."""
         request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member_id, member_epoch=epoch)
         for name, value in fields.items():
@@ -103,7 +102,7 @@ class GroupUnderTest:
         assert answer is not None
         return answer
 
-    def join(self, member_id: str, *topics: str, **fields: object) -> HeartbeatResult:
+    def join(self, member_id: str, *topics: str, **fields: object) -> ConsumerHeartbeatResult:
         """Send the heartbeat of a client that joins."""
         full: dict[str, object] = {
             "rebalance_timeout_ms": 30_000,
@@ -147,18 +146,18 @@ class FakeMember:
         self.told: Mapping[UUID, frozenset[int]] = {}
         self.join()
 
-    def join(self) -> HeartbeatResult:
+    def join(self) -> ConsumerHeartbeatResult:
         """Join, or join again, with nothing."""
         self.has, self.epoch = {}, 0
         answer = self.under_test.join(self.member_id, *self.topics, **self.fields)
         return self._take(answer)
 
-    def beat(self, **fields: object) -> HeartbeatResult:
+    def beat(self, **fields: object) -> ConsumerHeartbeatResult:
         """Report what it has, and take over what it is told."""
         answer = self.under_test.beat(self.member_id, self.epoch, **({"topic_partitions": owned(self.has)} | fields))
         return self._take(answer)
 
-    def beat_in_full(self) -> HeartbeatResult:
+    def beat_in_full(self) -> ConsumerHeartbeatResult:
         """Say all of itself, as after an answer that did not come."""
         full = {"rebalance_timeout_ms": 30_000, "subscribed_topic_names": list(self.topics)}
         return self.beat(**(full | self.fields))
@@ -167,7 +166,7 @@ class FakeMember:
         """Give up and take over partitions, as last told."""
         self.has = self.told
 
-    def _take(self, answer: HeartbeatResult) -> HeartbeatResult:
+    def _take(self, answer: ConsumerHeartbeatResult) -> ConsumerHeartbeatResult:
         if answer.error is ErrorCode.NONE:
             self.epoch = answer.member_epoch
             if answer.assignment is not None:

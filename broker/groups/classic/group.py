@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from odradek.broker.coordinator.effects import Effects, Now, TimerKey, Token
 from odradek.broker.groups.classic.joining import join
 from odradek.broker.groups.classic.leaving import leave
+from odradek.broker.groups.classic.membership import ClassicGroupMember
 from odradek.broker.groups.classic.rebalance import (
     JOIN_TIMER,
     SESSION,
@@ -25,7 +26,6 @@ from odradek.broker.groups.classic.rebalance import (
     sync_time_over,
     watch,
 )
-from odradek.broker.groups.classic.roster import Member
 from odradek.broker.groups.classic.state import (
     CONSUMER_PROTOCOL_TYPE,
     GroupData,
@@ -33,7 +33,7 @@ from odradek.broker.groups.classic.state import (
     metadata_record,
     tombstone,
 )
-from odradek.broker.groups.classic.states import Event, GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState, Event
 from odradek.broker.groups.classic.syncing import sync
 from odradek.broker.groups.classic.validation import (
     commit_error,
@@ -42,15 +42,15 @@ from odradek.broker.groups.classic.validation import (
     generation_error,
 )
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
+    ClassicGroupView,
+    ClassicMemberView,
     CommitRequest,
-    GroupView,
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
     LeavingMember,
-    Limits,
-    MemberView,
     SyncRequest,
     SyncResult,
 )
@@ -63,7 +63,7 @@ class ClassicGroup:
 
     __slots__ = ("_data",)
 
-    def __init__(self, group_id: str, limits: Limits, now: Now, *, is_new: bool = True) -> None:
+    def __init__(self, group_id: str, limits: ClassicGroupLimits, now: Now, *, is_new: bool = True) -> None:
         """Make an empty group.
 
         `is_new`: its first JoinGroup writes a record, whatever comes of the request. False for a group that came to be
@@ -73,7 +73,7 @@ class ClassicGroup:
         self._data.is_new = is_new
 
     @classmethod
-    def from_record(cls, group_id: str, value: GroupMetadataValue, limits: Limits) -> ClassicGroup:
+    def from_record(cls, group_id: str, value: GroupMetadataValue, limits: ClassicGroupLimits) -> ClassicGroup:
         """Return the group as a record tells of it; call `loaded` once the whole log is read."""
         group = cls.__new__(cls)
         group._data = from_record(group_id, value, limits)
@@ -87,7 +87,7 @@ class ClassicGroup:
         return self._data.group_id
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ClassicGroupState:
         """Where in its life it is; a group that is Dead is to be dropped."""
         return self._data.state
 
@@ -98,7 +98,7 @@ class ClassicGroup:
 
     @property
     def generation(self) -> int:
-        """How many there were."""
+        """Number of the generation; 0 before the first."""
         return self._data.generation
 
     @property
@@ -114,12 +114,12 @@ class ClassicGroup:
     @property
     def leader(self) -> str | None:
         """The member that makes the assignment."""
-        return self._data.roster.leader
+        return self._data.membership.leader
 
     @property
-    def members(self) -> Mapping[str, Member]:
+    def members(self) -> Mapping[str, ClassicGroupMember]:
         """By member id, in the order of joining. Not to be changed."""
-        return self._data.roster.members
+        return self._data.membership.members
 
     @property
     def subscribed_topics(self) -> frozenset[str] | None:
@@ -132,13 +132,13 @@ class ClassicGroup:
             return self._data.protocol_type == CONSUMER_PROTOCOL_TYPE
         return topic in self._data.subscribed_topics
 
-    def describe(self) -> GroupView:
+    def describe(self) -> ClassicGroupView:
         """Return what DescribeGroups shows; what the members say only of a stable group."""
         data = self._data
-        stable = data.state is GroupState.STABLE
+        stable = data.state is ClassicGroupState.STABLE
         protocol = (data.protocol_name or "") if stable else ""
         members = tuple(
-            MemberView(
+            ClassicMemberView(
                 member.member_id,
                 member.group_instance_id,
                 member.client_id,
@@ -146,9 +146,9 @@ class ClassicGroup:
                 member.metadata(data.protocol_name) if stable else b"",
                 member.assignment,
             )
-            for member in data.roster.members.values()
+            for member in data.membership.members.values()
         )
-        return GroupView(data.group_id, data.state, data.protocol_type or "", protocol, members)
+        return ClassicGroupView(data.group_id, data.state, data.protocol_type or "", protocol, members)
 
     # Requests.
 
@@ -184,8 +184,8 @@ class ClassicGroup:
         data = self._data
         error = generation_error(data, request.member_id, request.group_instance_id, request.generation)
         if error is ErrorCode.NONE:
-            watch(effects, data.roster.members[request.member_id])
-            if data.state is GroupState.PREPARING_REBALANCE:
+            watch(effects, data.membership.members[request.member_id])
+            if data.state is ClassicGroupState.PREPARING_REBALANCE:
                 error = ErrorCode.REBALANCE_IN_PROGRESS
         effects.answers.append((token, HeartbeatResult(error)))
         return effects
@@ -200,7 +200,7 @@ class ClassicGroup:
         """Say whether a commit of offsets is accepted; one that is, is a sign of life."""
         effects = Effects()
         error = commit_error(self._data, request)
-        member = self._data.roster.members.get(request.member_id)
+        member = self._data.membership.members.get(request.member_id)
         if error is ErrorCode.NONE and member is not None and not request.transactional:
             watch(effects, member)
         return error, effects
@@ -235,7 +235,7 @@ class ClassicGroup:
         data = self._data
         if key.kind == SESSION:
             session_over(data, effects, key.member_id, now)
-        elif key == JOIN_TIMER and data.state is GroupState.PREPARING_REBALANCE:
+        elif key == JOIN_TIMER and data.state is ClassicGroupState.PREPARING_REBALANCE:
             join_time_over(data, effects, now)
         elif key == SYNC_TIMER:
             sync_time_over(data, effects, now)
@@ -244,16 +244,16 @@ class ClassicGroup:
     def loaded(self, now: Now) -> Effects:
         """Begin the sessions of the members that the log told of; a group that is too large now has to shrink."""
         effects = Effects()
-        for member in self._data.roster.members.values():
+        for member in self._data.membership.members.values():
             watch(effects, member)
-        if len(self._data.roster.members) > self._data.limits.max_size:
+        if len(self._data.membership.members) > self._data.limits.max_size:
             prepare(self._data, effects, now)
         return effects
 
     def rebalance(self, now: Now) -> Effects:
         """Make the members of a stable group join again, for a reason from outside."""
         effects = Effects()
-        if self._data.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+        if self._data.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
             prepare(self._data, effects, now)
         return effects
 
@@ -261,12 +261,12 @@ class ClassicGroup:
         """End it without a record: every parked request is answered with `error`, every timer cancelled."""
         effects = Effects()
         data = self._data
-        roster = data.roster
-        for member_id in list(roster.joins):
+        membership = data.membership
+        for member_id in list(membership.joins):
             answer_join(data, effects, member_id, JoinResult(error, member_id))
-        for member_id in list(roster.syncs):
+        for member_id in list(membership.syncs):
             answer_sync(data, effects, member_id, SyncResult(error))
-        for member_id in (*roster.members, *roster.pending):
+        for member_id in (*membership.members, *membership.pending):
             effects.timers.append((TimerKey(SESSION, member_id), None))
         effects.timers += [(JOIN_TIMER, None), (SYNC_TIMER, None)]
         data.move(Event.REMOVED, now)

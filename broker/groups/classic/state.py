@@ -7,9 +7,9 @@ Owns: the fields of a group, the way between its states, and the form in which a
 from __future__ import annotations
 
 from odradek.broker.coordinator.effects import Now, Record
-from odradek.broker.groups.classic.roster import Member, Roster
-from odradek.broker.groups.classic.states import Event, GroupState, moved
-from odradek.broker.groups.classic.values import Limits, SupportedProtocol
+from odradek.broker.groups.classic.membership import ClassicGroupMember, Membership
+from odradek.broker.groups.classic.states import ClassicGroupState, Event, moved
+from odradek.broker.groups.classic.values import ClassicGroupLimits, SupportedProtocol
 from odradek.protocol.codec import decode
 from odradek.protocol.codec.errors import DecodeError
 from odradek.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -45,19 +45,19 @@ class GroupData:
         "initial_delay",
         "is_new",
         "limits",
+        "membership",
         "protocol_name",
         "protocol_type",
-        "roster",
         "state",
         "state_timestamp",
         "subscribed_topics",
         "writing_generation",
     )
 
-    def __init__(self, group_id: str, limits: Limits, now: Now) -> None:
+    def __init__(self, group_id: str, limits: ClassicGroupLimits, now: Now) -> None:
         self.group_id = group_id
         self.limits = limits
-        self.state = GroupState.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.state_timestamp = now
         """Milliseconds since 1970 UTC, or UNKNOWN_TIME (records of old versions do not tell)."""
         self.generation = 0
@@ -66,7 +66,7 @@ class GroupData:
         self.protocol_name: str | None = None
         self.subscribed_topics: frozenset[str] | None = None
         """What the members of this generation subscribe to; None: not known."""
-        self.roster = Roster()
+        self.membership = Membership()
         self.initial_delay: InitialDelay | None = None
         """Not None: the group was empty, and waits for its first members."""
         self.writing_generation: int | None = None
@@ -82,8 +82,8 @@ class GroupData:
     def next_generation(self, now: Now) -> None:
         """Begin a generation with the members there are, or with none."""
         self.generation += 1
-        has_members = bool(self.roster.members)
-        self.protocol_name = self.roster.select_protocol() if has_members else None
+        has_members = bool(self.membership.members)
+        self.protocol_name = self.membership.select_protocol() if has_members else None
         self.subscribed_topics = subscribed_topics(self)
         self.move(Event.MEMBERS_JOINED if has_members else Event.NOBODY_JOINED, now)
 
@@ -92,11 +92,11 @@ def subscribed_topics(group: GroupData) -> frozenset[str] | None:
     """Return the topics that members subscribe to; None if they are no consumers, or one does not speak clearly."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return None
-    if not group.roster.members:
+    if not group.membership.members:
         return frozenset()
     if group.protocol_name is None:
         return None
-    said = {member.metadata(group.protocol_name) for member in group.roster.members.values()}
+    said = {member.metadata(group.protocol_name) for member in group.membership.members.values()}
     if sum(map(len, said)) > MAX_SUBSCRIPTION_BYTES:
         return None
     topics: set[str] = set()
@@ -125,13 +125,13 @@ def metadata_record(group: GroupData, assignments: dict[str, bytes]) -> Record:
             subscription=member.metadata(group.protocol_name),
             assignment=assignments[member.member_id],
         )
-        for member in group.roster.members.values()
+        for member in group.membership.members.values()
     ]
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
         protocol=group.protocol_name,
-        leader=group.roster.leader,
+        leader=group.membership.leader,
         current_state_timestamp=group.state_timestamp,
         members=members,
     )
@@ -143,16 +143,16 @@ def tombstone(group: GroupData) -> Record:
     return Record(GroupMetadataKey(group=group.group_id), None)
 
 
-def from_record(group_id: str, value: GroupMetadataValue, limits: Limits) -> GroupData:
+def from_record(group_id: str, value: GroupMetadataValue, limits: ClassicGroupLimits) -> GroupData:
     """Return the group of a record: Stable if it has members, else Empty."""
     group = GroupData(group_id, limits, value.current_state_timestamp)
     group.generation = value.generation
     group.protocol_type = value.protocol_type or None
     group.protocol_name = value.protocol
     for stored in value.members:
-        if stored.member_id in group.roster.members or stored.group_instance_id in group.roster.static_ids:
+        if stored.member_id in group.membership.members or stored.group_instance_id in group.membership.static_ids:
             continue  # no broker writes this; the first one counts
-        member = Member(stored.member_id, stored.group_instance_id, stored.client_id, stored.client_host)
+        member = ClassicGroupMember(stored.member_id, stored.group_instance_id, stored.client_id, stored.client_host)
         member.session_timeout_ms = stored.session_timeout
         # Version 0 of the record has one timeout for both.
         member.rebalance_timeout_ms = (
@@ -160,10 +160,10 @@ def from_record(group_id: str, value: GroupMetadataValue, limits: Limits) -> Gro
         )
         member.protocols = (SupportedProtocol(value.protocol or "", stored.subscription),)
         member.assignment = stored.assignment
-        group.roster.add(member)
-    if group.roster.members:
-        group.state = GroupState.STABLE
-        if value.leader in group.roster.members:
-            group.roster.leader = value.leader
+        group.membership.add(member)
+    if group.membership.members:
+        group.state = ClassicGroupState.STABLE
+        if value.leader in group.membership.members:
+            group.membership.leader = value.leader
     group.subscribed_topics = subscribed_topics(group)
     return group

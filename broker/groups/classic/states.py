@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 
-class GroupState(Enum):
+class ClassicGroupState(Enum):
     """What a group is in; the value is the name that clients see."""
 
     EMPTY = "Empty"
@@ -47,33 +47,33 @@ class Event(Enum):
     REMOVED = "the group is deleted or handed to another broker"
 
 
-TRANSITIONS: Mapping[GroupState, Mapping[Event, GroupState]] = {
-    GroupState.EMPTY: {
-        Event.REBALANCE: GroupState.PREPARING_REBALANCE,
-        Event.REMOVED: GroupState.DEAD,
+TRANSITIONS: Mapping[ClassicGroupState, Mapping[Event, ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: {
+        Event.REBALANCE: ClassicGroupState.PREPARING_REBALANCE,
+        Event.REMOVED: ClassicGroupState.DEAD,
     },
-    GroupState.PREPARING_REBALANCE: {
-        Event.MEMBERS_JOINED: GroupState.COMPLETING_REBALANCE,
-        Event.NOBODY_JOINED: GroupState.EMPTY,
-        Event.REMOVED: GroupState.DEAD,
+    ClassicGroupState.PREPARING_REBALANCE: {
+        Event.MEMBERS_JOINED: ClassicGroupState.COMPLETING_REBALANCE,
+        Event.NOBODY_JOINED: ClassicGroupState.EMPTY,
+        Event.REMOVED: ClassicGroupState.DEAD,
     },
-    GroupState.COMPLETING_REBALANCE: {
-        Event.REBALANCE: GroupState.PREPARING_REBALANCE,
-        Event.ASSIGNED: GroupState.STABLE,
-        Event.REMOVED: GroupState.DEAD,
+    ClassicGroupState.COMPLETING_REBALANCE: {
+        Event.REBALANCE: ClassicGroupState.PREPARING_REBALANCE,
+        Event.ASSIGNED: ClassicGroupState.STABLE,
+        Event.REMOVED: ClassicGroupState.DEAD,
     },
-    GroupState.STABLE: {
-        Event.REBALANCE: GroupState.PREPARING_REBALANCE,
-        Event.REMOVED: GroupState.DEAD,
+    ClassicGroupState.STABLE: {
+        Event.REBALANCE: ClassicGroupState.PREPARING_REBALANCE,
+        Event.REMOVED: ClassicGroupState.DEAD,
     },
-    GroupState.DEAD: {
-        Event.REMOVED: GroupState.DEAD,
+    ClassicGroupState.DEAD: {
+        Event.REMOVED: ClassicGroupState.DEAD,
     },
 }
 """The whole machine. A pair that is not here is a bug of ours, never of a client: requests are checked before."""
 
 
-def moved(state: GroupState, event: Event) -> GroupState:
+def moved(state: ClassicGroupState, event: Event) -> ClassicGroupState:
     """Return the state after `event`; raises AssertionError where the table has no such way."""
     following = TRANSITIONS[state].get(event)
     assert following is not None, f"a group that is {state.value} cannot move because {event.value}"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.protocol.errors import ErrorCode
 
 
-class Limits(NamedTuple):
+class ClassicGroupLimits(NamedTuple):
     """The broker's settings for classic groups; the defaults are Kafka's."""
 
     min_session_timeout_ms: int = 6_000
@@ -155,7 +155,7 @@ class CommitRequest(NamedTuple):
     transactional: bool = False
 
 
-class MemberView(NamedTuple):
+class ClassicMemberView(NamedTuple):
     """A member as DescribeGroups shows it."""
 
     member_id: str
@@ -166,12 +166,12 @@ class MemberView(NamedTuple):
     assignment: bytes
 
 
-class GroupView(NamedTuple):
+class ClassicGroupView(NamedTuple):
     """A group as DescribeGroups shows it."""
 
     group_id: str
-    state: GroupState
+    state: ClassicGroupState
     protocol_type: str
     protocol_data: str
     """The chosen protocol of a stable group, else empty."""
-    members: tuple[MemberView, ...]
+    members: tuple[ClassicMemberView, ...]

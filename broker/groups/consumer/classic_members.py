@@ -18,10 +18,10 @@ from odradek.broker.groups.classic.values import (
 )
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.embedded import PROTOCOL_TYPE, by_id, read_subscription, write_assignment
-from odradek.broker.groups.consumer.member import Member, MemberState, Metadata
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.member import ConsumerGroupMember, MemberState, Metadata
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.steps import (
-    Circumstances,
+    Environment,
     advance,
     check_room,
     member_of,
@@ -37,7 +37,7 @@ _FIRST_WITH_ID = 4
 """First version of JoinGroup in which a new member is given an id to come back with (KIP-394)."""
 
 
-def join(draft: Draft, request: JoinRequest, around: Circumstances) -> tuple[Member | None, JoinResult]:
+def join(draft: Draft, request: JoinRequest, environment: Environment) -> tuple[ConsumerGroupMember | None, JoinResult]:
     """Write what a JoinGroup changes; return the member, and the answer. No member: it has to come back with an id.
 
     Raises:
@@ -45,7 +45,7 @@ def join(draft: Draft, request: JoinRequest, around: Circumstances) -> tuple[Mem
     """
     is_unknown = not request.member_id
     member_id = request.member_id or f"{request.group_instance_id or request.client_id}-{request.new_id}"
-    check_room(draft, member_id, around.settings)
+    check_room(draft, member_id, environment.settings)
     _check_protocols(draft.state, member_id, request)
     if is_unknown and request.group_instance_id is None and request.api_version >= _FIRST_WITH_ID:
         return None, JoinResult(ErrorCode.MEMBER_ID_REQUIRED, member_id)
@@ -67,12 +67,12 @@ def join(draft: Draft, request: JoinRequest, around: Circumstances) -> tuple[Mem
         classic=ClassicMemberMetadata(session_timeout_ms=request.session_timeout_ms, supported_protocols=protocols),
     )
     changes = write_metadata(draft, before, new)
-    after = advance(draft, member_id, by_id(said.owned, around.image), changes, around)
+    after = advance(draft, member_id, by_id(said.owned, environment.image), changes, environment)
     name = request.protocols[0].name
     return after, JoinResult(ErrorCode.NONE, member_id, after.epoch, PROTOCOL_TYPE, name)
 
 
-def sync(state: GroupState, request: SyncRequest, image: MetadataImage) -> SyncResult:
+def sync(state: ConsumerGroupState, request: SyncRequest, image: MetadataImage) -> SyncResult:
     """Return the answer to SyncGroup: what the member has now. Raises KafkaError if it is refused."""
     member = find_member(state, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation)
@@ -85,7 +85,7 @@ def sync(state: GroupState, request: SyncRequest, image: MetadataImage) -> SyncR
     return SyncResult(ErrorCode.NONE, PROTOCOL_TYPE, protocol.name, write_assignment(member.assigned, version, image))
 
 
-def must_rejoin(state: GroupState, request: HeartbeatRequest) -> tuple[Member, bool]:
+def must_rejoin(state: ConsumerGroupState, request: HeartbeatRequest) -> tuple[ConsumerGroupMember, bool]:
     """Return the member that sent a Heartbeat, and whether it has to join again; raises KafkaError if it is refused."""
     member = find_member(state, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation)
@@ -94,7 +94,7 @@ def must_rejoin(state: GroupState, request: HeartbeatRequest) -> tuple[Member, b
     return member, member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(state, member)
 
 
-def find_leaving(state: GroupState, leaving: LeavingMember) -> tuple[Member | None, LeftMember]:
+def find_leaving(state: ConsumerGroupState, leaving: LeavingMember) -> tuple[ConsumerGroupMember | None, LeftMember]:
     """Return a member that leaves, or is removed, and what became of it; no member if there is none to remove.
 
     Members of the consumer protocol can be removed so, too.
@@ -103,7 +103,7 @@ def find_leaving(state: GroupState, leaving: LeavingMember) -> tuple[Member | No
     return state.members.get(member_id) if error is ErrorCode.NONE else None, LeftMember(*leaving, error)
 
 
-def find_member(state: GroupState, member_id: str, instance_id: str | None) -> Member:
+def find_member(state: ConsumerGroupState, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
     """Return a member of the classic protocol; raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     member = member_of(state, member_id, instance_id)
     if member.metadata.classic is None:
@@ -111,23 +111,23 @@ def find_member(state: GroupState, member_id: str, instance_id: str | None) -> M
     return member
 
 
-def classic_of(member: Member) -> ClassicMemberMetadata:
+def classic_of(member: ConsumerGroupMember) -> ClassicMemberMetadata:
     """Return what a member of the classic protocol said in that."""
     assert member.metadata.classic is not None, "looked up as a member of the classic protocol"
     return member.metadata.classic
 
 
-def _find_member(draft: Draft, member_id: str, is_unknown: bool, request: JoinRequest) -> Member:
+def _find_member(draft: Draft, member_id: str, is_unknown: bool, request: JoinRequest) -> ConsumerGroupMember:
     state = draft.state
     if request.group_instance_id is None:
-        return state.members.get(member_id) or Member(member_id)
+        return state.members.get(member_id) or ConsumerGroupMember(member_id)
     if not is_unknown:
         return member_of(state, member_id, request.group_instance_id)
     holder = state.static_member(request.group_instance_id)
-    return Member(member_id) if holder is None else take_over(draft, member_id, holder, must_be_away=False)
+    return ConsumerGroupMember(member_id) if holder is None else take_over(draft, member_id, holder, must_be_away=False)
 
 
-def _check_protocols(state: GroupState, member_id: str, request: JoinRequest) -> None:
+def _check_protocols(state: ConsumerGroupState, member_id: str, request: JoinRequest) -> None:
     """There must be a protocol that all members of the classic protocol speak, should the group be theirs again."""
     others = [
         {protocol.name for protocol in member.metadata.classic.supported_protocols}
@@ -139,14 +139,14 @@ def _check_protocols(state: GroupState, member_id: str, request: JoinRequest) ->
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
-def _check_generation(member: Member, generation: int) -> None:
+def _check_generation(member: ConsumerGroupMember, generation: int) -> None:
     if generation != member.epoch:
         raise KafkaError(
             ErrorCode.ILLEGAL_GENERATION, f"Generation {generation} is not the member's epoch {member.epoch}."
         )
 
 
-def _waits_for_others(state: GroupState, member: Member) -> bool:
+def _waits_for_others(state: ConsumerGroupState, member: ConsumerGroupMember) -> bool:
     return any(
         partition not in member.assigned.get(topic, {}) and (topic, partition) in state.owners
         for topic, partitions in state.targets.get(member.member_id, {}).items()

@@ -22,28 +22,28 @@ from odradek.broker.groups.classic.values import (
 from odradek.broker.groups.consumer import classic_members
 from odradek.broker.groups.consumer.core import GroupCore
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.member import Member
+from odradek.broker.groups.consumer.member import ConsumerGroupMember
 from odradek.broker.groups.consumer.migration import can_downgrade
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 def join(core: GroupCore, request: JoinRequest, token: Token, now: Now) -> Effects:
     """Answer a JoinGroup that passed `joining.refusal`, with the epoch the member is in now."""
-    around, draft = core.circumstances(now), Draft(core.state)
+    environment, draft = core.environment(now), Draft(core.state)
     try:
-        member, answer = classic_members.join(draft, request, around)
+        member, answer = classic_members.join(draft, request, environment)
     except KafkaError as error:
         return _answered(token, JoinResult(error.code))
     if member is None:
         return _answered(token, answer)
-    joined: Member = member
+    joined: ConsumerGroupMember = member
     if _takes_over(core, draft, request):
         effects = core.become_classic(draft, (), now, rebalances=_must_rebalance(core, draft, joined))
         effects.answers.append((token, answer))
         return effects
 
     def written(following: Effects) -> None:
-        core.remember(following, around)
+        core.remember(following, environment)
         core.begin_session(following, joined)
         core.await_sync(following, joined)
 
@@ -62,7 +62,7 @@ def _takes_over(core: GroupCore, draft: Draft, request: JoinRequest) -> bool:
     return can_downgrade(draft.state, (), core.settings())
 
 
-def _must_rebalance(core: GroupCore, draft: Draft, joined: Member) -> bool:
+def _must_rebalance(core: GroupCore, draft: Draft, joined: ConsumerGroupMember) -> bool:
     """Whether not everybody has by now what the group was about to give them."""
     before, state = core.state.static_member(joined.metadata.instance_id or ""), draft.state
     if before is None or before.metadata.topics != joined.metadata.topics or before.metadata.regex:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from odradek.broker.groups.consumer.member import Member
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.member import ConsumerGroupMember
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.steps import member_of
 from odradek.protocol.errors import ErrorCode, KafkaError
 
@@ -21,7 +21,7 @@ _FIRST_COMMIT_VERSION: Final = 9
 class CommitRule(NamedTuple):
     """Which partitions of a commit are taken."""
 
-    member: Member | None
+    member: ConsumerGroupMember | None
     """None: all of them."""
     epoch: int
 
@@ -36,7 +36,7 @@ class CommitRule(NamedTuple):
         return _stale_code(self.member)
 
 
-def check_commit(state: GroupState, member_id: str, epoch: int, version: int) -> CommitRule:
+def check_commit(state: ConsumerGroupState, member_id: str, epoch: int, version: int) -> CommitRule:
     """Return by which rule partitions may be committed; `version` is that of OffsetCommit.
 
     Raises:
@@ -55,14 +55,16 @@ def check_commit(state: GroupState, member_id: str, epoch: int, version: int) ->
     return CommitRule(None if epoch == member.epoch else member, epoch)
 
 
-def check_transactional_commit(state: GroupState, member_id: str, instance_id: str | None, epoch: int) -> CommitRule:
+def check_transactional_commit(
+    state: ConsumerGroupState, member_id: str, instance_id: str | None, epoch: int
+) -> CommitRule:
     """Return by which rule partitions may be committed in a transaction; producers need not say who consumes."""
     if epoch == -1 and member_id == "" and instance_id is None:
         return CommitRule(None, epoch)
     return check_commit(state, member_id, epoch, _FIRST_COMMIT_VERSION)
 
 
-def check_fetch(state: GroupState, member_id: str | None, epoch: int) -> None:
+def check_fetch(state: ConsumerGroupState, member_id: str | None, epoch: int) -> None:
     """Raise KafkaError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH; whoever does not say who it is may read."""
     if member_id is None and epoch < 0:
         return
@@ -71,5 +73,5 @@ def check_fetch(state: GroupState, member_id: str | None, epoch: int) -> None:
         raise KafkaError(_stale_code(member), f"Epoch {epoch} is not the member's epoch {member.epoch}.")
 
 
-def _stale_code(member: Member) -> ErrorCode:
+def _stale_code(member: ConsumerGroupMember) -> ErrorCode:
     return ErrorCode.STALE_MEMBER_EPOCH if member.metadata.classic is None else ErrorCode.ILLEGAL_GENERATION

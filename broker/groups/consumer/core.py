@@ -15,11 +15,11 @@ from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.expressions import Expressions
 from odradek.broker.groups.consumer.leaving import remove_members
-from odradek.broker.groups.consumer.member import Member, MemberState
+from odradek.broker.groups.consumer.member import ConsumerGroupMember, MemberState
 from odradek.broker.groups.consumer.migration import can_downgrade, downgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.consumer.steps import Circumstances
+from odradek.broker.groups.consumer.state import ConsumerGroupState
+from odradek.broker.groups.consumer.steps import Environment
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
@@ -44,7 +44,7 @@ class GroupCore:
         self, group_id: str, settings: Callable[[], ConsumerGroupSettings], image: Callable[[], MetadataImage]
     ) -> None:
         """`settings` and `image` give what holds at the moment of an event."""
-        self.state = GroupState(group_id)
+        self.state = ConsumerGroupState(group_id)
         """For reading."""
         self.settings = settings
         self.image = image
@@ -57,10 +57,10 @@ class GroupCore:
         self._watched_epochs: dict[str, int] = {}
         self._rejoining: set[str] = set()
 
-    def circumstances(self, now: Now) -> Circumstances:
+    def environment(self, now: Now) -> Environment:
         """Return what a request is judged by."""
         image = self.image()
-        return Circumstances(image, self.settings(), now, self._seen_topics is not image.topics_by_name)
+        return Environment(image, self.settings(), now, self._seen_topics is not image.topics_by_name)
 
     def check_expression(self, regex: str | None) -> None:
         """Raise KafkaError INVALID_REGULAR_EXPRESSION for one that was found to be too much work to match."""
@@ -90,23 +90,23 @@ class GroupCore:
         effects.after = after
         return effects
 
-    def remember(self, effects: Effects, around: Circumstances) -> None:
+    def remember(self, effects: Effects, environment: Environment) -> None:
         """Take note of which topics the group knows now, and begin to resolve expressions if it is time to."""
-        self._seen_topics = around.image.topics_by_name
-        if self.state.regexes and self._expressions.are_due(around):
-            effects.background = self._resolve(around)
+        self._seen_topics = environment.image.topics_by_name
+        if self.state.regexes and self._expressions.are_due(environment):
+            effects.background = self._resolve(environment)
 
-    def _resolve(self, around: Circumstances) -> Generator[None, None, Callable[[Now], Effects]]:
-        found = yield from self._expressions.resolve(around.image)
+    def _resolve(self, environment: Environment) -> Generator[None, None, Callable[[Now], Effects]]:
+        found = yield from self._expressions.resolve(environment.image)
 
         def resolved(_: Now) -> Effects:
             draft = Draft(self.state)
-            self._expressions.write(draft, found, around, self.image())
+            self._expressions.write(draft, found, environment, self.image())
             return self.write(draft, lambda _: None)
 
         return resolved
 
-    def remove(self, members: Iterable[Member], now: Now) -> Effects:
+    def remove(self, members: Iterable[ConsumerGroupMember], now: Now) -> Effects:
         """Take members out; if only members of the classic protocol stay, the group becomes theirs."""
         going = {member.member_id: member for member in members}
         draft = Draft(self.state)
@@ -136,13 +136,13 @@ class GroupCore:
 
     # Timers.
 
-    def begin_session(self, effects: Effects, member: Member) -> None:
+    def begin_session(self, effects: Effects, member: ConsumerGroupMember) -> None:
         """Remove the member unless it is heard of again within its session."""
         classic = member.metadata.classic
         timeout_ms = self.settings().session_timeout_ms if classic is None else classic.session_timeout_ms
         effects.timers.append((TimerKey(SESSION, member.member_id), timeout_ms))
 
-    def watch(self, effects: Effects, member: Member) -> None:
+    def watch(self, effects: Effects, member: ConsumerGroupMember) -> None:
         """Give a member that has to give up partitions its rebalance timeout for that; others have none to watch."""
         if member.state is MemberState.UNREVOKED_PARTITIONS and member.metadata.classic is None:
             self._watched_epochs[member.member_id] = member.epoch
@@ -150,25 +150,25 @@ class GroupCore:
         elif self._watched_epochs.pop(member.member_id, None) is not None:
             effects.timers.append((TimerKey(REBALANCE, member.member_id), None))
 
-    def is_over(self, key: TimerKey, member: Member) -> bool:
+    def is_over(self, key: TimerKey, member: ConsumerGroupMember) -> bool:
         """Whether a timer that ran out watched something that is over by now."""
         if key.kind == REBALANCE:
             return self._watched_epochs.pop(key.member_id, None) != member.epoch
         return False
 
-    def await_rejoin(self, effects: Effects, member: Member) -> None:
+    def await_rejoin(self, effects: Effects, member: ConsumerGroupMember) -> None:
         """Give a member of the classic protocol its rebalance timeout to join again, from the first time it is told."""
         if member.member_id not in self._rejoining:
             self._rejoining.add(member.member_id)
             effects.timers.append((TimerKey(REJOIN, member.member_id), member.metadata.rebalance_timeout_ms))
 
-    def await_sync(self, effects: Effects, member: Member) -> None:
+    def await_sync(self, effects: Effects, member: ConsumerGroupMember) -> None:
         """It has joined, and is expected to send SyncGroup."""
         self._rejoining.discard(member.member_id)
         effects.timers.append((TimerKey(REJOIN, member.member_id), None))
         effects.timers.append((TimerKey(SYNC, member.member_id), member.metadata.rebalance_timeout_ms))
 
-    def synced(self, effects: Effects, member: Member) -> None:
+    def synced(self, effects: Effects, member: ConsumerGroupMember) -> None:
         """It has sent SyncGroup."""
         effects.timers.append((TimerKey(SYNC, member.member_id), None))
 
@@ -179,7 +179,7 @@ class GroupCore:
         effects.timers += [(TimerKey(kind, member_id), None) for kind in (SESSION, REBALANCE, REJOIN, SYNC)]
 
 
-def tombstones(state: GroupState) -> list[Record]:
+def tombstones(state: ConsumerGroupState) -> list[Record]:
     """Return the records that remove a group."""
     member_ids = state.members.keys() | state.targets.keys()
     return records.group_gone(state.group_id, sorted(member_ids), list(state.expressions))

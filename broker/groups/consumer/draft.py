@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from odradek.broker.coordinator.effects import Record
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 
 
 class Draft:
@@ -17,7 +17,7 @@ class Draft:
 
     __slots__ = ("_copied", "records", "state")
 
-    def __init__(self, state: GroupState) -> None:
+    def __init__(self, state: ConsumerGroupState) -> None:
         self.state = state
         """For reading."""
         self.records: list[Record] = []

@@ -12,8 +12,8 @@ from collections.abc import Generator, Mapping
 
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.state import GroupState
-from odradek.broker.groups.consumer.steps import Circumstances
+from odradek.broker.groups.consumer.state import ConsumerGroupState
+from odradek.broker.groups.consumer.steps import Environment
 from odradek.broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS, match_topics, metadata_hash
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import KafkaError
@@ -27,7 +27,7 @@ class Expressions:
 
     __slots__ = ("_is_resolving", "_refused", "_resolved_at", "_seen_topics", "_state")
 
-    def __init__(self, state: GroupState) -> None:
+    def __init__(self, state: ConsumerGroupState) -> None:
         self._state = state
         self._is_resolving = False
         self._refused: dict[str, KafkaError] = {}
@@ -42,18 +42,18 @@ class Expressions:
         if regex in self._refused:
             raise self._refused[regex]
 
-    def are_due(self, around: Circumstances) -> bool:
+    def are_due(self, environment: Environment) -> bool:
         """Whether to resolve them now; whoever is told so does."""
         if self._is_resolving:
             return False
         state, at = self._state, self._resolved_at
         if at is not None and (state.expressions or self._refused):
-            age = around.now - at
+            age = environment.now - at
             if 0 <= age <= REFRESH_MIN_INTERVAL_MS:
                 return False
-            is_old = not 0 <= age <= around.settings.regex_refresh_interval_ms
+            is_old = not 0 <= age <= environment.settings.regex_refresh_interval_ms
             known = len(state.expressions) + len(self._refused)
-            if not is_old and known == len(state.regexes) and self._seen_topics is around.image.topics_by_name:
+            if not is_old and known == len(state.regexes) and self._seen_topics is environment.image.topics_by_name:
                 return False
         self._is_resolving = True
         return True
@@ -69,10 +69,10 @@ class Expressions:
             self._is_resolving = False
         return found
 
-    def write(self, draft: Draft, found: Found, around: Circumstances, image: MetadataImage) -> None:
+    def write(self, draft: Draft, found: Found, environment: Environment, image: MetadataImage) -> None:
         """Write what was found for the expressions that members still subscribe to, and a new epoch if that is news."""
         state = draft.state
-        self._resolved_at, self._seen_topics = around.now, around.image.topics_by_name
+        self._resolved_at, self._seen_topics = environment.now, environment.image.topics_by_name
         self._refused = {}
         is_news = False
         for expression, topics in found.items():
@@ -83,7 +83,11 @@ class Expressions:
                 continue
             before = state.expressions.get(expression)
             is_news = is_news or topics != (frozenset() if before is None else before.topics)
-            draft.emit(records.regular_expression(state.group_id, expression, topics, around.image.offset, around.now))
+            draft.emit(
+                records.regular_expression(
+                    state.group_id, expression, topics, environment.image.offset, environment.now
+                )
+            )
         digest = metadata_hash(draft.state, image)
         if is_news or digest != state.metadata_hash:
             draft.emit(records.group_epoch(state.group_id, state.epoch + 1, digest))

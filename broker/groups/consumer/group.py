@@ -12,17 +12,16 @@ from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey, T
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
 from odradek.broker.groups.consumer import classic_requests
-from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.core import GroupCore, tombstones
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.heartbeat import Client, beat
+from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult, beat
 from odradek.broker.groups.consumer.leaving import leave_for_a_while
-from odradek.broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, Member
+from odradek.broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerGroupMember
 from odradek.broker.groups.consumer.migration import check_upgrade, upgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.steps import member_of
 from odradek.broker.groups.consumer.subscriptions import subscribes_to
-from odradek.broker.groups.consumer.views import GroupView, describe
+from odradek.broker.groups.consumer.views import ConsumerGroupView, describe
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -72,7 +71,7 @@ class ConsumerGroup:
         """Whether any member subscribes to the topic: its offsets neither expire nor may be deleted then."""
         return subscribes_to(self.state, topic)
 
-    def describe(self) -> GroupView:
+    def describe(self) -> ConsumerGroupView:
         """Return the group as it is shown."""
         return describe(self.state, self._core.settings(), self._core.image())
 
@@ -89,7 +88,7 @@ class ConsumerGroup:
             return self._beat(request, client, token, now)
         except KafkaError as error:
             effects = Effects()
-            effects.answers.append((token, HeartbeatResult(error.code, error.message)))
+            effects.answers.append((token, ConsumerHeartbeatResult(error.code, error.message)))
             return effects
 
     def join(self, request: JoinRequest, token: Token, now: Now) -> Effects:
@@ -111,17 +110,17 @@ class ConsumerGroup:
     def _beat(self, request: ConsumerGroupHeartbeatRequest, client: Client, token: Token, now: Now) -> Effects:
         core = self._core
         core.check_expression(request.subscribed_topic_regex)
-        around, draft, tombstone = core.circumstances(now), Draft(self.state), list[Record]()
+        environment, draft, tombstone = core.environment(now), Draft(self.state), list[Record]()
         predecessor = self._predecessor
         if predecessor is not None:
-            check_upgrade(predecessor, around.settings)
-            upgrade(draft, predecessor, around.image)
+            check_upgrade(predecessor, environment.settings)
+            upgrade(draft, predecessor, environment.image)
             tombstone.append(Record(GroupMetadataKey(group=self.group_id), None))
-        member, answer = beat(draft, request, client, around)
+        member, answer = beat(draft, request, client, environment)
         before = self.state.members.get(member.member_id)
 
         def written(following: Effects) -> None:
-            core.remember(following, around)
+            core.remember(following, environment)
             if predecessor is not None:
                 self._take_over(predecessor, following, now)
             elif member != before:
@@ -148,7 +147,7 @@ class ConsumerGroup:
             effects = self._core.write(draft, _nothing_more)
         else:
             effects = self._core.remove([member], now)
-        answer = HeartbeatResult(member_id=member.member_id, member_epoch=request.member_epoch)
+        answer = ConsumerHeartbeatResult(member_id=member.member_id, member_epoch=request.member_epoch)
         effects.answers.append((token, answer))
         return effects
 
@@ -181,7 +180,7 @@ class ConsumerGroup:
 
     def on_timer(self, key: TimerKey, now: Now) -> Effects:
         """Remove the member of a timer that ran out, unless what the timer watched is over."""
-        member: Member | None = self.state.members.get(key.member_id)
+        member: ConsumerGroupMember | None = self.state.members.get(key.member_id)
         if member is None or self._core.is_over(key, member):
             return Effects()
         return self._core.remove([member], now)

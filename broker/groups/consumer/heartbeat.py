@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from odradek.broker.groups.consumer.answers import HeartbeatResult
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.member import JOINING, Member, Metadata, Owned, Partitions
+from odradek.broker.groups.consumer.member import JOINING, ConsumerGroupMember, Metadata, Owned, Partitions
 from odradek.broker.groups.consumer.steps import (
-    Circumstances,
+    Environment,
     advance,
     check_room,
     member_of,
@@ -23,6 +22,18 @@ from odradek.broker.groups.consumer.steps import (
 )
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+
+
+class ConsumerHeartbeatResult(NamedTuple):
+    """The answer to a heartbeat. In a refusal only error and message say anything."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Partitions | None = None
+    """What the member is to have now; None: as before."""
 
 
 class Client(NamedTuple):
@@ -34,22 +45,22 @@ class Client(NamedTuple):
 
 
 def beat(
-    draft: Draft, request: ConsumerGroupHeartbeatRequest, client: Client, around: Circumstances
-) -> tuple[Member, HeartbeatResult]:
+    draft: Draft, request: ConsumerGroupHeartbeatRequest, client: Client, environment: Environment
+) -> tuple[ConsumerGroupMember, ConsumerHeartbeatResult]:
     """Write what the heartbeat changes into the draft; return the member as it is then, and the answer.
 
     Raises:
         KafkaError: the heartbeat is refused; the draft is worth nothing then.
     """
     owned = None if request.topic_partitions is None else owned_partitions(request.topic_partitions)
-    check_room(draft, request.member_id, around.settings)
+    check_room(draft, request.member_id, environment.settings)
     before = _find_member(draft, request, owned)
     changes = write_metadata(draft, before, _said(before.metadata, request, client))
-    after = advance(draft, request.member_id, owned, changes, around)
-    return after, HeartbeatResult(
+    after = advance(draft, request.member_id, owned, changes, environment)
+    return after, ConsumerHeartbeatResult(
         member_id=after.member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=around.settings.heartbeat_interval_ms,
+        heartbeat_interval_ms=environment.settings.heartbeat_interval_ms,
         assignment=_partitions(after.assigned) if _is_told(request, before, after) else None,
     )
 
@@ -62,23 +73,23 @@ def owned_partitions(topics: Iterable[TopicPartitions]) -> Partitions:
     return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items()}
 
 
-def _find_member(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions | None) -> Member:
+def _find_member(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions | None) -> ConsumerGroupMember:
     state, member_id, joins = draft.state, request.member_id, request.member_epoch == JOINING
     member = state.members.get(member_id)
     if request.instance_id is not None and joins:
         holder = state.static_member(request.instance_id)
         if holder is not None:
             return take_over(draft, member_id, holder, must_be_away=True)
-        return member or Member(member_id)
+        return member or ConsumerGroupMember(member_id)
     if not joins:
         member = member_of(state, member_id, request.instance_id)
     elif member is None:
-        return Member(member_id)
+        return ConsumerGroupMember(member_id)
     _check_epoch(member, request.member_epoch, owned)
     return member
 
 
-def _check_epoch(member: Member, epoch: int, owned: Partitions | None) -> None:
+def _check_epoch(member: ConsumerGroupMember, epoch: int, owned: Partitions | None) -> None:
     """The epoch before is accepted of a member that has nothing but its own: it may have missed an answer."""
     if epoch in (JOINING, member.epoch):
         return
@@ -108,7 +119,7 @@ def _said(old: Metadata, request: ConsumerGroupHeartbeatRequest, client: Client)
     )
 
 
-def _is_told(request: ConsumerGroupHeartbeatRequest, before: Member, after: Member) -> bool:
+def _is_told(request: ConsumerGroupHeartbeatRequest, before: ConsumerGroupMember, after: ConsumerGroupMember) -> bool:
     """An assignment is told to who joins, says all of itself, or has another one now."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     full = request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None

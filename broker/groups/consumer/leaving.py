@@ -10,18 +10,18 @@ from collections.abc import Iterable
 
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, Member
+from odradek.broker.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, ConsumerGroupMember
 from odradek.broker.groups.consumer.subscriptions import metadata_hash
 from odradek.broker.metadata.image import MetadataImage
 
 
-def leave_for_a_while(draft: Draft, member: Member) -> None:
+def leave_for_a_while(draft: Draft, member: ConsumerGroupMember) -> None:
     """Keep a static member's place: its partitions wait for it as long as its session lasts."""
     gone = member._replace(epoch=LEAVING_FOR_A_WHILE, revoking=NOTHING)
     draft.emit(records.current_assignment(draft.state.group_id, gone))
 
 
-def remove_members(draft: Draft, members: Iterable[Member], image: MetadataImage) -> None:
+def remove_members(draft: Draft, members: Iterable[ConsumerGroupMember], image: MetadataImage) -> None:
     """Take members out; what they had comes free, and the group has a new epoch."""
     group_id, going = draft.state.group_id, list(members)
     for member in going:

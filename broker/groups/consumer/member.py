@@ -69,7 +69,7 @@ class Metadata(NamedTuple):
     """Given for members of the classic protocol, in a group that is on its way to the new one or back."""
 
 
-class Member(NamedTuple):
+class ConsumerGroupMember(NamedTuple):
     """A member as its records have it."""
 
     member_id: str
@@ -112,7 +112,9 @@ def metadata_from_record(value: ConsumerGroupMemberMetadataValue) -> Metadata:
     )
 
 
-def with_assignment(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -> Member:
+def with_assignment(
+    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroupMember:
     """Return the member with the epochs and partitions of its assignment record."""
     try:
         state = MemberState(value.state)

@@ -12,8 +12,8 @@ from collections.abc import Collection
 
 from odradek.broker.coordinator.effects import Record
 from odradek.broker.groups.classic.group import ClassicGroup
+from odradek.broker.groups.classic.membership import ClassicGroupMember
 from odradek.broker.groups.classic.protocols import select_protocol
-from odradek.broker.groups.classic.roster import Member as ClassicMember
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.embedded import (
@@ -23,9 +23,9 @@ from odradek.broker.groups.consumer.embedded import (
     read_subscription,
     write_assignment,
 )
-from odradek.broker.groups.consumer.member import NO_PARTITIONS, Member, Metadata
+from odradek.broker.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Metadata
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.subscriptions import metadata_hash
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.codec import DecodeError
@@ -68,7 +68,7 @@ def upgrade(draft: Draft, classic: ClassicGroup, image: MetadataImage) -> None:
     draft.emit_all(records.current_assignment(group_id, member) for member in members)
 
 
-def can_downgrade(state: GroupState, leaving: Collection[str], settings: ConsumerGroupSettings) -> bool:
+def can_downgrade(state: ConsumerGroupState, leaving: Collection[str], settings: ConsumerGroupSettings) -> bool:
     """Whether nobody but members of the classic protocol stays when those members leave."""
     staying = [member for member_id, member in state.members.items() if member_id not in leaving]
     if not staying or not settings.may_downgrade or len(staying) > settings.max_classic_size:
@@ -76,7 +76,7 @@ def can_downgrade(state: GroupState, leaving: Collection[str], settings: Consume
     return all(member.metadata.classic is not None for member in staying)
 
 
-def downgrade(state: GroupState, leaving: Collection[str], image: MetadataImage, now: int) -> Record:
+def downgrade(state: ConsumerGroupState, leaving: Collection[str], image: MetadataImage, now: int) -> Record:
     """Return the record of the classic group that those make who stay; the first of them leads."""
     staying = {member_id: member for member_id, member in state.members.items() if member_id not in leaving}
     spoken = [_protocols(member) for member in staying.values()]
@@ -112,14 +112,16 @@ def downgrade(state: GroupState, leaving: Collection[str], image: MetadataImage,
     return Record(GroupMetadataKey(group=state.group_id), value)
 
 
-def _as_consumer(member: ClassicMember, group: ClassicGroup, epoch: int, image: MetadataImage) -> Member:
+def _as_consumer(
+    member: ClassicGroupMember, group: ClassicGroup, epoch: int, image: MetadataImage
+) -> ConsumerGroupMember:
     data = member.metadata(group.protocol_name) or member.protocols[0].metadata
     said, given = read_subscription(data), read_assignment(member.assignment)
     if given.has_user_data:
         raise _cannot(group.group_id, "an assignor of its own is in use, whose data would be lost")
     protocols = [ClassicProtocol(name=protocol.name, metadata=protocol.metadata) for protocol in member.protocols]
     assigned = by_id(given.partitions, image)
-    return Member(
+    return ConsumerGroupMember(
         member.member_id,
         Metadata(
             client_id=member.client_id,
@@ -136,7 +138,7 @@ def _as_consumer(member: ClassicMember, group: ClassicGroup, epoch: int, image: 
     )
 
 
-def _protocols(member: Member) -> list[str]:
+def _protocols(member: ConsumerGroupMember) -> list[str]:
     classic = member.metadata.classic
     return [protocol.name for protocol in classic.supported_protocols] if classic is not None else []
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 from uuid import UUID
 
-from odradek.broker.groups.consumer.member import NOTHING, Member, MemberState, Owned, Partitions
+from odradek.broker.groups.consumer.member import NOTHING, ConsumerGroupMember, MemberState, Owned, Partitions
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
@@ -37,7 +37,7 @@ class Aim(NamedTuple):
     subscription_changed: bool = False
 
 
-def reconcile(member: Member, aim: Aim) -> Member:
+def reconcile(member: ConsumerGroupMember, aim: Aim) -> ConsumerGroupMember:
     """Return the member one step further, or as it is; raises KafkaError FENCED_MEMBER_EPOCH for an unknown state."""
     match member.state:
         case MemberState.STABLE:
@@ -59,7 +59,7 @@ def reconcile(member: Member, aim: Aim) -> Member:
             return _next(member, aim, aim.epoch)
 
 
-def _next(member: Member, aim: Aim, epoch: int) -> Member:
+def _next(member: ConsumerGroupMember, aim: Aim, epoch: int) -> ConsumerGroupMember:
     keep: dict[UUID, Mapping[int, int]] = {}
     revoke: dict[UUID, Mapping[int, int]] = {}
     add: dict[UUID, list[int]] = {}
@@ -87,7 +87,7 @@ def _next(member: Member, aim: Aim, epoch: int) -> Member:
     return _moved(member, aim.epoch, state, keep, NOTHING)
 
 
-def _drop_unsubscribed(member: Member, aim: Aim) -> Member:
+def _drop_unsubscribed(member: ConsumerGroupMember, aim: Aim) -> ConsumerGroupMember:
     """Take away at once what the member no longer subscribes to: the next target comes later."""
     gone = {topic: partitions for topic, partitions in member.assigned.items() if topic not in aim.subscribed}
     if not gone:
@@ -108,5 +108,7 @@ def _owns_any(owned: Partitions | None, revoking: Owned) -> bool:
     return any(not partitions.isdisjoint(revoking.get(topic, {})) for topic, partitions in owned.items())
 
 
-def _moved(member: Member, epoch: int, state: MemberState, assigned: Owned, revoking: Owned) -> Member:
+def _moved(
+    member: ConsumerGroupMember, epoch: int, state: MemberState, assigned: Owned, revoking: Owned
+) -> ConsumerGroupMember:
     return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)

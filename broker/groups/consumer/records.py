@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from odradek.broker.coordinator.effects import Record
-from odradek.broker.groups.consumer.member import Member, Owned, Partitions
+from odradek.broker.groups.consumer.member import ConsumerGroupMember, Owned, Partitions
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -38,7 +38,7 @@ def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
     )
 
 
-def member_metadata(group_id: str, member: Member) -> Record:
+def member_metadata(group_id: str, member: ConsumerGroupMember) -> Record:
     """A member has come, or says something new of itself."""
     said = member.metadata
     return Record(
@@ -74,7 +74,7 @@ def target_epoch(group_id: str, epoch: int, now: int) -> Record:
     )
 
 
-def current_assignment(group_id: str, member: Member) -> Record:
+def current_assignment(group_id: str, member: ConsumerGroupMember) -> Record:
     """A member has come to an epoch, or to other partitions."""
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),

@@ -16,7 +16,7 @@ from odradek.broker.groups.classic.identity import Identities
 from odradek.broker.groups.consumer.member import (
     LEAVING,
     NOTHING,
-    Member,
+    ConsumerGroupMember,
     MemberType,
     Metadata,
     Owned,
@@ -54,7 +54,7 @@ class Resolved(NamedTuple):
     """When; milliseconds since 1970 UTC."""
 
 
-class GroupState:
+class ConsumerGroupState:
     """A group as its records have it. Its dictionaries are for reading; a copy of the state may be changed apart."""
 
     __slots__ = (
@@ -81,7 +81,7 @@ class GroupState:
         self.metadata_hash = 0
         self.assignment_epoch = _FIRST_EPOCH
         self.assignment_timestamp = 0
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ConsumerGroupMember] = {}
         self.static_members: dict[str, str] = {}
         """Instance id -> member id."""
         self.targets: dict[str, Partitions] = {}
@@ -98,7 +98,7 @@ class GroupState:
         self.has_target_epoch = False
         self.has_partition_metadata = False
 
-    def copy(self) -> GroupState:
+    def copy(self) -> ConsumerGroupState:
         """Return a copy that does not change with this one."""
         twin = copy(self)
         twin.members = dict(self.members)
@@ -131,7 +131,7 @@ class GroupState:
         """The ids of the members."""
         return Identities(self.members, self.static_members)
 
-    def static_member(self, instance_id: str) -> Member | None:
+    def static_member(self, instance_id: str) -> ConsumerGroupMember | None:
         """Return the member that has the instance id."""
         return self.members.get(self.static_members.get(instance_id, ""))
 
@@ -185,7 +185,7 @@ class GroupState:
                 self._release(known)
                 del self.members[member_id]
             return
-        member = (known or Member(member_id))._replace(metadata=metadata_from_record(value))
+        member = (known or ConsumerGroupMember(member_id))._replace(metadata=metadata_from_record(value))
         self.members[member_id] = member
         self._count(member.metadata, 1)
         if member.metadata.instance_id is not None:
@@ -218,7 +218,7 @@ class GroupState:
         if known is not None:
             self._release(known)
         if value is not None:
-            member = with_assignment(known or Member(member_id), value)
+            member = with_assignment(known or ConsumerGroupMember(member_id), value)
             self.members[member_id] = member
             self._take(member_id, member.assigned)
             self._take(member_id, member.revoking)
@@ -232,7 +232,7 @@ class GroupState:
             for partition in partitions:
                 self.owners[topic, partition] = member_id
 
-    def _release(self, member: Member) -> None:
+    def _release(self, member: ConsumerGroupMember) -> None:
         for owned in (member.assigned, member.revoking):
             for topic, partitions in owned.items():
                 for partition in partitions:

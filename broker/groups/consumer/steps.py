@@ -15,20 +15,20 @@ from odradek.broker.groups.consumer.member import (
     JOINING,
     LEAVING_FOR_A_WHILE,
     NO_PARTITIONS,
-    Member,
+    ConsumerGroupMember,
     Metadata,
     Partitions,
 )
 from odradek.broker.groups.consumer.reconciliation import Aim, reconcile
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.subscriptions import compile_expression, metadata_hash, topic_ids, topic_names
 from odradek.broker.groups.consumer.targets import assign, is_due
 from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
-class Circumstances(NamedTuple):
+class Environment(NamedTuple):
     """What a request is judged by, besides the group and whom it comes from."""
 
     image: MetadataImage
@@ -57,7 +57,7 @@ class Changes(NamedTuple):
         return self.names or (self.expression and self.is_resolved)
 
 
-def take_over(draft: Draft, member_id: str, holder: Member, *, must_be_away: bool) -> Member:
+def take_over(draft: Draft, member_id: str, holder: ConsumerGroupMember, *, must_be_away: bool) -> ConsumerGroupMember:
     """Let a static member come back, with what it had; its instance has to have left before, if `must_be_away`."""
     if must_be_away and holder.epoch != LEAVING_FOR_A_WHILE and holder.metadata.classic is None:
         raise KafkaError(
@@ -75,7 +75,7 @@ def take_over(draft: Draft, member_id: str, holder: Member, *, must_be_away: boo
     return member
 
 
-def member_of(state: GroupState, member_id: str, instance_id: str | None) -> Member:
+def member_of(state: ConsumerGroupState, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
     """Return the member that says so; raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
     error = state.identities.error_of(member_id, instance_id)
     if error is ErrorCode.NONE:
@@ -95,7 +95,7 @@ def check_room(draft: Draft, member_id: str, settings: ConsumerGroupSettings) ->
         )
 
 
-def write_metadata(draft: Draft, before: Member, new: Metadata) -> Changes:
+def write_metadata(draft: Draft, before: ConsumerGroupMember, new: Metadata) -> Changes:
     """Write what a member says of itself, if that is new.
 
     Raises:
@@ -116,19 +116,21 @@ def write_metadata(draft: Draft, before: Member, new: Metadata) -> Changes:
     return changes
 
 
-def advance(draft: Draft, member_id: str, owned: Partitions | None, changes: Changes, around: Circumstances) -> Member:
+def advance(
+    draft: Draft, member_id: str, owned: Partitions | None, changes: Changes, environment: Environment
+) -> ConsumerGroupMember:
     """Bring the group and the member as far as they can come now; return the member as it is then."""
-    _update_epoch(draft, changes.begins_epoch, around)
-    if is_due(draft.state, around.settings, around.now):
-        assign(draft, around.image, around.settings, around.now)
-    return _reconcile(draft, member_id, owned, changes.any, around.image)
+    _update_epoch(draft, changes.begins_epoch, environment)
+    if is_due(draft.state, environment.settings, environment.now):
+        assign(draft, environment.image, environment.settings, environment.now)
+    return _reconcile(draft, member_id, owned, changes.any, environment.image)
 
 
-def _update_epoch(draft: Draft, changed: bool, around: Circumstances) -> None:
+def _update_epoch(draft: Draft, changed: bool, environment: Environment) -> None:
     state = draft.state
-    if not changed and not around.topics_changed:
+    if not changed and not environment.topics_changed:
         return
-    digest = metadata_hash(state, around.image)
+    digest = metadata_hash(state, environment.image)
     if changed or digest != state.metadata_hash:
         draft.emit(records.group_epoch(state.group_id, state.epoch + 1, digest))
     if state.has_partition_metadata:
@@ -137,7 +139,7 @@ def _update_epoch(draft: Draft, changed: bool, around: Circumstances) -> None:
 
 def _reconcile(
     draft: Draft, member_id: str, owned: Partitions | None, subscription_changed: bool, image: MetadataImage
-) -> Member:
+) -> ConsumerGroupMember:
     state = draft.state
     member = state.members[member_id]
     if not subscription_changed and member.is_reconciled_to(state.assignment_epoch):

@@ -10,8 +10,8 @@ from collections.abc import Collection, Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from odradek.broker.groups.consumer.member import Member
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.member import ConsumerGroupMember
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 
@@ -22,7 +22,7 @@ REFRESH_MIN_INTERVAL_MS: Final = 10_000
 """Expressions of one group are resolved at most this often, as in Kafka: creating many topics costs one search."""
 
 
-def topic_names(state: GroupState, member: Member) -> frozenset[str]:
+def topic_names(state: ConsumerGroupState, member: ConsumerGroupMember) -> frozenset[str]:
     """Return the names of topics a member subscribes to: its own, and those its expression matched."""
     names = member.metadata.topics
     if member.metadata.regex:
@@ -45,12 +45,12 @@ def _existing(names: Collection[str], image: MetadataImage) -> list[TopicImage]:
     return [topics[name] for name in names if name in topics]
 
 
-def subscribes_to(state: GroupState, topic: str) -> bool:
+def subscribes_to(state: ConsumerGroupState, topic: str) -> bool:
     """Whether any member subscribes to the topic."""
     return topic in state.subscribed_names or any(topic in resolved.topics for resolved in state.expressions.values())
 
 
-def metadata_hash(state: GroupState, image: MetadataImage) -> int:
+def metadata_hash(state: ConsumerGroupState, image: MetadataImage) -> int:
     """Return a number that changes when a subscribed topic comes, goes, is made anew or grows; 0 for no topics.
 
     Kafka's is another hash. A group that changes brokers is assigned once more, and comes to the same assignment.

@@ -6,25 +6,30 @@ Owns: the call of an assignor with all members of a draft. Must not know: how a 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from odradek.broker.groups.consumer import records
-from odradek.broker.groups.consumer.assignors.registry import ASSIGNORS
-from odradek.broker.groups.consumer.assignors.spec import GroupSpec, MemberSpec
+from odradek.broker.groups.consumer.assignors.range import assign_ranges
+from odradek.broker.groups.consumer.assignors.spec import Assignor, GroupSpec, MemberSpec
+from odradek.broker.groups.consumer.assignors.uniform import assign_uniformly
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.member import NO_PARTITIONS
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.subscriptions import topic_ids, topic_names
 from odradek.broker.metadata.image import MetadataImage
 
+ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}
+"""By the names that members and configs call them, in the order of Kafka's config; the first is the default."""
 
-def assignor_name(state: GroupState, settings: ConsumerGroupSettings) -> str:
+
+def assignor_name(state: ConsumerGroupState, settings: ConsumerGroupSettings) -> str:
     """Return the assignor that most members ask for; the default if none does, or if what they ask for is gone."""
     votes = Counter(member.metadata.assignor for member in state.members.values())
     return max(settings.assignors, key=lambda name: votes[name])
 
 
-def is_due(state: GroupState, settings: ConsumerGroupSettings, now: int) -> bool:
+def is_due(state: ConsumerGroupState, settings: ConsumerGroupSettings, now: int) -> bool:
     """Whether a new target may be made: the first at once, others not too soon after the last."""
     if state.epoch <= state.assignment_epoch:
         return False

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from odradek.broker.groups.consumer.member import NO_PARTITIONS, Member
+from odradek.broker.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
-from odradek.broker.groups.consumer.state import GroupState
+from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.targets import assignor_name
 from odradek.broker.metadata.image import MetadataImage
 
@@ -23,15 +23,15 @@ class TopicView(NamedTuple):
     partitions: list[int]
 
 
-class MemberView(NamedTuple):
+class ConsumerMemberView(NamedTuple):
     """A member, what it has, and what it is to have."""
 
-    member: Member
+    member: ConsumerGroupMember
     assignment: list[TopicView]
     target: list[TopicView]
 
 
-class GroupView(NamedTuple):
+class ConsumerGroupView(NamedTuple):
     """A group."""
 
     group_id: str
@@ -39,13 +39,13 @@ class GroupView(NamedTuple):
     epoch: int
     assignment_epoch: int
     assignor: str
-    members: list[MemberView]
+    members: list[ConsumerMemberView]
 
 
-def describe(state: GroupState, settings: ConsumerGroupSettings, image: MetadataImage) -> GroupView:
+def describe(state: ConsumerGroupState, settings: ConsumerGroupSettings, image: MetadataImage) -> ConsumerGroupView:
     """Return the group as it is now. Topics that were deleted are left out."""
     members = [
-        MemberView(
+        ConsumerMemberView(
             member,
             _topics(_owned(member), image),
             _topics(dict(state.targets.get(member_id, NO_PARTITIONS)), image),
@@ -53,10 +53,10 @@ def describe(state: GroupState, settings: ConsumerGroupSettings, image: Metadata
         for member_id, member in state.members.items()
     ]
     name = assignor_name(state, settings)
-    return GroupView(state.group_id, state.name, state.epoch, state.assignment_epoch, name, members)
+    return ConsumerGroupView(state.group_id, state.name, state.epoch, state.assignment_epoch, name, members)
 
 
-def _owned(member: Member) -> dict[UUID, frozenset[int]]:
+def _owned(member: ConsumerGroupMember) -> dict[UUID, frozenset[int]]:
     """What the member has, and what it has yet to give up."""
     return {
         topic: frozenset(member.assigned.get(topic, {})).union(member.revoking.get(topic, {}))

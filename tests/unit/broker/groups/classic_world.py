@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.joining import refusal
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
     LeaveResult,
     LeavingMember,
-    Limits,
     SupportedProtocol,
     SyncRequest,
     SyncResult,
@@ -80,8 +80,8 @@ class Failed:
 class World:
     """One group and all around it."""
 
-    def __init__(self, limits: Limits | None = None, group: ClassicGroup | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: ClassicGroupLimits | None = None, group: ClassicGroup | None = None) -> None:
+        self.limits = limits or ClassicGroupLimits()
         self.now = FIRST_MS
         self.group = group or ClassicGroup("g", self.limits, self.now)
         self.log: list[Record] = []
@@ -217,7 +217,7 @@ class World:
         return ids
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ClassicGroupState:
         """The state of the group."""
         return self.group.state
 

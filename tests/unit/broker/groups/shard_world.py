@@ -10,7 +10,7 @@ from odradek.broker.coordinator.background import Background
 from odradek.broker.coordinator.operations import OperationServices
 from odradek.broker.coordinator.partition import CoordinatorPartition, CoordinatorState
 from odradek.broker.coordinator.writer import PartitionWriter
-from odradek.broker.groups.classic.values import Limits
+from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
@@ -104,7 +104,7 @@ class World:
     flusher: ManualFlusher = field(default_factory=ManualFlusher)
     flush_messages: int = NEVER_FLUSH
     segment_bytes: int = 1 << 20
-    limits: Limits = field(default_factory=Limits)
+    limits: ClassicGroupLimits = field(default_factory=ClassicGroupLimits)
     image: MetadataImage = field(default_factory=MetadataImage)
 
     def __post_init__(self) -> None:

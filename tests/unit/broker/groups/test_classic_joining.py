@@ -6,8 +6,14 @@ import pytest
 
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.joining import refusal
-from odradek.broker.groups.classic.states import GroupState
-from odradek.broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, Limits, SupportedProtocol
+from odradek.broker.groups.classic.states import ClassicGroupState
+from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
+    JoinRequest,
+    JoinResult,
+    LeavingMember,
+    SupportedProtocol,
+)
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import RANGE, SESSION_MS, World
 
@@ -23,19 +29,19 @@ def request(**fields: object) -> JoinRequest:
 @pytest.mark.parametrize("timeout_ms", [5_999, 1_800_001, -1])
 def test_session_timeout_outside_limits_is_refused(timeout_ms: int) -> None:
     """A session timeout outside group.min/max.session.timeout.ms is INVALID_SESSION_TIMEOUT, before all else."""
-    refused = refusal(request(session_timeout_ms=timeout_ms, member_id="m"), Limits(), group_exists=False)
+    refused = refusal(request(session_timeout_ms=timeout_ms, member_id="m"), ClassicGroupLimits(), group_exists=False)
     assert refused == JoinResult(ErrorCode.INVALID_SESSION_TIMEOUT, "m")
 
 
 @pytest.mark.parametrize("timeout_ms", [6_000, 1_800_000])
 def test_limits_of_session_timeout_are_inside(timeout_ms: int) -> None:
     """The limits themselves are accepted."""
-    assert refusal(request(session_timeout_ms=timeout_ms), Limits(), group_exists=False) is None
+    assert refusal(request(session_timeout_ms=timeout_ms), ClassicGroupLimits(), group_exists=False) is None
 
 
 def test_member_of_unknown_group_is_unknown() -> None:
     """Only who has no member id yet can create a group."""
-    refused = refusal(request(member_id="m"), Limits(), group_exists=False)
+    refused = refusal(request(member_id="m"), ClassicGroupLimits(), group_exists=False)
     assert refused == JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, "m")
 
 
@@ -48,7 +54,9 @@ def test_member_of_unknown_group_is_unknown() -> None:
 )
 def test_more_than_could_be_stored_is_refused(protocols: tuple[SupportedProtocol, ...]) -> None:
     """What a member says is bounded, in size and in number of protocols."""
-    refused = refusal(request(protocols=protocols), Limits(max_metadata_bytes=100, max_protocols=3), group_exists=True)
+    refused = refusal(
+        request(protocols=protocols), ClassicGroupLimits(max_metadata_bytes=100, max_protocols=3), group_exists=True
+    )
     assert refused == JoinResult(ErrorCode.INVALID_REQUEST)
 
 
@@ -58,7 +66,7 @@ def test_first_member_must_say_what_it_speaks(fields: dict[str, object]) -> None
     world = World()
     refused = world.join(**fields)  # type: ignore[arg-type]  # fields of the tests
     assert refused.joined == JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    assert world.state is GroupState.EMPTY
+    assert world.state is ClassicGroupState.EMPTY
 
 
 def test_new_group_is_written_whatever_comes_of_its_first_request() -> None:
@@ -75,7 +83,7 @@ def test_new_group_is_written_whatever_comes_of_its_first_request() -> None:
 
 def test_group_that_came_to_be_by_a_commit_needs_no_record() -> None:
     """The offsets of a simple group are record enough of it."""
-    world = World(group=ClassicGroup("g", Limits(), 0, is_new=False))
+    world = World(group=ClassicGroup("g", ClassicGroupLimits(), 0, is_new=False))
     world.join()
     assert world.log == []
 
@@ -87,7 +95,7 @@ def test_failed_record_of_a_new_group_ends_it(version: int) -> None:
     world.append_error = ErrorCode.NOT_COORDINATOR
     joined = world.join(version=version)
     assert joined.answer.error is ErrorCode.NOT_COORDINATOR
-    assert world.state is GroupState.DEAD
+    assert world.state is ClassicGroupState.DEAD
     assert world.timers == {}
 
 
@@ -96,10 +104,10 @@ def test_member_without_id_has_to_come_again() -> None:
     world = World()
     first = world.join()
     assert first.joined == JoinResult(ErrorCode.MEMBER_ID_REQUIRED, "c-1")
-    assert (world.state, len(world.group.members)) == (GroupState.EMPTY, 0)
+    assert (world.state, len(world.group.members)) == (ClassicGroupState.EMPTY, 0)
     second = world.join("c-1")
     assert second.parked
-    assert (world.state, len(world.group.members)) == (GroupState.PREPARING_REBALANCE, 1)
+    assert (world.state, len(world.group.members)) == (ClassicGroupState.PREPARING_REBALANCE, 1)
     world.pass_time(6_000)
     assert second.joined.member_id == "c-1"
 
@@ -159,7 +167,7 @@ def test_who_shares_no_protocol_is_refused(protocol_type: str, protocols: tuple[
     for member_id in ("", leader):
         refused = world.join(member_id, protocol_type=protocol_type, protocols=protocols)
         assert refused.joined == JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
-    assert world.state is GroupState.STABLE
+    assert world.state is ClassicGroupState.STABLE
 
 
 def test_name_listed_twice_is_one_vote() -> None:
@@ -175,13 +183,13 @@ def test_name_listed_twice_is_one_vote() -> None:
 
 def test_full_group_lets_nobody_in() -> None:
     """At group.max.size a new member is told GROUP_MAX_SIZE_REACHED, at every stage; members may come again."""
-    world = World(Limits(max_size=2))
+    world = World(ClassicGroupLimits(max_size=2))
     joins = [world.join(version=3), world.join(version=3)]
     full = JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED)
     assert world.join().joined == full
     world.pass_time(6_000)
     leader, follower = (request.joined.member_id for request in joins)
-    assert world.state is GroupState.COMPLETING_REBALANCE
+    assert world.state is ClassicGroupState.COMPLETING_REBALANCE
     assert world.join().joined == full
     world.sync(leader)
     assert world.join().joined == full
@@ -190,7 +198,7 @@ def test_full_group_lets_nobody_in() -> None:
 
 def test_id_given_out_is_no_seat() -> None:
     """A member-to-be that comes back to a full group is turned away and forgotten."""
-    world = World(Limits(max_size=2))
+    world = World(ClassicGroupLimits(max_size=2))
     (leader,) = world.stable(1)
     late = world.join().joined.member_id
     early = world.new_member()
@@ -203,11 +211,11 @@ def test_group_that_is_too_large_shrinks_to_those_who_come_first() -> None:
     """When the limit is below the size, the last members to join again are removed."""
     world = World()
     ids = world.stable(3)
-    world.limits = Limits(max_size=2)
+    world.limits = ClassicGroupLimits(max_size=2)
     restored = ClassicGroup.from_record("g", world.last_value, world.limits)
     world.group = restored
     world.carry_out(restored.loaded(world.now))
-    assert restored.state is GroupState.PREPARING_REBALANCE
+    assert restored.state is ClassicGroupState.PREPARING_REBALANCE
     first, second, third = (world.join(member_id) for member_id in ids)
     assert third.joined == JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED)
     assert first.joined.generation == second.joined.generation == 2
@@ -216,7 +224,7 @@ def test_group_that_is_too_large_shrinks_to_those_who_come_first() -> None:
 
 def test_new_member_waits_five_minutes_at_most() -> None:
     """A new member cannot send heartbeats while its JoinGroup is parked; after 300 s it is told to begin anew."""
-    world = World(Limits(initial_rebalance_delay_ms=400_000))
+    world = World(ClassicGroupLimits(initial_rebalance_delay_ms=400_000))
     joined = world.join(version=3, rebalance_ms=400_000)
     world.pass_time(299_999)
     assert joined.parked

@@ -6,15 +6,15 @@ import pytest
 
 from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
+    ClassicGroupView,
+    ClassicMemberView,
     CommitRequest,
-    GroupView,
     JoinResult,
     LeavingMember,
     LeftMember,
-    Limits,
-    MemberView,
     SupportedProtocol,
     SyncResult,
 )
@@ -67,7 +67,7 @@ def test_last_member_leaves_the_group_empty() -> None:
     assert left.parked
     world.release()
     assert left.left.members[0].error is NONE
-    assert (world.state, world.last_value.generation, world.last_value.members) == (GroupState.EMPTY, 2, [])
+    assert (world.state, world.last_value.generation, world.last_value.members) == (ClassicGroupState.EMPTY, 2, [])
 
 
 def test_failed_record_of_a_leave_is_told() -> None:
@@ -76,7 +76,7 @@ def test_failed_record_of_a_leave_is_told() -> None:
     (leader,) = world.stable(1)
     world.append_error = ErrorCode.NOT_COORDINATOR
     assert world.leave(LeavingMember(leader)).answer.error is ErrorCode.NOT_COORDINATOR
-    assert world.state is GroupState.EMPTY
+    assert world.state is ClassicGroupState.EMPTY
 
 
 def test_leaving_ends_the_time_to_join() -> None:
@@ -164,7 +164,7 @@ def test_commits_during_a_rebalance() -> None:
     world.join(leader)
     assert world.group.commit(CommitRequest(follower, None, 1))[0] is NONE
     world.join(follower)
-    assert world.state is GroupState.COMPLETING_REBALANCE
+    assert world.state is ClassicGroupState.COMPLETING_REBALANCE
     commit = CommitRequest(follower, None, 2)
     assert world.group.commit(commit)[0] is ErrorCode.REBALANCE_IN_PROGRESS
     assert world.group.commit(commit._replace(transactional=True))[0] is NONE
@@ -195,8 +195,8 @@ def test_description_of_a_stable_group() -> None:
     """A stable group shows its protocol, and of each member what it says in it and what it has."""
     world = World()
     (leader,) = world.stable(1, ("here",))
-    member = MemberView(leader, "here", "c", "/127.0.0.1", RANGE[0].metadata, b"part of 0")
-    assert world.group.describe() == GroupView("g", GroupState.STABLE, "consumer", "range", (member,))
+    member = ClassicMemberView(leader, "here", "c", "/127.0.0.1", RANGE[0].metadata, b"part of 0")
+    assert world.group.describe() == ClassicGroupView("g", ClassicGroupState.STABLE, "consumer", "range", (member,))
 
 
 def test_description_of_a_rebalancing_group() -> None:
@@ -212,7 +212,7 @@ def test_description_of_a_rebalancing_group() -> None:
 def test_description_of_a_new_group() -> None:
     """A group that never had members has no protocol type."""
     world = World()
-    assert world.group.describe() == GroupView("g", GroupState.EMPTY, "", "", ())
+    assert world.group.describe() == ClassicGroupView("g", ClassicGroupState.EMPTY, "", "", ())
     assert world.group.leader is None
 
 
@@ -276,7 +276,7 @@ def test_deleted_group_is_dead() -> None:
     assert pending.joined.error is ErrorCode.MEMBER_ID_REQUIRED
     world.carry_out(world.group.delete())
     assert (world.log[-1].key, world.log[-1].value) == (GroupMetadataKey(group="g"), None)
-    assert world.state is GroupState.DEAD
+    assert world.state is ClassicGroupState.DEAD
     assert world.timers == {}
     assert world.group.delete_error() is ErrorCode.GROUP_ID_NOT_FOUND
     assert world.group.delete_offsets_error() is ErrorCode.GROUP_ID_NOT_FOUND
@@ -287,13 +287,13 @@ def test_group_whose_deletion_failed_lives_on() -> None:
     world = World()
     world.append_error = ErrorCode.NOT_COORDINATOR
     world.carry_out(world.group.delete())
-    assert world.state is GroupState.EMPTY
+    assert world.state is ClassicGroupState.EMPTY
 
 
 # restart
 
 
-def restart(world: World, limits: Limits | None = None) -> World:
+def restart(world: World, limits: ClassicGroupLimits | None = None) -> World:
     """Return a new world in which the group is read from the last record."""
     after = World(limits, ClassicGroup.from_record("g", world.last_value, limits or world.limits))
     after.carry_out(after.group.loaded(after.now))
@@ -318,7 +318,7 @@ def test_members_go_on_after_a_restart() -> None:
     assert world.group.commit(CommitRequest(follower, None, 1))[0] is NONE
     assert world.join(follower, protocols=subscription("t")).joined.generation == 1
     world.pass_time(SESSION_MS)
-    assert (world.state, world.group.generation) == (GroupState.EMPTY, 2)
+    assert (world.state, world.group.generation) == (ClassicGroupState.EMPTY, 2)
 
 
 def test_rebalance_under_way_is_forgotten_by_a_restart() -> None:
@@ -339,7 +339,7 @@ def test_empty_group_after_a_restart() -> None:
     before.stable(1)
     before.pass_time(SESSION_MS)
     world = restart(before)
-    assert (world.state, world.group.generation, world.group.protocol_type) == (GroupState.EMPTY, 2, "consumer")
+    assert (world.state, world.group.generation, world.group.protocol_type) == (ClassicGroupState.EMPTY, 2, "consumer")
     assert world.group.state_timestamp == before.group.state_timestamp
     assert world.timers == {}
     assert world.new_member().parked
@@ -350,9 +350,9 @@ def test_old_records_are_understood() -> None:
     """Versions of the record without some fields are read as Kafka reads them."""
     member = MemberMetadata(member_id="m", session_timeout=9_000, subscription=b"s")
     value = GroupMetadataValue(protocol_type="x", generation=4, protocol="p", leader=None, members=[member])
-    group = ClassicGroup.from_record("g", value, Limits())
+    group = ClassicGroup.from_record("g", value, ClassicGroupLimits())
     assert group.members["m"].rebalance_timeout_ms == 9_000
-    assert (group.state_timestamp, group.leader, group.state) == (-1, "m", GroupState.STABLE)
+    assert (group.state_timestamp, group.leader, group.state) == (-1, "m", ClassicGroupState.STABLE)
 
 
 def test_record_that_names_a_member_twice_does_no_harm() -> None:
@@ -363,7 +363,7 @@ def test_record_that_names_a_member_twice_does_no_harm() -> None:
         MemberMetadata(member_id="n", group_instance_id="here", session_timeout=3),
     ]
     value = GroupMetadataValue(protocol_type="x", generation=4, protocol="p", leader="n", members=members)
-    group = ClassicGroup.from_record("g", value, Limits())
+    group = ClassicGroup.from_record("g", value, ClassicGroupLimits())
     assert [member.session_timeout_ms for member in group.members.values()] == [1]
     assert group.leader == "m"
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.coordinator.effects import TimerKey
-from odradek.broker.groups.classic.states import TRANSITIONS, Event, GroupState, moved
-from odradek.broker.groups.classic.values import HeartbeatRequest, JoinResult, LeavingMember, Limits
+from odradek.broker.groups.classic.states import TRANSITIONS, ClassicGroupState, Event, moved
+from odradek.broker.groups.classic.values import ClassicGroupLimits, HeartbeatRequest, JoinResult, LeavingMember
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import REBALANCE_MS, SESSION_MS, World
 
-PREPARING = GroupState.PREPARING_REBALANCE
-COMPLETING = GroupState.COMPLETING_REBALANCE
-STABLE = GroupState.STABLE
-EMPTY = GroupState.EMPTY
+PREPARING = ClassicGroupState.PREPARING_REBALANCE
+COMPLETING = ClassicGroupState.COMPLETING_REBALANCE
+STABLE = ClassicGroupState.STABLE
+EMPTY = ClassicGroupState.EMPTY
 
 
 def test_every_state_can_be_left_and_reached() -> None:
     """The table has every state, each leads to Dead, and nothing leads out of Dead."""
-    assert set(TRANSITIONS) == set(GroupState)
-    assert all(moved(state, Event.REMOVED) is GroupState.DEAD for state in GroupState)
-    assert set(TRANSITIONS[GroupState.DEAD].values()) == {GroupState.DEAD}
+    assert set(TRANSITIONS) == set(ClassicGroupState)
+    assert all(moved(state, Event.REMOVED) is ClassicGroupState.DEAD for state in ClassicGroupState)
+    assert set(TRANSITIONS[ClassicGroupState.DEAD].values()) == {ClassicGroupState.DEAD}
 
 
 def test_way_that_is_not_in_the_table_is_a_bug() -> None:
@@ -41,7 +41,7 @@ def test_first_rebalance_waits_for_more_members() -> None:
 
 def test_no_delay_still_waits_for_nothing_else() -> None:
     """With a delay of 0 the first member gets its generation as soon as timers run."""
-    world = World(Limits(initial_rebalance_delay_ms=0))
+    world = World(ClassicGroupLimits(initial_rebalance_delay_ms=0))
     joined = world.join(version=3)
     world.pass_time(0)
     assert joined.joined.generation == 1
@@ -172,7 +172,7 @@ def test_heartbeat_keeps_a_session() -> None:
 
 def test_parked_member_is_alive() -> None:
     """No session ends while the member's request is parked; it begins anew with the answer."""
-    world = World(Limits())
+    world = World(ClassicGroupLimits())
     leader, follower = world.stable(2)
     again = world.join(leader, rebalance_ms=REBALANCE_MS)
     for _ in range(5):

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import JoinResult, LeavingMember, SupportedProtocol, SyncResult
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import RANGE, SESSION_MS, World
@@ -74,7 +74,7 @@ def test_changed_choice_of_protocol_rebalances() -> None:
     world.sync(leader)
     other = joins[1].joined.member_id
     world.join(instance="here", protocols=(sticky,))
-    assert world.state is GroupState.PREPARING_REBALANCE
+    assert world.state is ClassicGroupState.PREPARING_REBALANCE
     assert world.join(other, instance="there", protocols=both).joined.protocol_name == "sticky"
 
 
@@ -136,7 +136,7 @@ def test_failed_append_leaves_the_old_holder_in_place() -> None:
     world.append_error = ErrorCode.NOT_COORDINATOR
     back = world.join(instance="here", protocols=(SupportedProtocol("range", b"new"),), session_ms=7_000)
     assert back.joined == JoinResult(ErrorCode.NOT_COORDINATOR, "", 1, "consumer", "range", leader)
-    assert world.state is GroupState.STABLE
+    assert world.state is ClassicGroupState.STABLE
     assert world.group.leader == leader
     assert world.heartbeat(leader, instance="here") is ErrorCode.NONE
     member = world.group.members[leader]
@@ -181,7 +181,7 @@ def test_administrator_removes_by_instance() -> None:
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
     assert list(world.group.members) == [leader]
-    assert world.state is GroupState.PREPARING_REBALANCE
+    assert world.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 def test_static_member_that_stays_away_loses_its_place() -> None:
@@ -192,4 +192,4 @@ def test_static_member_that_stays_away_loses_its_place() -> None:
     world.timers.clear()
     world.carry_out(world.group.loaded(world.now))
     world.pass_time(SESSION_MS)
-    assert world.state is GroupState.EMPTY
+    assert world.state is ClassicGroupState.EMPTY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.coordinator.effects import TimerKey
-from odradek.broker.groups.classic.states import GroupState
+from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import SyncResult
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataKey
@@ -30,7 +30,7 @@ def test_all_wait_for_the_leader() -> None:
     assert waiting.synced.assignment == b"2"
     late = world.sync(third)
     assert late.synced == SyncResult(ErrorCode.NONE, "consumer", "range", b"")
-    assert world.state is GroupState.STABLE
+    assert world.state is ClassicGroupState.STABLE
 
 
 def test_what_followers_send_is_ignored() -> None:
@@ -114,7 +114,7 @@ def test_failed_append_makes_all_join_again() -> None:
     world.append_error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     own = world.sync(leader, {leader: b"1", second: b"2"})
     assert own.synced == waiting.synced == SyncResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    assert world.state is GroupState.PREPARING_REBALANCE
+    assert world.state is ClassicGroupState.PREPARING_REBALANCE
     assert all(member.assignment == b"" for member in world.group.members.values())
     world.append_error = ErrorCode.NONE
     again = world.join(leader)
@@ -131,7 +131,7 @@ def test_assignment_that_is_written_too_late_is_dropped() -> None:
     world.new_member()
     assert own.synced == SyncResult(ErrorCode.REBALANCE_IN_PROGRESS)
     world.release()
-    assert world.state is GroupState.PREPARING_REBALANCE
+    assert world.state is ClassicGroupState.PREPARING_REBALANCE
     assert world.group.members[leader].assignment == b""
 
 

@@ -7,13 +7,11 @@ from time import thread_time
 import pytest
 
 from odradek.broker.coordinator.effects import Record, TimerKey
-from odradek.broker.groups.classic.roster import Member as ClassicMember
+from odradek.broker.groups.classic.membership import ClassicGroupMember
 from odradek.broker.groups.classic.state import GroupData, subscribed_topics
-from odradek.broker.groups.classic.values import Limits as ClassicLimits
-from odradek.broker.groups.classic.values import SupportedProtocol
+from odradek.broker.groups.classic.values import ClassicGroupLimits, SupportedProtocol
 from odradek.broker.groups.consumer import regexes
-from odradek.broker.groups.consumer.answers import HeartbeatResult
-from odradek.broker.groups.consumer.heartbeat import owned_partitions
+from odradek.broker.groups.consumer.heartbeat import ConsumerHeartbeatResult, owned_partitions
 from odradek.broker.groups.consumer.member import MemberState
 from odradek.broker.groups.consumer.requests import MAX_TOPICS, check_heartbeat
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
@@ -39,7 +37,7 @@ def test_first_member_gets_all_partitions_at_once() -> None:
     """A fresh group's only member is assigned everything in the answer to its first heartbeat, in epoch 2."""
     under_test = GroupUnderTest({"t": 3})
     answer = under_test.join("a", "t")
-    assert answer == HeartbeatResult(ErrorCode.NONE, None, "a", 2, 5_000, {T: frozenset({0, 1, 2})})
+    assert answer == ConsumerHeartbeatResult(ErrorCode.NONE, None, "a", 2, 5_000, {T: frozenset({0, 1, 2})})
     assert under_test.group.state.name == "Stable"
 
 
@@ -61,7 +59,7 @@ def test_heartbeat_that_changes_nothing_writes_nothing() -> None:
     under_test = GroupUnderTest({"t": 1})
     under_test.join("a", "t")
     written = len(under_test.log)
-    assert under_test.beat("a", 2) == HeartbeatResult(ErrorCode.NONE, None, "a", 2, 5_000, None)
+    assert under_test.beat("a", 2) == ConsumerHeartbeatResult(ErrorCode.NONE, None, "a", 2, 5_000, None)
     assert len(under_test.log) == written
 
 
@@ -159,7 +157,7 @@ def test_leaving_frees_partitions_and_moves_the_epoch() -> None:
     under_test = GroupUnderTest({"t": 2})
     a, b = FakeMember(under_test, "a", "t"), FakeMember(under_test, "b", "t")
     settle(a, b)
-    assert under_test.beat("b", -1) == HeartbeatResult(ErrorCode.NONE, None, "b", -1, 0, None)
+    assert under_test.beat("b", -1) == ConsumerHeartbeatResult(ErrorCode.NONE, None, "b", -1, 0, None)
     assert under_test.group.state.name == "Assigning"
     assert {key.member_id for key in under_test.timers} == {"a"}
     settle(a)
@@ -214,7 +212,7 @@ def test_static_member_keeps_its_place_while_it_is_away() -> None:
     had = a.has
     assert under_test.join("c", "t", instance_id="i").error is ErrorCode.UNRELEASED_INSTANCE_ID
     away = under_test.beat("a", -2, instance_id="i")
-    assert away == HeartbeatResult(ErrorCode.NONE, None, "a", -2, 0, None)
+    assert away == ConsumerHeartbeatResult(ErrorCode.NONE, None, "a", -2, 0, None)
     back = under_test.join("c", "t", instance_id="i")
     assert (back.member_epoch, back.assignment) == (b.epoch, had)
     assert under_test.beat("a", a.epoch, instance_id="i").error is ErrorCode.FENCED_INSTANCE_ID
@@ -412,7 +410,7 @@ def test_restart_goes_on_where_it_stopped() -> None:
     assert again.group.state.owners == under_test.group.state.owners
     assert again.group.state.static_members == {"i": "b"}
     assert set(again.timers) == {TimerKey("session", "a"), TimerKey("session", "b")}
-    assert again.beat("a", a.epoch) == HeartbeatResult(ErrorCode.NONE, None, "a", a.epoch, 5_000, None)
+    assert again.beat("a", a.epoch) == ConsumerHeartbeatResult(ErrorCode.NONE, None, "a", a.epoch, 5_000, None)
 
 
 def test_restart_amid_a_revocation_gives_the_rebalance_timeout_anew() -> None:
@@ -475,12 +473,12 @@ def test_a_list_that_names_one_topic_again_and_again_takes_no_time() -> None:
 
 def test_subscriptions_that_could_not_be_stored_are_not_taken_apart() -> None:
     """Members of a classic group that say megabytes in all count as subscribed to everything."""
-    data = GroupData("g", ClassicLimits(), 0)
+    data = GroupData("g", ClassicGroupLimits(), 0)
     data.protocol_type, data.protocol_name = "consumer", "range"
     for number, size in enumerate((1, 100_000)):
-        member = ClassicMember(f"m{number}", None, "c", "/h")
+        member = ClassicGroupMember(f"m{number}", None, "c", "/h")
         topics = b"".join(b"\0\x05%05d" % topic for topic in range(size))
         said = b"\0\0" + size.to_bytes(4, "big") + topics + b"\xff\xff\xff\xff"
         member.protocols = (SupportedProtocol("range", said),)
-        data.roster.add(member)
+        data.membership.add(member)
         assert (subscribed_topics(data) is None) == (size > 1)

@@ -11,13 +11,13 @@ import pytest
 from odradek.broker.coordinator.effects import Effects, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
     HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
     LeaveResult,
     LeavingMember,
-    Limits,
     SupportedProtocol,
     SyncRequest,
     SyncResult,
@@ -211,7 +211,7 @@ def test_group_becomes_classic_when_the_last_consumer_leaves() -> None:
     group = mixed.under_test.group
     assert group.is_gone
     assert group.successor is not None
-    classic = ClassicGroup.from_record(GROUP, group.successor, Limits())
+    classic = ClassicGroup.from_record(GROUP, group.successor, ClassicGroupLimits())
     assert (classic.generation, classic.protocol_name, classic.leader, set(classic.members)) == (3, "range", "c", {"c"})
     assert len(read_assignment(classic.members["c"].assignment).partitions["t"]) == 2
     assert mixed.under_test.timers == {}
@@ -232,7 +232,7 @@ def test_group_becomes_classic_when_the_last_consumer_is_replaced() -> None:
     assert group.is_gone
     assert not group.successor_rebalances
     assert group.successor is not None
-    classic = ClassicGroup.from_record(GROUP, group.successor, Limits())
+    classic = ClassicGroup.from_record(GROUP, group.successor, ClassicGroupLimits())
     assert (classic.generation, classic.leader, list(classic.members)) == (answer.generation, "i-x", ["i-x"])
     assert set(read_assignment(classic.members["i-x"].assignment).partitions["t"]) == {0, 1, 2, 3}
     assert mixed.under_test.timers == {}
@@ -299,7 +299,7 @@ def classic_group(protocol_type: str = "consumer", user_data: bytes | None = Non
     value = GroupMetadataValue(
         protocol_type=protocol_type, generation=5, protocol="range", leader="c", members=[member]
     )
-    return ClassicGroup.from_record(GROUP, value, Limits())
+    return ClassicGroup.from_record(GROUP, value, ClassicGroupLimits())
 
 
 def upgraded(classic: ClassicGroup, settings: ConsumerGroupSettings | None = None) -> GroupUnderTest:

@@ -11,10 +11,10 @@ from odradek.broker.coordinator.partition import CoordinatorState
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
+    ClassicGroupLimits,
     CommitRequest,
     JoinRequest,
     JoinResult,
-    Limits,
     SupportedProtocol,
     SyncRequest,
     SyncResult,
@@ -397,7 +397,7 @@ def test_a_group_that_became_too_large_shrinks() -> None:
     """group.max.size was lowered: the members join again."""
     world = World()
     form_group(world)
-    world.limits = Limits(max_size=0)
+    world.limits = ClassicGroupLimits(max_size=0)
     world.restart()
     assert world.shard.groups["g"].describe().state.value == "PreparingRebalance"  # type: ignore[union-attr]
 

@@ -12,7 +12,7 @@ from odradek.broker.groups.classic.protocols import select_protocol
 from odradek.broker.groups.classic.values import JoinedMember, JoinRequest, SupportedProtocol
 
 
-class Member:
+class ClassicGroupMember:
     """One member."""
 
     __slots__ = (
@@ -52,9 +52,9 @@ class Member:
         """Return what the member says in a protocol, or nothing if it does not speak it."""
         return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
 
-    def renamed(self, member_id: str) -> Member:
+    def renamed(self, member_id: str) -> ClassicGroupMember:
         """Return a copy with another id."""
-        copy = Member(member_id, self.group_instance_id, self.client_id, self.client_host)
+        copy = ClassicGroupMember(member_id, self.group_instance_id, self.client_id, self.client_host)
         copy.session_timeout_ms = self.session_timeout_ms
         copy.rebalance_timeout_ms = self.rebalance_timeout_ms
         copy.protocols = self.protocols
@@ -62,13 +62,13 @@ class Member:
         return copy
 
 
-class Roster:
+class Membership:
     """The tables of one group."""
 
     __slots__ = ("joins", "leader", "members", "pending", "speakers", "static_ids", "syncs", "unsynced")
 
     def __init__(self) -> None:
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicGroupMember] = {}
         """By member id, in the order of joining."""
         self.static_ids: dict[str, str] = {}
         """Group instance id -> member id."""
@@ -89,7 +89,7 @@ class Roster:
         """The ids of the members."""
         return Identities(self.members, self.static_ids)
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         """Add a member; the first one is the leader."""
         assert member.member_id not in self.members, "a member is added once"
         self.members[member.member_id] = member
@@ -115,7 +115,7 @@ class Roster:
         self.pending.discard(member_id)
         self.unsynced.discard(member_id)
 
-    def rename(self, old_id: str, new_id: str) -> Member:
+    def rename(self, old_id: str, new_id: str) -> ClassicGroupMember:
         """Give a static member another id, and return it; it stays leader if it was."""
         assert old_id not in self.joins, "the parked JoinGroup is answered first"
         assert old_id not in self.syncs, "the parked SyncGroup is answered first"
@@ -130,7 +130,7 @@ class Roster:
             self.unsynced.add(new_id)
         return member
 
-    def teach(self, member: Member, protocols: tuple[SupportedProtocol, ...]) -> None:
+    def teach(self, member: ClassicGroupMember, protocols: tuple[SupportedProtocol, ...]) -> None:
         """Replace what a member can speak."""
         self._count(member, -1)
         member.protocols = protocols
@@ -172,7 +172,7 @@ class Roster:
             for member in self.members.values()
         )
 
-    def _count(self, member: Member, change: int) -> None:
+    def _count(self, member: ClassicGroupMember, change: int) -> None:
         # A hostile member may list a name twice, but it is one speaker.
         for name in {protocol.name for protocol in member.protocols}:
             count = self.speakers.get(name, 0) + change
