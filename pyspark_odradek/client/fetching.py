@@ -111,11 +111,12 @@ class _RangeReader:
                 with suppress(ConnectionLostError, UnknownTopicError):  # then the next step asks, and tells
                     self._ahead = self._ask()
             return list(_readable(entries, data))
+        before = self.position
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or self.position >= data.high_watermark:
             self._look_for_loss()
         self._check_progress(data)
-        if data.records:
-            time.sleep(_PAUSE_S)  # a broker that sends what was not asked for does so at once
+        if self.position == before:
+            time.sleep(_PAUSE_S)  # a broker need not wait for records as it was asked to
         return []
 
     def _ask(self) -> BrokerConnection:

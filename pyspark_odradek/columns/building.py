@@ -7,7 +7,7 @@ equal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from odradek.protocol.records.batch import CURRENT_MAGIC
@@ -22,15 +22,18 @@ LITTLE_BYTES = 64 * 1024
 """Up to this much is read record by record."""
 
 
-def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
-    """Return the wanted records of these batches as one Arrow record batch, which may have no rows.
+def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted records of these batches as one Arrow record batch, or several where there are very many rows.
+
+    One may have no rows.
 
     Raises:
         InvalidRecord: a batch does not consist of the records that its header declares.
     """
     size = sum(len(body.records) for body in bodies)
     if size <= LITTLE_BYTES or any(body.header.magic != CURRENT_MAGIC for body in bodies):
-        return plain.columns(wanted, bodies, include_headers)
+        yield plain.columns(wanted, bodies, include_headers)
+        return
     from pyspark_odradek.columns import compiled  # half a second, for numba
 
-    return compiled.columns(wanted, bodies, include_headers)
+    yield from compiled.columns(wanted, bodies, include_headers)

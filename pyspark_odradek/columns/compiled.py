@@ -6,8 +6,8 @@ for every record batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark_odradek.columns.body import Body
 
 Array = npt.NDArray[Any]
+
+MAX_ROWS: Final = 256 * 1024
+"""Rows of one Arrow record batch: the topic is written out for each, and its name may be longer than the record."""
 
 _SMALLEST_RECORD = 7
 _SMALLEST_HEADER = 2
@@ -57,8 +60,8 @@ class _Binary:
         return pa.Array.from_buffers(pa.binary(), count, [validity, self._end_buffer, self._data_buffer])
 
 
-def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
-    """Return the wanted records as an Arrow record batch; see `building.build`."""
+def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted records as Arrow record batches of at most `MAX_ROWS` rows; see `building.build`."""
     capacity = sum(_room(body) for body in bodies)
     size = sum(len(body.records) for body in bodies)
     keys, values = _Binary(capacity, size), _Binary(capacity, size)
@@ -94,19 +97,17 @@ def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.
                 f"The batch at offset {header.base_offset} does not consist of {header.records_count} records"
             )
         kinds.data[before:rows] = LOG_APPEND_TIME if append_time else CREATE_TIME
-    topic, partition = wanted.partition
-    arrays = [
-        keys.array(rows),
-        values.array(rows),
-        pa.repeat(pa.scalar(topic, pa.string()), rows),
-        pa.array(np.full(rows, partition, np.int32)),
-        offsets.array(rows, all_set=True),
-        times.array(rows),
-        kinds.array(rows, all_set=True),
-    ]
+    before_names = [keys.array(rows), values.array(rows)]
+    after_names = [offsets.array(rows, all_set=True), times.array(rows), kinds.array(rows, all_set=True)]
     if include_headers:
-        arrays.append(_headers(wanted, bodies, rows))
-    return pa.record_batch(arrays, arrow_schema(include_headers))
+        after_names.append(_headers(wanted, bodies, rows))
+    topic, partition = wanted.partition
+    schema = arrow_schema(include_headers)
+    for start in range(0, max(rows, 1), MAX_ROWS):
+        count = min(rows - start, MAX_ROWS)
+        names = [pa.repeat(pa.scalar(topic, pa.string()), count), pa.array(np.full(count, partition, np.int32))]
+        arrays = [each.slice(start, count) for each in before_names]
+        yield pa.record_batch([*arrays, *names, *(each.slice(start, count) for each in after_names)], schema)
 
 
 def _room(body: Body) -> int:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from odradek.protocol.records.batch import CURRENT_MAGIC, LOG_OVERHEAD, MIN_ENTRY_LENGTH
+from odradek.protocol.records.batch import CURRENT_MAGIC, LOG_OVERHEAD, MIN_ENTRY_LENGTH, BatchHeader
+from odradek.protocol.records.errors import CorruptRecord
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
@@ -21,6 +22,8 @@ from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
 from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, segment_path
 
+MAX_BATCH_BYTES: Final = 512 * 1024 * 1024
+"""A batch that says it is larger is damaged: no memory is given to it."""
 _NO_LIMIT: Final = 0
 
 
@@ -111,7 +114,7 @@ class Locator:
         for position, header in walk_headers(self._file, start, self._segment.size):
             if header.max_timestamp < timestamp_ms or (header.magic == CURRENT_MAGIC and header.is_control):
                 continue
-            for record in iter_entry_records(self._file.pread(header.size, position)):
+            for record in iter_entry_records(read_batch(self._file, position, header)):
                 if record.timestamp >= timestamp_ms and record.offset >= start_offset:
                     return record.offset
         return None
@@ -125,6 +128,13 @@ class Locator:
     def _is_batch(self, offset: int, position: int) -> bool:
         """Return whether a batch begins there that has that offset, or comes before it."""
         return is_batch(self._file, position, self._segment.size, offset)
+
+
+def read_batch(file: OpenFile, position: int, header: BatchHeader, limit: int = MAX_BATCH_BYTES) -> bytes:
+    """Return the bytes of a batch. Raises CorruptRecord where it says it has more than `limit`, before any are read."""
+    if header.size > limit:
+        raise CorruptRecord(f"The batch at byte {position} says it has {header.size} bytes, more than {limit}")
+    return file.pread(header.size, position)
 
 
 def is_batch(file: OpenFile, position: int, size: int, offset: int) -> bool:

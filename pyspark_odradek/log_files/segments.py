@@ -21,7 +21,9 @@ from pyspark_odradek.columns.body import Body
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import DamagedRecordsError
 from pyspark_odradek.log_files.files import reading
+from pyspark_odradek.log_files.locating import MAX_BATCH_BYTES
 from pyspark_odradek.log_files.planning import Piece
+from pyspark_odradek.log_files.transactions import AbortedOffsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 4 * 1024 * 1024
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Records are handed on when there is this much of them, decompressed."""
-MAX_BATCH_BYTES: Final = 512 * 1024 * 1024
-"""A batch that says it is larger is damaged: no memory is given to it."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def read_pieces(
             reader = _PieceReader(fs.open(piece.path, writable=False), piece, skip_damaged)
             for bodies in reader.bodies():
                 try:
-                    yield build(piece.wanted, bodies, include_headers)
+                    yield from build(piece.wanted, bodies, include_headers)
                 except KafkaError as damaged:
                     reader.damaged(bodies[0].header.base_offset, damaged)
 
@@ -59,6 +59,7 @@ class _PieceReader:
         self._file = file
         self._piece = piece
         self._skip_damaged = skip_damaged
+        self._aborted = AbortedOffsets(piece.aborted)
         self._position = piece.start
         self._next_offset = piece.segment.base_offset
         """What is known to come before the next batch ends there."""
@@ -137,13 +138,7 @@ class _PieceReader:
             return True
         if header.is_control or header.base_offset >= until:
             return False
-        return not (header.is_transactional and self._is_aborted(header))
-
-    def _is_aborted(self, header: Header) -> bool:
-        return any(
-            each.producer_id == header.producer_id and each.first <= header.base_offset <= each.last
-            for each in self._piece.aborted
-        )
+        return not (header.is_transactional and self._aborted.has(header.producer_id, header.base_offset))
 
     def _make_room(self, view: memoryview) -> bool:
         """Make the buffer large enough for a batch that did not fit; return whether it is all there.

@@ -7,7 +7,9 @@ it), so there the markers themselves are read, from the newest producer snapshot
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
 from odradek.protocol.records.control import end_transaction_marker
@@ -20,7 +22,7 @@ from odradek.storage.segment.batch_headers import walk_headers
 from odradek.storage.segment.transaction_index import TransactionIndex
 from pyspark_odradek.log_files.conditions import MAX_OFFSET
 from pyspark_odradek.log_files.files import PartitionFiles, segment_path
-from pyspark_odradek.log_files.locating import Locator
+from pyspark_odradek.log_files.locating import Locator, read_batch
 
 
 class AbortedTransaction(NamedTuple):
@@ -29,6 +31,24 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
     first: int
     last: int
+
+
+class AbortedOffsets:
+    """Which offsets aborted transactions cover; found by bisection, as there may be as many of them as batches."""
+
+    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+        self._by_producer: dict[int, tuple[list[int], list[int]]] = {}
+        """By producer id: where its transactions begin, ascending, and how far those up to there reach at most."""
+        for each in sorted(aborted, key=lambda one: one.first):
+            firsts, furthest = self._by_producer.setdefault(each.producer_id, ([], []))
+            firsts.append(each.first)
+            furthest.append(max(each.last, furthest[-1] if furthest else each.last))
+
+    def has(self, producer_id: int, offset: int) -> bool:
+        """Return whether an offset lies in an aborted transaction of a producer."""
+        firsts, furthest = self._by_producer.get(producer_id, ((), ()))
+        before = bisect_right(firsts, offset)
+        return before > 0 and furthest[before - 1] >= offset
 
 
 class Committed(NamedTuple):
@@ -43,6 +63,8 @@ class Committed(NamedTuple):
         return tuple(each for each in self.aborted if each.first < until and each.last >= first)
 
 
+_MARKER_BYTES: Final = 64 * 1024
+"""The largest batch that is looked into for the end of a transaction; one with such a marker has less than 100."""
 ALL_COMMITTED = Committed(MAX_OFFSET, [])
 
 
@@ -95,7 +117,7 @@ def _follow(
     if header.is_transactional and not header.is_control:
         open_since.setdefault(header.producer_id, header.base_offset)
     elif header.is_control:
-        record = next(iter_entry_records(file.pread(header.size, position)), None)
+        record = next(iter_entry_records(read_batch(file, position, header, _MARKER_BYTES)), None)
         marker = None if record is None else end_transaction_marker(record)
         if marker is None:
             return

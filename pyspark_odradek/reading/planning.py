@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+
+MAX_TASKS: Final = 100_000
+"""So many tasks a query can have: the driver holds all of them, and offsets may be as far apart as a broker says."""
 
 
 class Plan(NamedTuple):
@@ -62,9 +66,18 @@ def split(ranges: Sequence[Range], min_partitions: int | None, max_records: int 
 
     Where there are fewer ranges than `min_partitions` the large ones are split in proportion to their size; rounding
     can give a few more or less, as in Spark's own source.
+
+    Raises:
+        OptionError: there would be more than `MAX_TASKS`.
     """
     pieces = [wanted for wanted in ranges if _size(wanted) > 0]
     if max_records is not None:
+        tasks = sum(-(-_size(wanted) // max_records) for wanted in pieces)
+        if tasks > max(MAX_TASKS, len(pieces)):
+            raise OptionError(
+                f"maxRecordsPerPartition={max_records} would make {tasks} tasks of one query, more than {MAX_TASKS}:"
+                " give it a larger number"
+            )
         pieces = [piece for wanted in pieces for piece in _cut(wanted, -(-_size(wanted) // max_records))]
     if min_partitions is None or len(pieces) >= min_partitions:
         return pieces

@@ -47,7 +47,7 @@ def _batches(options: ReadOptions, wanted: Range) -> Iterator[pa.RecordBatch]:
     cluster = Cluster(dataclasses.replace(settings, first_retry_timeout_s=settings.retry_timeout_s))
     try:
         for bodies in read_bodies(cluster, wanted, options.fail_on_data_loss):
-            yield build(wanted, bodies, options.include_headers)
+            yield from build(wanted, bodies, options.include_headers)
     finally:
         cluster.close()
 

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from pyspark_odradek.client.cluster import Cluster
 from pyspark_odradek.client.fetching import read_bodies
 from pyspark_odradek.client.settings import cluster_options
+from pyspark_odradek.columns.body import Body
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import ConnectionLostError
 from pyspark_odradek.offsets import Range, TopicPartition
@@ -29,6 +30,11 @@ def _fill(broker: OdradekProcess) -> None:
     assert producer.flush(30) == 0
 
 
+def values_of(wanted: Range, bodies: list[Body]) -> list[bytes]:
+    """Return the values of the records of some batches."""
+    return [value for rows in build(wanted, bodies, include_headers=False) for value in rows["value"].to_pylist()]
+
+
 def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None:
     """Every record is read once over a kill and a restart; without a restart the time-out ends with a clear error."""
     broker = OdradekProcess(tmp_path / "broker")
@@ -44,12 +50,12 @@ def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None
         wanted = Range(TopicPartition("restarted", 0), 0, COUNT)
         values: list[bytes] = []
         bodies = read_bodies(cluster, wanted, fail_on_data_loss=True)
-        values += build(wanted, next(bodies), include_headers=False)["value"].to_pylist()
+        values += values_of(wanted, next(bodies))
         broker.kill()
         restart = threading.Thread(target=broker.start)
         restart.start()
         for some in bodies:
-            values += build(wanted, some, include_headers=False)["value"].to_pylist()
+            values += values_of(wanted, some)
         restart.join()
         assert values == [b"%d" % number for number in range(COUNT)]
 

@@ -78,8 +78,8 @@ def read(cluster: Cluster, first: int, until: int, fail: bool = True) -> dict[in
     wanted = Range(TP, first, until)
     found: dict[int, bytes] = {}
     for bodies in fetching.read_bodies(cluster, wanted, fail):
-        rows = build(wanted, bodies, include_headers=False)
-        found |= dict(zip(rows["offset"].to_pylist(), rows["value"].to_pylist(), strict=True))
+        for rows in build(wanted, bodies, include_headers=False):
+            found |= dict(zip(rows["offset"].to_pylist(), rows["value"].to_pylist(), strict=True))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -54,7 +55,8 @@ def both(wanted: Range, bodies: list[Body]) -> tuple[object, object]:
     results: list[object] = []
     for way in (compiled, plain):
         try:
-            results.append(way.columns(wanted, bodies, include_headers=True))
+            found = way.columns(wanted, bodies, include_headers=True)
+            results.append(found if isinstance(found, pa.RecordBatch) else next(found))
         except KafkaError as refused:
             results.append(type(refused))
     return results[0], results[1]
@@ -105,23 +107,28 @@ def test_noise_is_refused_alike(noise: bytes, count: int) -> None:
 
 def test_much_is_compiled_and_little_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few records are read without loading compiled code; many are read by it."""
-    calls = []
-    monkeypatch.setattr(compiled, "columns", lambda *_: calls.append("compiled"))
+    calls: list[str] = []
+
+    def compile_columns(*_: object) -> Iterator[None]:
+        calls.append("compiled")
+        yield None
+
+    monkeypatch.setattr(compiled, "columns", compile_columns)
     monkeypatch.setattr(plain, "columns", lambda *_: calls.append("plain"))
-    build(ALL, [body_of(bytes(build_batch([Record(0, 0, None, b"x")])))], include_headers=False)
-    build(ALL, [body_of(bytes(build_batch([Record(0, 0, None, b"x" * building.LITTLE_BYTES)])))], include_headers=False)
+    for value in (b"x", b"x" * building.LITTLE_BYTES):
+        assert len(list(build(ALL, [body_of(bytes(build_batch([Record(0, 0, None, value)])))], False))) == 1
     assert calls == ["plain", "compiled"]
 
 
 def test_a_few_records_do_not_wait_for_the_compiler() -> None:
     """Loading what compiled loops need takes longer than reading a few records."""
     program = (
-        "import sys; from protocol.records.batch import HEADER_SIZE, read_header;"
-        "from protocol.records.building import build_batch; from protocol.records.record import Record;"
+        "import sys; from odradek.protocol.records.batch import HEADER_SIZE, read_header;"
+        "from odradek.protocol.records.building import build_batch; from odradek.protocol.records.record import Record;"
         "from pyspark_odradek.columns.body import Body;from pyspark_odradek.columns.building import build;"
         "from pyspark_odradek.offsets import Range, TopicPartition;"
         "batch = build_batch([Record(0, 0, None, b'v')]);"
-        "rows = build(Range(TopicPartition('t', 0), 0, 1), [Body(read_header(batch), batch[HEADER_SIZE:])], True);"
+        "(rows,) = build(Range(TopicPartition('t', 0), 0, 1), [Body(read_header(batch), batch[HEADER_SIZE:])], True);"
         "assert rows.num_rows == 1; assert 'numba' not in sys.modules"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -144,7 +151,18 @@ def test_kinds_of_time(batch: bytearray, kind: int, time: int) -> None:
 
     ((_, header),) = iter_batches(batch)
     body = Body(header, batch[HEADER_SIZE:] if header.magic == 2 else batch)
-    row = build(ALL, [body], include_headers=True)
+    (row,) = build(ALL, [body], include_headers=True)
     assert row["timestampType"].to_pylist() == [kind]
     assert row["timestamp"].cast(pa.int64()).to_pylist() == [time]
     assert row["headers"].to_pylist() == [None]
+
+
+def test_very_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the topic, which every row has, is written out for a bounded number of rows at a time."""
+    monkeypatch.setattr(compiled, "MAX_ROWS", 4)
+    headers = ((b"h", b"v"),)
+    records = [Record(n, n, b"k%d" % n, None if n % 3 == 0 else b"v" * n, headers * (n % 2)) for n in range(10)]
+    body = body_of(bytes(build_batch(records, BatchFields(base_offset=0, last_offset=9))))
+    parts = list(compiled.columns(ALL, [body], include_headers=True))
+    assert [part.num_rows for part in parts] == [4, 4, 2]
+    assert pa.Table.from_batches(parts).to_pylist() == plain.columns(ALL, [body], include_headers=True).to_pylist()

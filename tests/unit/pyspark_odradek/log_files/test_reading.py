@@ -11,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.batch import Codec, read_header
 from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
+from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.checkpoints.checkpoint_file import write_offset_checkpoint
 from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_START_FILE, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from pyspark_odradek.columns import building
 from pyspark_odradek.errors import DamagedRecordsError, OptionError, SourceError, UnknownTopicError
 from pyspark_odradek.log_files import segments
+from pyspark_odradek.log_files.locating import read_batch
+from pyspark_odradek.log_files.transactions import AbortedOffsets, AbortedTransaction
 from tests.support import legacy_logs
 from tests.support.counting_files import counting
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths
@@ -89,6 +92,24 @@ def test_open_transactions_hold_back_what_follows(with_snapshots: bool) -> None:
                 fs.unlink(f"{log.directory}/{name}")
     rows = read_rows(fs, "/data", isolation_level="read_committed")
     assert [row["value"] for row in rows] == [b"plain"]
+
+
+def test_aborted_transactions_in_any_order() -> None:
+    """Transactions of one producer that an index has in any order, and overlapping, cover just the offsets in them."""
+    spans = [(50, 60), (0, 9), (5, 30), (12, 14), (70, 70)]
+    found = AbortedOffsets([AbortedTransaction(7, *span) for span in spans])
+    for offset in range(80):
+        assert found.has(7, offset) == any(first <= offset <= last for first, last in spans)
+        assert not found.has(8, offset)
+
+
+def test_a_marker_that_says_it_is_large_is_not_read(fs: MemoryFiles) -> None:
+    """Only the end of a transaction is looked for in a control batch, which is small: no memory for one that is not."""
+    path = "/x"
+    fs.write_bytes(path, bytes(100))
+    header = read_header(a_batch([b"x"], NOW_MS, BatchFields()))._replace(length=1 << 20)
+    with pytest.raises(CorruptRecord, match="says it has 1048588 bytes, more than 65536"):
+        read_batch(fs.open(path, writable=False), 0, header, 65536)
 
 
 def test_few_offsets_need_few_bytes(fs: MemoryFiles, log: Log) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import Offsets, Range, TopicPartition, from_checkpoint, to_checkpoint
 from pyspark_odradek.reading import planning
 
@@ -61,6 +63,13 @@ def test_splitting_keeps_every_offset(ranges: list[Range], least: int | None, mo
         assert all(piece.until - piece.first <= most for piece in pieces)
     if least is None and most is None:
         assert len(pieces) == sum(wanted.first < wanted.until for wanted in ranges)
+
+
+def test_tasks_beyond_all_bounds_are_refused() -> None:
+    """Offsets as far apart as only a hostile broker has them do not fill the driver's memory with tasks."""
+    with pytest.raises(OptionError, match="maxRecordsPerPartition=1 would make 4611686018427387904 tasks"):
+        planning.split([Range(A, 0, 2**62)], None, 1)
+    assert len(planning.split([Range(A, 0, planning.MAX_TASKS)], None, 1)) == planning.MAX_TASKS
 
 
 def test_large_ranges_are_split_and_small_ones_are_not() -> None:
