@@ -45,12 +45,13 @@ bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
 # What tests use beside Python packages: kcat and Redis from the system's packages, Apache Kafka from Maven; and the
-# lowest versions that the sources for Spark work with.
+# lowest versions that the sources for Spark work with, and a file with which Spark's JVM starts quickly.
 tools: $(VENV)/.installed-test
 	@sh tests/support/install-kcat.sh
 	@sh tests/support/install-redis.sh
 	@$(BIN)/python -m tests.support.kafka_jars
 	@$(BIN)/python -m tests.support.lowest_spark >/dev/null
+	@$(BIN)/python -m tests.support.class_data >/dev/null
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .

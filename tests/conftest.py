@@ -41,12 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the interop tests out where Java or Maven is missing; elsewhere start them first, as they take longest."""
+    """Leave the interop tests out where Java or Maven is missing; elsewhere start them first, as they take longest.
+
+    Then come the others that one worker must run one after the other: what no worker is bound to fills the gaps.
+    """
     interop = [item for item in items if item.get_closest_marker("interop")]
     others = [item for item in items if not item.get_closest_marker("interop")]
     if missing_programs():
         config.hook.pytest_deselected(items=interop)
         interop = []
+    others.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     items[:] = interop + others
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,20 @@ from tests.integration.pipeline.records import archived, expected, produce
 from tests.support.broker import ApacheKafkaProcess
 from tests.support.pipeline_process import PipelineProcess
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(300)]
 
 RECORDS = 600
 
 
-@contextmanager
-def _apache_kafka(tmp_path: Path) -> Iterator[ApacheKafkaProcess]:
-    kafka = ApacheKafkaProcess(tmp_path / "kafka")
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaProcess]:
+    """Apache Kafka, which the tests share, each with topics of its own."""
+    process = ApacheKafkaProcess(tmp_path_factory.mktemp("kafka"))
     try:
-        kafka.start()
-        yield kafka
+        process.start()
+        yield process
     finally:
-        kafka.discard()
+        process.discard()
 
 
 def _run(kafka: ApacheKafkaProcess, directory: Path, *arguments: str) -> list[str]:
@@ -36,27 +36,23 @@ def _run(kafka: ApacheKafkaProcess, directory: Path, *arguments: str) -> list[st
     return job.output.splitlines()
 
 
-def test_an_archive_of_topics_of_apache_kafka(tmp_path: Path) -> None:
+def test_an_archive_of_topics_of_apache_kafka(kafka: ApacheKafkaProcess, tmp_path: Path) -> None:
     """Topics of Apache Kafka are archived, every record once and as it was written."""
-    with _apache_kafka(tmp_path) as kafka:
-        produce(kafka.bootstrap, "orders-1", RECORDS, compression="zstd")
-        archive = tmp_path / "archive"
-        arguments = ("archive", "--pattern", "orders-.*", "--output", str(archive))
-        _run(kafka, tmp_path / "job", *arguments, "--max-offsets-per-trigger", "400")
-        assert archived(archive, "orders-1") == expected(RECORDS)
+    produce(kafka.bootstrap, "archived-1", RECORDS, compression="zstd")
+    archive = tmp_path / "archive"
+    arguments = ("archive", "--pattern", "archived-.*", "--output", str(archive))
+    _run(kafka, tmp_path / "job", *arguments, "--max-offsets-per-trigger", "400")
+    assert archived(archive, "archived-1") == expected(RECORDS)
 
 
-def test_a_relay_and_a_word_count_on_apache_kafka(tmp_path: Path) -> None:
+def test_a_relay_and_a_word_count_on_apache_kafka(kafka: ApacheKafkaProcess, tmp_path: Path) -> None:
     """What one job writes to a topic of Apache Kafka another one reads there, all of it once."""
-    with _apache_kafka(tmp_path) as kafka:
-        produce(kafka.bootstrap, "orders", RECORDS)
-        select = ("--select", "'one word, another word' AS value")
-        _run(
-            kafka, tmp_path / "relay", "relay", "orders", "--to", "words", *select, "--checkpoint", str(tmp_path / "at")
-        )
-        shown = _run(kafka, tmp_path / "count", "wordcount", "words")
-        assert json.loads(shown[-1])["words"] == [
-            {"word": "word", "count": 2 * RECORDS},
-            {"word": "another", "count": RECORDS},
-            {"word": "one", "count": RECORDS},
-        ]
+    produce(kafka.bootstrap, "orders", RECORDS)
+    select = ("--select", "'one word, another word' AS value")
+    _run(kafka, tmp_path / "relay", "relay", "orders", "--to", "words", *select, "--checkpoint", str(tmp_path / "at"))
+    shown = _run(kafka, tmp_path / "count", "wordcount", "words")
+    assert json.loads(shown[-1])["words"] == [
+        {"word": "word", "count": 2 * RECORDS},
+        {"word": "another", "count": RECORDS},
+        {"word": "one", "count": RECORDS},
+    ]

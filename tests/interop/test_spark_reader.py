@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import ApacheKafkaProcess
-from tests.support.spark import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 COUNT = 500
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """A session of Spark with two worker threads."""
-    with spark_session() as session:
-        yield session
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.broker import REPOSITORY
+from tests.support.class_data import quick_java_options
 from tests.support.waiting import eventually
 
 START_TIMEOUT_S = 90
 END_TIMEOUT_S = 90
-QUICK = "spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""Short-lived processes gain more from a quick start than from the best code."""
 
 
 class PipelineProcess:
@@ -26,7 +25,8 @@ class PipelineProcess:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-P", "-m", "odradek", "pipeline", *arguments]
-        command += ["--bootstrap-server", bootstrap, "--master", "local[2]", "--conf", QUICK, "--json"]
+        quick = f"spark.driver.extraJavaOptions={quick_java_options()}"
+        command += ["--bootstrap-server", bootstrap, "--master", "local[2]", "--conf", quick, "--json"]
         with self._output.open("wb") as output, self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 command, stdout=output, stderr=errors, cwd=directory, env=environment, start_new_session=True

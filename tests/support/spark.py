@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.support.broker import REPOSITORY
+from tests.support.class_data import quick_java_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +36,7 @@ def spark_session(master: str = "local[2]") -> Iterator[SparkSession]:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers would compile everything again each time
     try:
         builder = SparkSession.builder.master(master).appName("tests")
-        for name, value in SETTINGS.items():
+        for name, value in (SETTINGS | {"spark.driver.extraJavaOptions": quick_java_options()}).items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")

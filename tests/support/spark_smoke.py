@@ -16,7 +16,9 @@ from pyspark.sql import SparkSession
 
 def main(bootstrap: str, topic: str, directory: str) -> dict[str, Any]:
     """Read a topic in batch and streaming, twice from one checkpoint, and make mistakes."""
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     here = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "includeHeaders": "true"}
 

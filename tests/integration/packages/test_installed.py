@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.broker import OdradekProcess
+from tests.support.class_data import quick_java_options
 from tests.support.distributions import InstalledEnvironment
-from tests.support.pipeline_process import QUICK
 
 pytestmark = [pytest.mark.xdist_group("packages"), pytest.mark.timeout(300)]
 
@@ -70,7 +70,7 @@ def test_the_command_and_the_module(installed: InstalledEnvironment, folder: Pat
 
 def test_a_job_with_both_sources(installed: InstalledEnvironment, folder: Path, served: OdradekProcess) -> None:
     """Driver and workers of Spark read through the broker and from its files, and use the user's own modules."""
-    done = installed.run("python", "job.py", served.bootstrap, "t", served.data, cwd=folder)
+    done = installed.run("python", "job.py", served.bootstrap, "t", served.data, quick_java_options(), cwd=folder)
     assert done.returncode == 0, done.stderr
     rows = [[line, offset, "bcpps odradek.storage.files"] for offset, line in enumerate(LINES)]
     assert json.loads(done.stdout) == {"odradek": rows, "odradek-log": rows}
@@ -78,7 +78,8 @@ def test_a_job_with_both_sources(installed: InstalledEnvironment, folder: Path, 
 
 def test_a_job_of_the_command(installed: InstalledEnvironment, folder: Path, served: OdradekProcess) -> None:
     """`python -m odradek pipeline` runs its jobs in the user's folder."""
-    job = ["pipeline", "wordcount", "t", "--available-now", "--json", "--master", "local[1]", "--conf", QUICK]
+    job = ["pipeline", "wordcount", "t", "--available-now", "--json", "--master", "local[1]"]
+    job += ["--conf", f"spark.driver.extraJavaOptions={quick_java_options()}"]
     done = installed.run("python", "-m", "odradek", *job, "--bootstrap-server", served.bootstrap, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["words"][0] == {"word": "word", "count": 2}

@@ -1,6 +1,6 @@
 """A job of somebody who has modules of generic names beside it, run where only the wheel is installed.
 
-`python job.py BOOTSTRAP TOPIC LOG_DIRECTORY`; prints what it found as JSON.
+`python job.py BOOTSTRAP TOPIC LOG_DIRECTORY JAVA_OPTIONS`; prints what it found as JSON.
 """
 
 import json
@@ -23,10 +23,10 @@ def in_a_worker(batches: Iterator[Any]) -> Iterator[Any]:
         yield rows
 
 
-def main(bootstrap: str, topic: str, directory: str) -> dict[str, list[list[Any]]]:
+def main(bootstrap: str, topic: str, directory: str, java_options: str) -> dict[str, list[list[Any]]]:
     """Read a topic with both sources; the rows go through a function that needs the user's own modules."""
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    builder = builder.config("spark.driver.extraJavaOptions", java_options)
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     through_broker = session.read.format("odradek").option("kafka.bootstrap.servers", bootstrap)
@@ -44,4 +44,4 @@ def main(bootstrap: str, topic: str, directory: str) -> dict[str, list[list[Any]
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(*sys.argv[1:4])))
+    sys.stdout.write(json.dumps(main(*sys.argv[1:5])))

@@ -10,9 +10,9 @@ from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(400)]
 
-RECORDS = 2_000
+RECORDS = 1_600
 A_BATCH = "200"
 HIDDEN = Path("_odradek", "archive")
 PATIENCE_S = 90
@@ -64,11 +64,11 @@ def test_kills_of_the_broker_and_sigterm(
     produce(broker.bootstrap, topic, RECORDS, compression="zstd")
     arguments = ("archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH)
     job = start_job(broker, *arguments)
-    for batches in (1, 3):
+    for batches in (1, 2):
         job.wait_for_batches(batches)
         broker.kill()
         broker.start()
-    job.wait_for_batches(5)
+    job.wait_for_batches(4)
     assert job.terminate() == 0, job.errors
     checkpoint = archive / HIDDEN / "checkpoint"
     finished = [each for each in (checkpoint / "commits").iterdir() if each.name.isdigit()]

@@ -18,7 +18,7 @@ from tests.integration.pipeline.records import archived, expected, produce
 from tests.support.documents import check_documents
 from tests.support.redis_server import RedisServer
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(400)]
 
 RECORDS = 1_200
 A_BATCH = "200"
