@@ -185,3 +185,11 @@ def test_a_batch_that_does_not_get_on_is_refused() -> None:
         read(PlayedCluster(lambda _: records_of(backward)), 5, 9)
     with pytest.raises(ClusterError, match="did not arrive"):
         read(PlayedCluster(lambda _: records_of(batch(0, b"old"))), 5, 9)
+
+
+def test_a_broker_that_answers_at_once_with_nothing_is_asked_with_pauses() -> None:
+    """A broker need not wait for records as it was asked to; then the reader waits, and does not ask without end."""
+    cluster = PlayedCluster(lambda _: records_of(until=100))
+    with pytest.raises(ClusterError, match="did not arrive within"):
+        read(cluster, 0, 3)
+    assert len(cluster.asked) <= 10
