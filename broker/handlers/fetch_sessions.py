@@ -120,8 +120,11 @@ class FetchSession:
 
 
 def wanted_without_session(request: FetchRequest, by_id: bool) -> Wanted:
-    """What a request alone asks for: a partition that it names again takes its first place and its last wishes."""
-    topics: Wanted = [(topic.topic_id if by_id else topic.topic, topic.partitions) for topic in request.topics]
+    """What a request alone asks for: a partition that it names again takes its first place and its last wishes, and of
+    a topic without partitions nothing is asked."""
+    topics: Wanted = [
+        (topic.topic_id if by_id else topic.topic, topic.partitions) for topic in request.topics if topic.partitions
+    ]
     named = sum(len(partitions) for _, partitions in topics)
     if named < 2 or named == len({(ref, each.partition) for ref, partitions in topics for each in partitions}):
         return topics

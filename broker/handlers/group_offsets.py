@@ -103,6 +103,8 @@ class OffsetCommitHandlers:
         commit = _Commit(OffsetCommitResponse(), [], [], [])
         for wanted in request.topics:
             topic = self._partitions.find(wanted.topic_id if version >= FIRST_BY_ID else wanted.name)
+            if topic is not None and not wanted.partitions:
+                continue  # Kafka does not mention it either
             yield from _place(commit, wanted, topic, version)
         if len(commit.places) > MAX_OFFSETS:
             return commit
@@ -189,6 +191,7 @@ def _removed(request: OffsetDeleteRequest, results: ErrorCode | Removed) -> Offs
                 ],
             )
             for topic in request.topics
+            if topic.partitions
         ]
     )
 

@@ -119,7 +119,8 @@ class ProduceHandler:
                 )
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
                     appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
-            topics.append((ref, results))
+            if results:  # of a topic without partitions nothing is told
+                topics.append((ref, results))
         if late:
             return self._append_late(context, request, head, topics, appended, late)
         return self._finish(version, request, head, topics, appended)

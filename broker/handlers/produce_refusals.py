@@ -112,6 +112,7 @@ def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCo
             [PartitionResult(data.index, code) for data in wanted.partition_data],
         )
         for wanted in request.topic_data
+        if wanted.partition_data
     ]
     return encode_produce_response(head, version, topics)
 

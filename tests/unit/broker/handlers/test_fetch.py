@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 
 from odradek.broker.handlers.fetch import FIRST_ZSTD
-from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH
+from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, wanted_without_session
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.fetch import FIRST_BY_ID
+from odradek.protocol.messages.fetch import FetchTopic
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord
 from tests.support.partitions import Node
 from tests.unit.broker.handlers.fetch_support import (
@@ -18,6 +19,7 @@ from tests.unit.broker.handlers.fetch_support import (
     Place,
     Ref,
     at,
+    request,
     response,
     result,
     results,
@@ -244,6 +246,13 @@ def test_partition_that_is_named_twice_is_answered_once(node: Node, session_epoc
     found = results(Consumer(node)(*places, ask=Ask(session_epoch=session_epoch)))
     assert [each.partition_index for each in found] == [1, 2]
     assert [offset for offset, _ in values(found[0])] == [1]
+
+
+def test_topic_without_partitions_is_not_answered(node: Node) -> None:
+    """There is nothing to say of it."""
+    asked = request((at(),), Ask(max_wait_ms=0))
+    asked.topics.insert(0, FetchTopic(topic="t", partitions=[]))
+    assert [(ref, len(partitions)) for ref, partitions in wanted_without_session(asked, False)] == [("t", 1)]
 
 
 def test_negative_limit_is_an_error_where_there_is_something_to_read(node: Node) -> None:

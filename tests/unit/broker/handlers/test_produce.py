@@ -8,7 +8,7 @@ from odradek.broker.handlers.produce import ADMIN_CLIENT_ID
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.produce import FIRST_BY_ID
-from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse
+from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse, TopicProduceData
 from odradek.protocol.records.batch import ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, Codec
 from odradek.protocol.records.building import BatchFields
 from tests.support.logs import NOW_MS, a_batch, old_message, read_all
@@ -193,6 +193,15 @@ def test_unknown_codec_is_its_partitions_error_from_zstd_on(node: Node) -> None:
         found = results(produce(node, request(("t", 1, batch()), (*place, unknown)), version), version)
         assert found[0].error_code == 0
         assert found[1].error_code != 0
+
+
+@pytest.mark.parametrize("records", [batch(), TOO_SMALL])
+def test_topic_without_partitions_is_not_told(node: Node, records: memoryview) -> None:
+    """Neither where the others are written nor where the request is refused whole."""
+    asked = request(("t", 0, records))
+    asked.topic_data.insert(0, TopicProduceData(name="t", partition_data=[]))
+    response = decoded(ProduceResponse, produce(node, asked, 9).data[len(HEAD) :], 9)
+    assert [len(topic.partition_responses) for topic in response.responses] == [1]
 
 
 def test_corrupt_request_without_acks_closes_the_connection(node: Node) -> None:
