@@ -36,7 +36,7 @@ from odradek.broker.network.listener import BoundListener, Network, NetworkLimit
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services
+from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services, load_all
 from odradek.broker.runtime.clock import SystemClock
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.disk_threads import DiskThreads
@@ -74,6 +74,9 @@ REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
 
 METADATA_UPKEEP_S = 60.0
 """How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
+
+LOAD_HANDLERS_AFTER_S = 1.0
+"""When what no request has needed so far is imported: not while clients wait for the first answers."""
 
 DRAIN_S = 5.0
 """How long requests in work may take to finish when the broker stops."""
@@ -158,6 +161,7 @@ class Broker:
         self._metadata.use_threads(self._metadata_threads)
         self._network.start()
         self._loop.call_soon(self._groups.start)
+        self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all(self._handlers))
         self._log_ready(directories, report)
 
     async def stop(self) -> None:
@@ -297,7 +301,7 @@ class Broker:
             controller=controller,
             groups=self._groups,
         )
-        handlers = Handlers(services)
+        handlers = self._handlers = Handlers(services)
         dispatcher = Dispatcher(
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
             {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},

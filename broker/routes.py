@@ -1,14 +1,16 @@
 """Which handler answers which API: the one table that ApiVersions, the dispatcher and docs/protocol.md are made from.
 
 Another API is its message (`protocol.messages`, by its name), its handler, and a line here. Handlers are imported and
-made at the first request for one of theirs, so that a broker answers before it knows how to describe a log directory.
+made at the first request for one of theirs, so that a broker answers before it knows how to describe a log directory;
+and all of them soon after the start (`load_all`), so that no request has to open the files of modules when there is no
+descriptor left.
 """
 
 from __future__ import annotations
 
 import os
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +25,7 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.config.settings import BrokerSettings
+from odradek.protocol.codec import Message
 from odradek.protocol.registry import API, ApiKey
 from odradek.storage.directories.manager import LogManager
 
@@ -273,6 +276,14 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
 
 SERVED: Sequence[ApiKey] = sorted({*DIRECT_ROUTES, *MESSAGE_ROUTES})
 """What ApiVersions tells."""
+
+
+def load_all(handlers: Handlers) -> Iterator[type[Message]]:
+    """Import and make every handler, with the messages of its API; yields after each, for others to get their turn."""
+    for key in SERVED:
+        find = DIRECT_ROUTES.get(key) or MESSAGE_ROUTES[key]
+        find(handlers)
+        yield API[key].request
 
 
 def _random_session_id() -> int:

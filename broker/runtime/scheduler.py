@@ -51,6 +51,10 @@ class Scheduler:
         delay_s = interval_s if first_s is None else first_s
         self._timers[name] = self._loop.call_later(delay_s, lambda: self._step(interval_s, name, job, job()))
 
+    def once_in_steps(self, after_s: float, name: str, job: Callable[[], Iterator[object]]) -> None:
+        """Go through what `job` yields once, in `after_s` seconds; its steps are as in `every_in_steps`."""
+        self._timers[name] = self._loop.call_later(after_s, lambda: self._step(None, name, job, job()))
+
     async def stop(self) -> None:
         """Start nothing any more, and wait for what runs on threads."""
         self._stopped = True
@@ -87,8 +91,10 @@ class Scheduler:
 
         future.add_done_callback(done)
 
-    def _step(self, interval_s: float, name: str, job: Callable[[], Iterator[object]], steps: Iterator[object]) -> None:
-        """Take steps until this turn's time is used up."""
+    def _step(
+        self, interval_s: float | None, name: str, job: Callable[[], Iterator[object]], steps: Iterator[object]
+    ) -> None:
+        """Take steps until this turn's time is used up; without an interval, what fails is not tried again."""
         if self._stopped:
             return
         end = self._loop.time() + TURN_S
@@ -101,7 +107,8 @@ class Scheduler:
             self._failed(name, failed)
         else:
             self._known_failures.pop(name, None)
-        self.every_in_steps(interval_s, name, job)
+        if interval_s is not None:
+            self.every_in_steps(interval_s, name, job)
 
     def _failed(self, name: str, failed: BaseException) -> None:
         if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough
