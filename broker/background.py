@@ -87,7 +87,7 @@ class BackgroundJobs:
     def _expire_producers(self) -> Iterator[None]:
         now_ms = self._clock.now_ms()
         for partition in list(self._partitions):
-            yield from partition.log.expire_producers(now_ms)
+            yield from partition.log.producers.remove_expired(now_ms, partition.log.producer_expiration_ms)
 
     def _delete_files(self) -> Callable[[], None] | None:
         return self._logs.due_deletions(self._clock.now_ms())

@@ -36,6 +36,7 @@ from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from odradek.storage.log.segment_offsets import newest_offsets, offsets_before
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -93,9 +94,9 @@ class OffsetHandlers:
         elif target in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             found = None
         elif target == MAX_TIMESTAMP:
-            found = log.max_timestamp_record(upto)
+            found = max_timestamp_record(log, upto)
         else:
-            found = log.offset_for_timestamp(target, upto)
+            found = offset_for_timestamp(log, target, upto)
         if found is None:
             found = (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
         timestamp, offset, leader_epoch = found

@@ -195,7 +195,7 @@ def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: Metad
     opened, findings = open_log(fs, opening, PendingDeletions(fs))
     for finding in findings:
         log.warning("metadata log repaired", finding=finding)
-    if opened.sync_problem:
+    if opened.local.sync_problem:
         with suppress(StorageError):  # then the metadata can be read, and not changed
             opened.flush()
     if opened.log_end_offset < loaded.image.offset:

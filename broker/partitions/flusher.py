@@ -110,7 +110,7 @@ class BackgroundFlusher:
                 waiting.set_result(None)
 
     def _failed(self, partition: Partition, failed: BaseException) -> None:
-        if not partition.log.sync_problem:
+        if not partition.log.local.sync_problem:
             log.error(
                 "the disk refused what was written: the partition takes no records until it does, and can be read;"
                 " look at the disk's own messages and its free space, it is tried again every few seconds",
@@ -119,14 +119,14 @@ class BackgroundFlusher:
                 path=partition.log.directory,
                 reason=str(failed),
             )
-        partition.log.sync_failed(failed)
+        partition.log.local.sync_failed(failed)
         partition.flush_failed()
         self._retry_later(partition)
 
     def _succeeded(self, partition: Partition, plan: FlushPlan) -> None:
-        was_in_doubt = bool(partition.log.sync_problem)
-        partition.log.complete_flush(plan)
-        if partition.log.sync_problem:
+        was_in_doubt = bool(partition.log.local.sync_problem)
+        partition.log.local.complete_flush(plan)
+        if partition.log.local.sync_problem:
             self._retry_later(partition)  # data was cut off meanwhile: the plan proves nothing
             return
         if was_in_doubt:
@@ -149,7 +149,7 @@ class BackgroundFlusher:
 
     def _not_begun(self, partition: Partition, failed: BaseException) -> None:
         partition.flush_failed()
-        if partition.log.sync_problem:
+        if partition.log.local.sync_problem:
             if partition not in self._retries:
                 self._retry_later(partition)
             return

@@ -20,7 +20,7 @@ from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
-from odradek.storage.log.retention import DueSegment
+from odradek.storage.log.retention import DueSegment, remove_next_due
 from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, ValidatedBatch
 
@@ -101,7 +101,7 @@ class Partition:
         self._damages: set[str] = set()
         if role is Role.LEADER:
             self.lead(leader_id, leader_epoch)
-        if log.sync_problem:
+        if log.local.sync_problem:
             self._flusher.request(self)
 
     # appending
@@ -222,7 +222,7 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """End of what a reader of committed data may see: before the first open transaction."""
-        unstable = self.log.first_unstable_offset(self.high_watermark)
+        unstable = self.log.producers.first_unstable_offset(self.high_watermark)
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
         return max(unstable, self.log.log_start_offset)
@@ -329,7 +329,7 @@ class Partition:
         """
         if self._is_retired:
             return None
-        removed = self.log.remove_next_due(self.high_watermark, now_ms)
+        removed = remove_next_due(self.log, self.high_watermark, now_ms)
         if removed is not None:
             self.wake_fetches()
         return removed

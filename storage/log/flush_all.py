@@ -33,7 +33,7 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
         try:
             plan.sync_files()
         except (OSError, StorageError) as error:
-            problems[log.directory] = str(log.sync_failed(error))
+            problems[log.directory] = str(log.local.sync_failed(error))
 
     for_each(plans, lambda: sync, _SYNC_THREADS)
     for directory in {directory for _, plan in plans for directory in plan.directories}:
@@ -41,8 +41,8 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
             with suppress(FileNotFoundError):
                 fs.sync_dir(directory)
         except OSError as error:
-            problems |= {log.directory: str(log.sync_failed(error)) for log, _ in plans}
+            problems |= {log.directory: str(log.local.sync_failed(error)) for log, _ in plans}
     for log, plan in plans:
         if log.directory not in problems:
-            log.complete_flush(plan)
+            log.local.complete_flush(plan)
     return problems

@@ -13,14 +13,14 @@ next flush writes again what is not on disk for sure (`storage.log.failed_sync`)
 ends the doubt, which outlives the process: after a restart the page cache may have data that nobody brings to the disk
 any more.
 
-Must not know: producers, leader epochs, where readers may begin; those are of the `Log` above. Methods raise OSError,
-which the `Log` turns into StorageError with `failure`. Follows Kafka's `LocalLog`.
+Must not know: producers, leader epochs, where readers may begin; those are of the `Log` above. Methods but `append`
+raise OSError, which the `Log` turns into StorageError (`translated`). Follows Kafka's `LocalLog`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from odradek.config.topic import TopicConfig
 from odradek.storage.deletions import PendingDeletions
@@ -112,7 +112,7 @@ class LocalLog:
     ) -> Segment:
         """Append bytes that have their offsets already, in a new segment if need be, and return the segment.
 
-        They are one batch, or those of `batches`. Raises RecordListTooLarge, StorageError for a log in doubt, OSError.
+        They are one batch, or those of `batches`. Raises RecordListTooLarge, StorageError.
         """
         if self.sync_problem:
             raise StorageError(
@@ -124,8 +124,12 @@ class LocalLog:
         if must_roll(segment, self.limits, size, last_offset, max_timestamp, now_ms):
             if size > self.limits.segment_bytes:
                 raise self.too_large(size)
-            segment = self.roll(first_offset, now_ms)
-        segment.write(data)
+            with self.translated("append to"):
+                segment = self.roll(first_offset, now_ms)
+        try:
+            segment.write(data)
+        except OSError as error:
+            raise self.failure("append to", error) from error
         if batches is None:
             segment.note_batch(size, last_offset, max_timestamp)
         else:
@@ -348,6 +352,14 @@ class LocalLog:
         """Complete the index files and give all files back."""
         for segment in self.segments:
             segment.close()
+
+    @contextmanager
+    def translated(self, action: str) -> Iterator[None]:
+        """Raise what `failure` returns where an OSError is raised within."""
+        try:
+            yield
+        except OSError as error:
+            raise self.failure(action, error) from error
 
     def failure(self, action: str, error: BaseException) -> StorageError:
         """Return the error to raise for an OSError of this log."""

@@ -1,9 +1,8 @@
 """A log: the record batches of one partition, in order, on disk, and what follows from them.
 
-A log is a row of segments. Batches are appended to the last one, the *active* segment; when that is full, or its
-records span too much time, the log *rolls*: the active segment is sealed, and a new one starts at the next offset. A
-reader asks for an offset and gets a region of one segment's file, which goes to the socket as it is: record data is
-neither copied nor looked at on its way out. Old data goes by whole segments, from the front.
+A log is a row of segments. Batches are appended to the last, *active* one; when that is full, or its records span too
+much time, the log *rolls*: a new one starts at the next offset. A reader gets a region of one segment's file, which
+goes to the socket as it is. Old data goes by whole segments, from the front.
 
 The bytes are the `LocalLog`'s, where they end, and what of them is on the disk. Here is what makes them a partition:
 where readers may begin (`log_start_offset`), what the producers did (`producers`), at which offset each leader took
@@ -11,14 +10,13 @@ over (`leader_epochs`). All of that changes only after the bytes were written. T
 they check and assign: a leader with a client's batch (`append`), one with the end of a transaction (`append_marker`),
 and a follower (`append_as_follower`).
 
-Not here: how a client's batch is checked (`storage.validation`), what readers may see of the end of the log (high
-watermark and transactions, the broker's part), when data is old enough to go, and any thread or clock: callers say what
-time it is, and call from one thread. Follows Kafka's `UnifiedLog`.
+Not here: how a client's batch is checked (`storage.validation`), what readers may see of the end of the log (the
+broker's part), when data is old enough to go, and any thread or clock. Follows Kafka's `UnifiedLog`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -27,15 +25,13 @@ from odradek.protocol.records.batch import NO_PRODUCER_ID, read_header
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.storage.checkpoints.leader_epochs import UNDEFINED, EpochEnd
 from odradek.storage.deletions import PendingDeletions
-from odradek.storage.errors import NotInMemory, OffsetOutOfRange, StorageError
+from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.files import FileSystem
-from odradek.storage.log import timestamps
 from odradek.storage.log.flush_plan import FlushPlan
 from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.local_log import LocalLog
-from odradek.storage.log.log_values import AppendInfo, LogSlice, TimestampAndOffset
+from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.replicated_batches import check_replicated
-from odradek.storage.log.retention import DueSegment, due_segments
 from odradek.storage.names import LEADER_EPOCH_FILE
 from odradek.storage.producers.producer_entry import Verification
 from odradek.storage.producers.producer_replay import index_if_aborted, read_marker, replay, replay_segments
@@ -46,7 +42,6 @@ from odradek.storage.segment.transaction_index import AbortedTransaction
 from odradek.storage.validation import (
     Effort,
     ValidatedBatch,
-    ValidationRules,
     assign_offsets,
     validate_client_batch,
     validation_rules,
@@ -58,13 +53,13 @@ class Log:
 
     __slots__ = (
         "_leader_epoch",
-        "_rules",
         "leader_epochs",
         "local",
         "log_start_offset",
         "partition",
         "producer_expiration_ms",
         "producers",
+        "rules",
         "snapshots",
         "topic",
         "topic_id",
@@ -79,13 +74,13 @@ class Log:
         self.producers = loaded.producers
         self.producer_expiration_ms = loaded.producer_expiration_ms
         self.snapshots = loaded.snapshots
-        """The files that keep the state of the producers over a restart: with one at the base offset of each segment,
-        only the last segment has to be replayed."""
+        """What keeps the producers over a restart: one at the base offset of each segment spares replaying all."""
         self.local = LocalLog(fs, loaded, config, deletions, partial(self.snapshots.take_at, self.producers))
         """The bytes; for other modules to be read only."""
         self._leader_epoch = UNDEFINED
         """The epoch of the last batch, if it was appended since the log was opened."""
-        self._rules = validation_rules(config, self.local.name)
+        self.rules = validation_rules(config, self.local.name)
+        """What the topic's configuration asks of the batches of clients."""
 
     def __repr__(self) -> str:
         return f"Log({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
@@ -93,14 +88,7 @@ class Log:
     def update_config(self, config: TopicConfig) -> None:
         """Follow a change of the topic's configuration; how segments are indexed changes with the next one."""
         self.local.update_config(config)
-        self._rules = validation_rules(config, self.local.name)
-
-    @property
-    def rules(self) -> ValidationRules:
-        """What the topic's configuration asks of the batches of clients."""
-        return self._rules
-
-    # What the bytes say of themselves; see `LocalLog`.
+        self.rules = validation_rules(config, self.local.name)
 
     @property
     def config(self) -> TopicConfig:
@@ -132,11 +120,6 @@ class Log:
         """Bytes of all data files."""
         return self.local.size
 
-    @property
-    def sync_problem(self) -> str:
-        """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
-        return self.local.sync_problem
-
     # --- writing
 
     def append(
@@ -160,7 +143,7 @@ class Log:
         if isinstance(batch, ValidatedBatch):
             data, header, log_append_time_ms, max_timestamp = batch
         elif origin is AppendOrigin.CLIENT:
-            data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self._rules, now_ms, effort)
+            data, header, log_append_time_ms, max_timestamp = validate_client_batch(batch, self.rules, now_ms, effort)
         else:
             data, header, log_append_time_ms = batch, read_header(batch), -1
             max_timestamp = header.max_timestamp
@@ -178,10 +161,7 @@ class Log:
         first_offset = local.log_end_offset
         last_offset = first_offset + header.last_offset_delta
         assign_offsets(data, first_offset, leader_epoch)
-        try:
-            local.append(data, first_offset, last_offset, max_timestamp, now_ms)
-        except OSError as error:
-            raise local.failure("append to", error) from error
+        local.append(data, first_offset, last_offset, max_timestamp, now_ms)
         if leader_epoch != self._leader_epoch:
             self._note_leader_epoch(leader_epoch, first_offset)
         if producer_id != NO_PRODUCER_ID:
@@ -191,9 +171,9 @@ class Log:
     def append_marker(self, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:
         """Append the control batch that ends a transaction on this partition (`build_end_transaction_batch`).
 
-        When it says abort, readers of committed records must be told to pass over the transaction: that is what the
-        transaction index of its segment is for (KIP-98, KIP-890). Raises InvalidProducerEpoch or CoordinatorFenced for
-        a marker that comes too late, StorageError.
+        An aborted transaction goes into the transaction index of the segment, for readers of committed records
+        (KIP-98, KIP-890). Raises InvalidProducerEpoch or CoordinatorFenced for a marker that comes too late,
+        StorageError.
         """
         header, marker = read_header(batch), read_marker(batch)
         if marker is None:
@@ -203,10 +183,7 @@ class Log:
         offset = local.log_end_offset
         last_offset = offset + header.last_offset_delta
         assign_offsets(batch, offset, leader_epoch)
-        try:
-            segment = local.append(batch, offset, last_offset, timestamp, now_ms)
-        except OSError as error:
-            raise local.failure("append to", error) from error
+        segment = local.append(batch, offset, last_offset, timestamp, now_ms)
         self._note_leader_epoch(leader_epoch, offset)
         completed = self.producers.update_marker(header, offset, marker.coordinator_epoch, not marker.committed)
         index_if_aborted(segment, completed)
@@ -223,10 +200,7 @@ class Log:
             return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
         batches, size, first, last, timestamp = checked
         extents = ((header.size, header.last_offset, header.max_timestamp) for _, header in batches)
-        try:
-            segment = local.append(data[:size], first, last, timestamp, now_ms, extents)
-        except OSError as error:
-            raise local.failure("append to", error) from error
+        segment = local.append(data[:size], first, last, timestamp, now_ms, extents)
         for position, header in batches:
             self._note_leader_epoch(header.partition_leader_epoch, header.base_offset)
             index_if_aborted(segment, replay(self.producers, header, data[position : position + header.size]))
@@ -249,10 +223,8 @@ class Log:
         The old one is on disk once the next flush is done. An empty active segment is not left behind. Raises
         StorageError, and the log goes on with the segment that it had.
         """
-        try:
+        with self.local.translated("start a new segment in"):
             return self.local.roll(self.log_end_offset, now_ms)
-        except OSError as error:
-            raise self.local.failure("start a new segment in", error) from error
 
     # --- reading
 
@@ -290,37 +262,8 @@ class Log:
 
         Raises StorageError, and NotInMemory if it is not to `wait` for the disk and would have to.
         """
-        found: list[AbortedTransaction] = []
         try:
-            for segment in self.segments.since(offset):
-                index = segment.transaction_index
-                if not wait and not index.is_in_memory():
-                    raise NotInMemory(index.read_through)
-                of_segment, complete = index.collect(offset, upto)
-                found += of_segment
-                if complete:
-                    break
-        except OSError as error:
-            raise self.local.failure("read from", error) from error
-        return found
-
-    def offset_for_timestamp(self, timestamp: int, upto: int) -> TimestampAndOffset | None:
-        """Return the first record that is not earlier than `timestamp` (ms), None if there is none below `upto`.
-
-        Raises CorruptRecord, StorageError.
-        """
-        try:
-            return timestamps.offset_for_timestamp(self.segments, self.log_start_offset, timestamp, upto)
-        except OSError as error:
-            raise self.local.failure("read from", error) from error
-
-    def max_timestamp_record(self, upto: int) -> TimestampAndOffset | None:
-        """Return the first record that has the largest timestamp of the log, None if it is not below `upto`.
-
-        Also None where no record has a timestamp. Raises CorruptRecord, StorageError.
-        """
-        try:
-            return timestamps.max_timestamp_record(self.segments, self.log_start_offset, upto)
+            return self.local.reader.aborted_transactions(offset, upto, wait)
         except OSError as error:
             raise self.local.failure("read from", error) from error
 
@@ -328,33 +271,15 @@ class Log:
         """Return the largest leader epoch up to this one, and the offset at which it ends (KIP-279)."""
         return self.leader_epochs.end_offset_for(leader_epoch, self.log_end_offset)
 
-    def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Return the first offset of a transaction whose end readers cannot know yet, None if there is none."""
-        return self.producers.first_unstable_offset(high_watermark)
-
     # --- making it durable
 
     def prepare_flush(self) -> FlushPlan | None:
-        """Return what has to be synced so that everything appended until now is on disk, None if it is.
-
-        StorageError.
-        """
-        local = self.local
-        try:
+        """Return what has to be synced so that all that was appended is on disk, None if it is. Raises StorageError."""
+        with (local := self.local).translated("flush"):
             if self.leader_epochs.has_changed or local.sync_problem:
                 self.leader_epochs.flush(sync=False)
                 local.note_unsynced(f"{self.directory}/{LEADER_EPOCH_FILE}")
             return local.prepare_flush()
-        except OSError as error:
-            raise local.failure("flush", error) from error
-
-    def complete_flush(self, plan: FlushPlan) -> None:
-        """Move the recovery point, once `plan` has run."""
-        self.local.complete_flush(plan)
-
-    def sync_failed(self, error: BaseException) -> StorageError:
-        """Take note that a plan could not run, and return the error to raise; see `LocalLog.sync_failed`."""
-        return self.local.sync_failed(error)
 
     def flush(self) -> None:
         """Wait until everything appended is on disk. Raises StorageError."""
@@ -363,8 +288,8 @@ class Log:
             try:
                 plan.run()
             except (OSError, StorageError) as error:
-                raise self.sync_failed(error) from error
-            self.complete_flush(plan)
+                raise self.local.sync_failed(error) from error
+            self.local.complete_flush(plan)
 
     # --- taking away
 
@@ -378,9 +303,8 @@ class Log:
         if offset < self.segments.first.base_offset:
             self.truncate_fully(offset, now_ms)
             return True
-        local = self.local
         self._leader_epoch = UNDEFINED
-        try:
+        with (local := self.local).translated("truncate"):
             self._delete_snapshots(local.segments_above(offset))
             end = local.truncate_to(offset, now_ms)
             self.log_start_offset = min(self.log_start_offset, end)
@@ -389,22 +313,18 @@ class Log:
             self.snapshots.reload(self.producers, self.log_start_offset, end, expired_before_ms)
             replay_segments(self.producers, self.segments.since(self.producers.end_offset), end)
             local.sync_cut()
-        except OSError as error:
-            raise local.failure("truncate", error) from error
         return True
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Remove all records and start anew at `offset`. Raises StorageError."""
         self._leader_epoch = UNDEFINED
-        try:
+        with self.local.translated("truncate"):
             self._delete_snapshots(list(self.segments))
             self.local.truncate_fully(offset, now_ms)
             self.log_start_offset = offset
             self.leader_epochs.clear()
             self.snapshots.delete_all()
             self.producers.replace((), offset)
-        except OSError as error:
-            raise self.local.failure("truncate", error) from error
 
     def delete_records_before(self, offset: int) -> None:
         """Let the log start at `offset`, and remove the segments that are wholly before it.
@@ -417,38 +337,19 @@ class Log:
                 f"Cannot increment the log start offset to {offset} of partition {self.local.name} since it is "
                 f"larger than the log end offset {self.log_end_offset}"
             )
-        try:
+        with self.local.translated("delete records of"):
             self._raise_start(offset)
-        except OSError as error:
-            raise self.local.failure("delete records of", error) from error
         self.remove_oldest(self.local.segments_before(offset))
 
     def remove_oldest(self, segments: Sequence[Segment]) -> None:
         """Remove these segments, the first ones of the log and not the active one. Raises StorageError."""
-        try:
+        with self.local.translated("delete segments of"):
             for segment in segments:
                 following = self.segments.after(segment)
                 assert following is not None, "the active segment is never removed"
                 self._raise_start(following.base_offset)
                 self._delete_snapshots([segment])
                 self.local.remove(segment)
-        except OSError as error:
-            raise self.local.failure("delete segments of", error) from error
-
-    def remove_next_due(self, high_watermark: int, now_ms: int) -> DueSegment | None:
-        """Remove the oldest segment if retention lets it go now; return it with the reason, None if it stays.
-
-        Call again until it stays. Raises StorageError, CorruptRecord.
-        """
-        try:
-            due = next(due_segments(self.local, self.log_start_offset, high_watermark, now_ms), None)
-        except OSError as error:
-            raise self.local.failure("delete old segments of", error) from error
-        if due is not None:
-            if due.segment is self.segments.active:
-                self.roll(now_ms)
-            self.remove_oldest([due.segment])
-        return due
 
     def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> list[str]:
         """Let `new` segments, whose files are in place, stand where `old` ones stood; the only way to do so.
@@ -482,25 +383,16 @@ class Log:
             if path is not None:
                 self.local.delete_later(path)
 
-    def expire_producers(self, now_ms: int) -> Iterator[None]:
-        """Forget the producers that were not heard of for `producer.id.expiration.ms`."""
-        return self.producers.remove_expired(now_ms, self.producer_expiration_ms)
-
     def close(self) -> None:
         """Write what lets the next start be quick, wait until it is on the disk, and give all files back.
 
         Call `flush` before, if the stop is to count as clean: what derives from the data is not checked then at the
         next start. The log must not be used afterwards. Raises StorageError.
         """
-        local = self.local
-        try:
+        with (local := self.local).translated("close"):
             taken = self.snapshots.take_at(self.producers, local.log_end_offset)
             self.leader_epochs.flush()
             local.close()
-            if taken:
-                file = self.snapshots.prepare_sync(local.log_end_offset)
-                if file is not None:
-                    file.sync()
+            if taken is not None:
+                local.fs.open(taken).sync()
                 local.fs.sync_dir(local.directory)
-        except OSError as error:
-            raise local.failure("close", error) from error

@@ -6,10 +6,12 @@ bisection, a place before the batch by the offset index, and the batch by the he
 behaviour, fetch (`LocalLog.read`, `LogSegment.read`).
 """
 
+from odradek.storage.errors import NotInMemory
 from odradek.storage.log.log_values import LogSlice
 from odradek.storage.segment.batch_headers import find_batch
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
+from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _PLACES_KEPT = 64
 """How many offsets have their place remembered: those at which readers stopped, and will go on."""
@@ -72,6 +74,19 @@ class LogReader:
                 return found
         following = self._segments.after(segment)
         return following.base_offset if following else log_end
+
+    def aborted_transactions(self, offset: int, upto: int, wait: bool) -> list[AbortedTransaction]:
+        """Return the aborted transactions in [offset, upto); see `Log.aborted_transactions`."""
+        found: list[AbortedTransaction] = []
+        for segment in self._segments.since(offset):
+            index = segment.transaction_index
+            if not wait and not index.is_in_memory():
+                raise NotInMemory(index.read_through)
+            of_segment, complete = index.collect(offset, upto)
+            found += of_segment
+            if complete:
+                break
+        return found
 
     def _find(self, offset: int, wait: bool) -> tuple[Segment, int, int] | None:
         """Return segment, position and base offset of the first batch that ends at or after `offset`."""

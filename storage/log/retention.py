@@ -1,7 +1,8 @@
 """Which segments of a log are old enough to go, and why.
 
 Data goes by whole segments, the oldest first, up to the first one that may stay. Owns the rules and nothing else: it
-reads no clock and changes nothing. Follows Kafka's log behaviour, retention (`UnifiedLog.deleteOldSegments`):
+reads no clock, and has the log do what `remove_next_due` comes to. Follows Kafka's log behaviour, retention
+(`UnifiedLog.deleteOldSegments`):
 
 - What lies before the start of the log goes, whatever the policy.
 - With `delete` in `cleanup.policy`, a segment goes while the log without it is still at least `retention.bytes`
@@ -18,7 +19,7 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import NamedTuple
 
-from odradek.storage.log.local_log import LocalLog
+from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 from odradek.storage.segment.segment import Segment
 
@@ -44,7 +45,7 @@ class DueSegment(NamedTuple):
     """Where the log starts once it is gone."""
 
 
-def due_segments(log: LocalLog, log_start_offset: int, high_watermark: int, now_ms: int) -> Iterator[DueSegment]:
+def due_segments(log: Log, high_watermark: int, now_ms: int) -> Iterator[DueSegment]:
     """Yield the segments that are to go now, oldest first; each is looked at only when it is asked for.
 
     Changes nothing; the log must not change meanwhile. Raises OSError, CorruptRecord where a segment cannot be read.
@@ -55,7 +56,7 @@ def due_segments(log: LocalLog, log_start_offset: int, high_watermark: int, now_
         end = log.log_end_offset if following is None else following.base_offset
         if high_watermark < end or (following is None and not segment.size):
             return
-        if following is not None and end <= log_start_offset:
+        if following is not None and end <= log.log_start_offset:
             reason: Reason | None = Reason.LOG_START
         else:
             reason = _reason(log, segment, size, now_ms)
@@ -65,7 +66,7 @@ def due_segments(log: LocalLog, log_start_offset: int, high_watermark: int, now_
         size -= segment.size
 
 
-def _reason(log: LocalLog, segment: Segment, size: int, now_ms: int) -> Reason | None:
+def _reason(log: Log, segment: Segment, size: int, now_ms: int) -> Reason | None:
     """Return why a segment of a log of `size` bytes is to go by the topic's limits, None if it may stay."""
     config = log.config
     if DELETE not in config.cleanup_policy:
@@ -79,3 +80,17 @@ def _reason(log: LocalLog, segment: Segment, size: int, now_ms: int) -> Reason |
         if now_ms - newest > config.retention_ms:
             return reason
     return None
+
+
+def remove_next_due(log: Log, high_watermark: int, now_ms: int) -> DueSegment | None:
+    """Remove the oldest segment if retention lets it go now; return it with the reason, None if it stays.
+
+    Call again until it stays. Raises StorageError, CorruptRecord.
+    """
+    with log.local.translated("delete old segments of"):
+        due = next(due_segments(log, high_watermark, now_ms), None)
+    if due is not None:
+        if due.segment is log.segments.active:
+            log.roll(now_ms)
+        log.remove_oldest([due.segment])
+    return due

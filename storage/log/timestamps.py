@@ -9,15 +9,24 @@ from collections.abc import Iterator
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
+from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import TimestampAndOffset
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import NO_TIMESTAMP, Segment
 
 
-def offset_for_timestamp(
+def offset_for_timestamp(log: Log, timestamp: int, upto: int) -> TimestampAndOffset | None:
+    """Return the first record that is not earlier than `timestamp` (ms), None if there is none below `upto`.
+
+    Raises CorruptRecord, StorageError.
+    """
+    with log.local.translated("read from"):
+        return _offset_for_timestamp(log.segments, log.log_start_offset, timestamp, upto)
+
+
+def _offset_for_timestamp(
     segments: Segments, log_start_offset: int, timestamp: int, upto: int
 ) -> TimestampAndOffset | None:
-    """Return the first record that is not earlier than `timestamp`; see `Log.offset_for_timestamp`."""
     for segment in segments.since(log_start_offset):
         if segment.base_offset >= upto:
             return None
@@ -37,8 +46,16 @@ def _search(segment: Segment, timestamp: int, start_offset: int) -> TimestampAnd
     return None
 
 
-def max_timestamp_record(segments: Segments, log_start_offset: int, upto: int) -> TimestampAndOffset | None:
-    """Return the first record that has the largest timestamp; see `Log.max_timestamp_record`."""
+def max_timestamp_record(log: Log, upto: int) -> TimestampAndOffset | None:
+    """Return the first record that has the largest timestamp of the log, None if it is not below `upto`.
+
+    Also None where no record has a timestamp. Raises CorruptRecord, StorageError.
+    """
+    with log.local.translated("read from"):
+        return _max_timestamp_record(log.segments, log.log_start_offset, upto)
+
+
+def _max_timestamp_record(segments: Segments, log_start_offset: int, upto: int) -> TimestampAndOffset | None:
     segment = max(segments.since(log_start_offset), key=lambda candidate: candidate.max_timestamp)
     largest = segment.max_timestamp
     if largest == NO_TIMESTAMP:

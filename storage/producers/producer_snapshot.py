@@ -12,7 +12,7 @@ from struct import Struct
 
 from odradek.protocol.records.checksum import crc32c
 from odradek.storage.errors import CorruptFile
-from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.files import FileSystem
 from odradek.storage.names import DELETED_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, file_name
 from odradek.storage.producers.producer_entry import ProducerEntry, is_expired
 from odradek.storage.producers.producer_state import ProducerStates
@@ -109,15 +109,6 @@ class ProducerSnapshots:
         """Let the state reach up to `offset`, and take it; return the new snapshot's path, None if there is none."""
         states.end_offset = offset
         return self.path(offset) if self.take(states) else None
-
-    def prepare_sync(self, offset: int) -> OpenFile | None:
-        """Return the file of a snapshot, to be synced by any thread; None if there is no such snapshot."""
-        if self._find(offset) is None:
-            return None
-        try:
-            return self._fs.open(self.path(offset))
-        except FileNotFoundError:
-            return None
 
     def reload(
         self, states: ProducerStates, log_start_offset: int, log_end_offset: int, expired_before_ms: int

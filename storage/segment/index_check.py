@@ -98,7 +98,18 @@ def index_batches(indexes: Indexes, interval_bytes: int, batches: Iterable[tuple
 class IndexCheck:
     """The look at the indexes of one sealed segment, which are made anew aside if need be."""
 
-    __slots__ = ("_fs", "_interval_bytes", "_is_damaged", "_lock", "_log_path", "_places", "_size", "is_done", "result")
+    __slots__ = (
+        "_fs",
+        "_interval_bytes",
+        "_is_damaged",
+        "_lock",
+        "_log_path",
+        "_places",
+        "_size",
+        "_suffix",
+        "is_done",
+        "result",
+    )
 
     def __init__(
         self, fs: FileSystem, log_path: str, size: int, indexes: Indexes, interval_bytes: int, is_damaged: bool
@@ -111,12 +122,14 @@ class IndexCheck:
         self._interval_bytes = interval_bytes
         self._is_damaged = is_damaged
         self._lock = Lock()
+        # one of its own: a segment that compaction put in place meanwhile has the same names, and checks of its own
+        self._suffix = f".{id(self):x}{TEMPORARY_SUFFIX}"
         self.is_done = False
         self.result: Indexed | OSError | None = None
         """What is true of the new indexes, None where the old ones are right; why it could not be told."""
 
     def run(self) -> None:
-        """Look, and make new files under their names with `.tmp`; any thread may do so, several wait for each other."""
+        """Look, and make new files under names with `.tmp`; any thread may do so, several wait for each other."""
         with self._lock:
             if not self.is_done:
                 try:
@@ -128,14 +141,14 @@ class IndexCheck:
     def put_in_place(self, indexes: Indexes) -> None:
         """Let the new files take the place of those of the indexes. Raises OSError."""
         for index in indexes:
-            index.replace_file(index.path + TEMPORARY_SUFFIX)
+            index.replace_file(index.path + self._suffix)
 
     def _look(self) -> Indexed | None:
         file = self._fs.open(self._log_path, writable=False)
         try:
             if not self._is_damaged and not indexes_problem(self._fs, self._indexes(""), file, self._size):
                 return None
-            new = self._indexes(TEMPORARY_SUFFIX)
+            new = self._indexes(self._suffix)
             for index in new:
                 index.reset()
                 index.active = True

@@ -13,6 +13,7 @@ from uuid import UUID
 from odradek.config.topic import TopicConfig
 from odradek.storage.directories.manager import LoadReport, LogManager
 from odradek.storage.log.log import Log
+from odradek.storage.log.retention import remove_next_due
 from odradek.storage.names import LOG_SUFFIX, TopicPartition
 from tests.support.log_directories import open_log_directories
 from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values, check_log, contents, read_all, small_config
@@ -105,7 +106,7 @@ class Node:
         log.update_config(replace(self.config, **limits))  # type: ignore[arg-type]  # the limits are integers
         now_ms = NOW_MS + len(self.journal.written)
         self.journal.start = len(self.journal.written)  # a crash in the middle leaves any part of it done
-        while log.remove_next_due(log.log_end_offset, now_ms):
+        while remove_next_due(log, log.log_end_offset, now_ms):
             pass
         log.update_config(self.config)
         self.journal.start = log.log_start_offset

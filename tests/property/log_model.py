@@ -13,6 +13,8 @@ from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
+from odradek.storage.log.retention import remove_next_due
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from odradek.storage.names import LOG_SUFFIX
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, a_batch, check_log, open_at, read_all, small_config
@@ -127,7 +129,7 @@ class LogModel:
         expected = self._expected_to_go(limited.retention_bytes, limited.retention_ms, high_watermark, now_ms)
         self.log.update_config(limited)
         gone = []
-        while removed := self.log.remove_next_due(high_watermark, now_ms):
+        while removed := remove_next_due(self.log, high_watermark, now_ms):
             gone.append(removed.segment.base_offset)
         self.log.update_config(self.config)
         assert gone == expected
@@ -237,11 +239,11 @@ class LogModel:
         """Look for a time, and for the latest of all."""
         timestamp = NOW_MS + int(self.number * share) + ahead
         expected = next((offset for offset, record in self.visible() if record.timestamp >= timestamp), None)
-        found = self.log.offset_for_timestamp(timestamp, self.end)
+        found = offset_for_timestamp(self.log, timestamp, self.end)
         assert (found.offset if found else None) == expected
         if self._has_hidden_records():
             return
-        latest = self.log.max_timestamp_record(self.end)
+        latest = max_timestamp_record(self.log, self.end)
         largest = max((record.timestamp for _, record in self.visible()), default=NO_TIMESTAMP)
         if largest == NO_TIMESTAMP:
             assert latest is None

@@ -137,7 +137,7 @@ class CompactionMachine(RuleBasedStateMachine):
     @rule(keys=st.sampled_from((2, 3, 1000)))
     def compact(self, keys: int) -> None:
         self.log.flush()
-        stable = self.log.first_unstable_offset(self.log.log_end_offset)
+        stable = self.log.producers.first_unstable_offset(self.log.log_end_offset)
         before = read_pairs(self.log)
         outcome = compact_log(
             self.log,

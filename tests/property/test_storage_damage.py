@@ -19,6 +19,7 @@ from odradek.protocol.records.control import EndTransactionMarker, build_end_tra
 from odradek.protocol.records.record import iter_records
 from odradek.storage.errors import OutOfOrderSequence
 from odradek.storage.log.log import Log
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, check_log, open_with_findings, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -107,8 +108,8 @@ def _answers(log: Log) -> dict[str, object]:
     return {
         "records": read_all(log, 300),
         "offsets": [read_all(log, 1 << 20, offset)[0] for offset in _data_offsets(log)],
-        "times": [log.offset_for_timestamp(NOW_MS + time, end) for time in range(-10, 10 * BATCHES + 10, 5)],
-        "latest": log.max_timestamp_record(end),
+        "times": [offset_for_timestamp(log, NOW_MS + time, end) for time in range(-10, 10 * BATCHES + 10, 5)],
+        "latest": max_timestamp_record(log, end),
         "sizes": [(segment.base_offset, segment.size, segment.max_timestamp) for segment in log.segments],
         "epochs": log.leader_epochs.entries,
         "aborted": [log.aborted_transactions(offset, end) for offset in range(0, end, 5)],

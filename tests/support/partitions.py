@@ -58,7 +58,7 @@ class HandFlusher:
         running, self.running = self.running, {}
         for partition, plan in running.items():
             plan.run()
-            partition.log.complete_flush(plan)
+            partition.log.local.complete_flush(plan)
             partition.flushed()
 
     def fail(self) -> None:

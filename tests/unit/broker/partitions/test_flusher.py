@@ -201,10 +201,10 @@ def test_retry_that_cannot_begin_or_is_overtaken_by_a_truncation_is_followed_by_
     disk.node.loop.advance(RETRY_S)
     partition.log.truncate_to(0, NOW_MS)
     disk.sync()
-    assert partition.log.sync_problem
+    assert partition.log.local.sync_problem
     disk.node.loop.advance(RETRY_S)
     disk.sync()
-    assert not partition.log.sync_problem
+    assert not partition.log.local.sync_problem
 
 
 def test_flush_that_cannot_even_begin_is_told_to_the_one_who_asked() -> None:
@@ -236,7 +236,7 @@ def test_log_that_was_in_doubt_before_a_restart_is_flushed_at_once() -> None:
     """Nobody else would ask for it, and it takes nothing before."""
     disk = Disk()
     log = disk.partition().log
-    log.sync_failed(OSError("refused"))
+    log.local.sync_failed(OSError("refused"))
     partition = Partition(log, 1, 0, disk.flusher)
     with pytest.raises(StorageError):
         partition.append(batch(), NOW_MS)

@@ -10,6 +10,7 @@ from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import InvalidProducerEpoch, OutOfOrderSequence, StorageError
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo
+from odradek.storage.log.timestamps import offset_for_timestamp
 from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.logs import (
     NOW_MS,
@@ -66,7 +67,7 @@ def test_append_time_is_the_brokers_where_the_topic_says_so() -> None:
     log = open_at(MemoryFiles(), small_config(message_timestamp_type="LogAppendTime"))
     info = log.append(a_batch([b"a"], 5), 0, NOW_MS + 77)
     assert (info.max_timestamp, info.log_append_time_ms) == (NOW_MS + 77, NOW_MS + 77)
-    found = log.offset_for_timestamp(NOW_MS + 77, 1)
+    found = offset_for_timestamp(log, NOW_MS + 77, 1)
     assert found is not None
     assert found.timestamp == NOW_MS + 77
 
@@ -191,7 +192,7 @@ def test_producers_that_fell_silent_are_forgotten() -> None:
     """After producer.id.expiration.ms a producer is new again."""
     log = open_at(MemoryFiles())
     log.append(idempotent(0), 0, NOW_MS)
-    list(log.expire_producers(NOW_MS + 86_399_999))
+    list(log.producers.remove_expired(NOW_MS + 86_399_999, log.producer_expiration_ms))
     assert 7 in log.producers.entries
-    list(log.expire_producers(NOW_MS + 86_400_000))
+    list(log.producers.remove_expired(NOW_MS + 86_400_000, log.producer_expiration_ms))
     assert 7 not in log.producers.entries

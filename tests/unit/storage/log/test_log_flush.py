@@ -37,7 +37,7 @@ def test_plan_covers_what_was_appended_when_it_was_made() -> None:
     assert log.recovery_point == 0
     plan.run()
     assert log.recovery_point == 0
-    log.complete_flush(plan)
+    log.local.complete_flush(plan)
     assert (log.recovery_point, log.log_end_offset) == (1, 2)
     second = log.prepare_flush()
     assert second is not None
@@ -93,7 +93,7 @@ def test_plan_that_was_overtaken_by_a_truncation_proves_nothing() -> None:
     plan.run()
     log.truncate_to(1, NOW_MS)
     append_values(log, [b"other"])
-    log.complete_flush(plan)
+    log.local.complete_flush(plan)
     assert log.recovery_point == 0
     assert log.prepare_flush() is not None
 
@@ -107,7 +107,7 @@ def test_segment_that_grew_and_was_sealed_meanwhile_is_synced_again() -> None:
     append_values(log, [b"b"])
     log.roll(NOW_MS)
     plan.run()
-    log.complete_flush(plan)
+    log.local.complete_flush(plan)
     assert log.recovery_point == 1
     again = log.prepare_flush()
     assert again is not None
@@ -172,7 +172,7 @@ def test_sync_after_a_failed_one_counts_because_everything_was_written_again(ste
     assert log.recovery_point == log.log_end_offset == steps.count("a")
     append_values(log, [b"b"])
     log.flush()
-    assert not log.sync_problem
+    assert not log.local.sync_problem
     survivor = fs.crash(kept=0.0)
     again = open_at(survivor, recovery_point=log.local.checkpointed_recovery_point)
     assert read_all(again) == [*((number, b"a") for number in range(steps.count("a"))), (steps.count("a"), b"b")]
@@ -185,11 +185,11 @@ def test_as_long_as_syncs_fail_the_log_stays_in_doubt() -> None:
         fs.fail("sync", error)
         with pytest.raises(StorageError):
             log.flush()
-        assert log.sync_problem
+        assert log.local.sync_problem
     fs.fail("write", errno.ENOSPC)
     with pytest.raises(StorageError):
         log.flush()
-    assert log.sync_problem
+    assert log.local.sync_problem
     log.flush()
     append_values(log, [b"b"])
 
@@ -225,7 +225,7 @@ def test_truncation_ends_the_doubt_of_what_it_takes_away() -> None:
     fs, log = in_doubt("aa")
     log.truncate_to(1, NOW_MS)
     log.flush()
-    assert (log.recovery_point, log.sync_problem) == (1, "")
+    assert (log.recovery_point, log.local.sync_problem) == (1, "")
     append_values(log, [b"b"])
     log.flush()
     assert read_all(open_at(fs.crash(kept=0.0))) == [(0, b"a"), (1, b"b")]
@@ -239,7 +239,7 @@ def test_flush_of_many_logs_tells_the_ones_that_fail() -> None:
         append_values(log, [b"a"])
     fs.fail("sync", path_part="/spool-1/")
     assert list(flush_all(fs, logs)) == ["/data/spool-1"]
-    assert [bool(log.sync_problem) for log in logs] == [False, True]
+    assert [bool(log.local.sync_problem) for log in logs] == [False, True]
     assert flush_all(fs, logs) == {}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.log.log import Log
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -166,10 +167,10 @@ def test_index_of_an_old_segment_that_cannot_be_right_is_rebuilt(suffix: str, da
     log = open_at(fs, config, clean=True)
     for number in range(25):
         assert log.read(number, 1, 25, at_least_one=True).first_offset == number
-        found = log.offset_for_timestamp(NOW_MS + number, 25)
+        found = offset_for_timestamp(log, NOW_MS + number, 25)
         assert found is not None
         assert found.offset == number
-    latest = log.max_timestamp_record(25)
+    latest = max_timestamp_record(log, 25)
     assert latest is not None
     assert latest.offset == 24
     log.close()

@@ -4,6 +4,7 @@ import pytest
 
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -12,9 +13,9 @@ def test_first_record_not_earlier_is_found_within_its_batch() -> None:
     """The answer is a record, not a batch, with its own time and the epoch of its batch."""
     log = open_at(MemoryFiles())
     append_values(log, [b"a", b"b", b"c"], [NOW_MS, NOW_MS + 10, NOW_MS + 20], epoch=4)
-    assert log.offset_for_timestamp(NOW_MS + 1, 3) == (NOW_MS + 10, 1, 4)
-    assert log.offset_for_timestamp(0, 3) == (NOW_MS, 0, 4)
-    assert log.offset_for_timestamp(NOW_MS + 21, 3) is None
+    assert offset_for_timestamp(log, NOW_MS + 1, 3) == (NOW_MS + 10, 1, 4)
+    assert offset_for_timestamp(log, 0, 3) == (NOW_MS, 0, 4)
+    assert offset_for_timestamp(log, NOW_MS + 21, 3) is None
 
 
 @pytest.mark.parametrize("codec", Codec)
@@ -23,7 +24,7 @@ def test_compressed_batches_are_looked_into(codec: Codec) -> None:
     log = open_at(MemoryFiles())
     times = [NOW_MS, NOW_MS + 10, NOW_MS + 20]
     log.append(a_batch([b"a", b"b", b"c"], times, BatchFields(codec=codec)), 0, NOW_MS)
-    assert log.offset_for_timestamp(NOW_MS + 11, 3) == (NOW_MS + 20, 2, 0)
+    assert offset_for_timestamp(log, NOW_MS + 11, 3) == (NOW_MS + 20, 2, 0)
 
 
 def test_record_beyond_the_limit_is_not_found() -> None:
@@ -31,10 +32,10 @@ def test_record_beyond_the_limit_is_not_found() -> None:
     log = open_at(MemoryFiles())
     append_values(log, [b"a"], NOW_MS)
     append_values(log, [b"b"], NOW_MS + 10)
-    assert log.offset_for_timestamp(NOW_MS + 5, 1) is None
-    assert log.offset_for_timestamp(NOW_MS + 5, 2) == (NOW_MS + 10, 1, 0)
-    assert log.max_timestamp_record(1) is None
-    assert log.max_timestamp_record(2) == (NOW_MS + 10, 1, 0)
+    assert offset_for_timestamp(log, NOW_MS + 5, 1) is None
+    assert offset_for_timestamp(log, NOW_MS + 5, 2) == (NOW_MS + 10, 1, 0)
+    assert max_timestamp_record(log, 1) is None
+    assert max_timestamp_record(log, 2) == (NOW_MS + 10, 1, 0)
 
 
 def test_times_out_of_order_are_found_across_segments() -> None:
@@ -44,7 +45,7 @@ def test_times_out_of_order_are_found_across_segments() -> None:
         append_values(log, [b"x"], NOW_MS + ahead)
     assert len(log.segments) == 6
     for wanted, offset in ((0, 0), (6, 1), (31, 1), (51, 4), (60, 4)):
-        found = log.offset_for_timestamp(NOW_MS + wanted, 6)
+        found = offset_for_timestamp(log, NOW_MS + wanted, 6)
         assert found is not None
         assert found.offset == offset
 
@@ -57,22 +58,22 @@ def test_largest_timestamp_is_that_of_the_first_record_that_has_it() -> None:
     append_values(log, [b"f"], NOW_MS + 9)
     log.roll(NOW_MS)
     append_values(log, [b"g"], NOW_MS + 9)
-    assert log.max_timestamp_record(7) == (NOW_MS + 9, 3, 2)
+    assert max_timestamp_record(log, 7) == (NOW_MS + 9, 3, 2)
 
 
 def test_log_without_timestamps_has_no_largest_one() -> None:
     """An empty log, and one whose records have no time, give nothing."""
     log = open_at(MemoryFiles())
-    assert log.max_timestamp_record(0) is None
-    assert log.offset_for_timestamp(0, 0) is None
+    assert max_timestamp_record(log, 0) is None
+    assert offset_for_timestamp(log, 0, 0) is None
     log.append(a_batch([b"a"], -1), 0, NOW_MS)
-    assert log.max_timestamp_record(1) is None
-    assert log.offset_for_timestamp(0, 1) is None
+    assert max_timestamp_record(log, 1) is None
+    assert offset_for_timestamp(log, 0, 1) is None
 
 
 def test_append_time_is_that_of_every_record() -> None:
     """With LogAppendTime, the first record of the batch has the largest time."""
     log = open_at(MemoryFiles(), small_config(message_timestamp_type="LogAppendTime"))
     log.append(a_batch([b"a", b"b"], [5, 6]), 0, NOW_MS + 3)
-    assert log.max_timestamp_record(2) == (NOW_MS + 3, 0, 0)
-    assert log.offset_for_timestamp(NOW_MS + 3, 2) == (NOW_MS + 3, 0, 0)
+    assert max_timestamp_record(log, 2) == (NOW_MS + 3, 0, 0)
+    assert offset_for_timestamp(log, NOW_MS + 3, 2) == (NOW_MS + 3, 0, 0)

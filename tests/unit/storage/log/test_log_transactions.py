@@ -52,14 +52,14 @@ def test_open_transaction_holds_readers_of_committed_records_back() -> None:
     log = open_log_without_verification(MemoryFiles())
     first, second = Writer(log, 1), Writer(log, 2)
     append_values(log, [b"plain"])
-    assert log.first_unstable_offset(1) is None
+    assert log.producers.first_unstable_offset(1) is None
     first.write()
     second.write()
-    assert log.first_unstable_offset(3) == 1
+    assert log.producers.first_unstable_offset(3) == 1
     first.end(commit=True)
-    assert log.first_unstable_offset(4) == 2
+    assert log.producers.first_unstable_offset(4) == 2
     second.end(commit=False)
-    assert log.first_unstable_offset(5) is None
+    assert log.producers.first_unstable_offset(5) is None
 
 
 def test_aborted_transactions_are_listed_for_the_readers_they_concern() -> None:
@@ -98,7 +98,7 @@ def test_transactions_are_known_after_a_restart(clean: bool) -> None:
     second.write()
     before = (
         log.aborted_transactions(0, log.log_end_offset),
-        log.first_unstable_offset(log.log_end_offset),
+        log.producers.first_unstable_offset(log.log_end_offset),
         {producer: entry.last_sequence for producer, entry in log.producers.entries.items()},
     )
     assert len(before[0]) == 2
@@ -108,7 +108,7 @@ def test_transactions_are_known_after_a_restart(clean: bool) -> None:
     log = open_log_without_verification(fs, clean=clean)
     after = (
         log.aborted_transactions(0, log.log_end_offset),
-        log.first_unstable_offset(log.log_end_offset),
+        log.producers.first_unstable_offset(log.log_end_offset),
         {producer: entry.last_sequence for producer, entry in log.producers.entries.items()},
     )
     assert after == before
@@ -123,7 +123,7 @@ def test_truncation_takes_markers_back() -> None:
     writer.end(commit=False)
     log.truncate_to(1, NOW_MS)
     assert log.aborted_transactions(0, 1) == []
-    assert log.first_unstable_offset(1) == 0
+    assert log.producers.first_unstable_offset(1) == 0
 
 
 def test_late_markers_are_refused() -> None:
@@ -170,4 +170,4 @@ def test_follower_learns_of_aborted_transactions_from_the_markers() -> None:
     copy = open_at(MemoryFiles(), CONFIG)
     copy.append_as_follower(data, NOW_MS)
     assert copy.aborted_transactions(0, 2) == log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
-    assert copy.first_unstable_offset(2) is None
+    assert copy.producers.first_unstable_offset(2) is None

@@ -5,6 +5,7 @@ import pytest
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.log.log import Log
+from odradek.storage.log.timestamps import offset_for_timestamp
 from tests.support.logs import (
     DIRECTORY,
     NOW_MS,
@@ -157,7 +158,7 @@ def test_deleted_records_are_not_found_by_time() -> None:
     """Lookups by time start at the start of the log, also within a segment."""
     log = a_log(10)
     log.delete_records_before(6)
-    found = log.offset_for_timestamp(NOW_MS, 10)
+    found = offset_for_timestamp(log, NOW_MS, 10)
     assert found is not None
     assert found.offset == 6
 

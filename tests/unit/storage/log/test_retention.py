@@ -7,7 +7,7 @@ import pytest
 from odradek.config.topic import topic_config
 from odradek.storage.errors import StorageError
 from odradek.storage.log.log import Log
-from odradek.storage.log.retention import Reason, due_segments
+from odradek.storage.log.retention import Reason, due_segments, remove_next_due
 from odradek.storage.names import LOG_SUFFIX
 from tests.support.logs import (
     DIRECTORY,
@@ -40,14 +40,14 @@ def a_log(batches: int = 9, fs: MemoryFiles | None = None, **config: object) -> 
 def due(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[tuple[int, Reason]]:
     """Return base offset and reason of the segments that are to go."""
     limit = log.log_end_offset if high_watermark is None else high_watermark
-    due = due_segments(log.local, log.log_start_offset, limit, now_ms)
+    due = due_segments(log, limit, now_ms)
     return [(segment.base_offset, reason) for segment, reason, _ in due]
 
 
 def remove_all(log: Log, now_ms: int = NOW_MS) -> list[int]:
     """Remove what is to go, and return the base offsets."""
     gone = []
-    while removed := log.remove_next_due(log.log_end_offset, now_ms):
+    while removed := remove_next_due(log, log.log_end_offset, now_ms):
         gone.append(removed.segment.base_offset)
     return gone
 
@@ -210,11 +210,11 @@ def test_disk_that_fails_is_tried_again(failing: int) -> None:
     """Whichever file cannot be renamed: the log stays in order, and the next look finishes what this one began."""
     fs = MemoryFiles()
     log = a_log(6, fs, retention_bytes=2 * SIZE)
-    remove_one = log.remove_next_due(6, NOW_MS)
+    remove_one = remove_next_due(log, 6, NOW_MS)
     assert remove_one is not None
     fs.fail("rename", errno.EIO, path_part=(".log", ".index", ".timeindex", ".snapshot")[failing])
     with pytest.raises(StorageError, match="Cannot delete segments of spool-0"):
-        log.remove_next_due(6, NOW_MS)
+        remove_next_due(log, 6, NOW_MS)
     assert log.log_start_offset == 4
     assert [offset for offset, _ in read_all(log)] == [4, 5]
     assert remove_all(log) == [2]

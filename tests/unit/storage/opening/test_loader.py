@@ -9,6 +9,7 @@ from odradek.protocol.records.building import BatchFields
 from odradek.storage.deletions import PendingDeletions
 from odradek.storage.errors import IncompatibleDirectory
 from odradek.storage.log.log import Log
+from odradek.storage.log.timestamps import offset_for_timestamp
 from odradek.storage.opening.loader import Opening, load_log, open_log, parent_directory
 from tests.support.logs import (
     DIRECTORY,
@@ -227,8 +228,8 @@ def test_old_formats_in_old_segments_are_walked() -> None:
     check_log(log)
     region = log.read(2, 1 << 20, 6, at_least_one=True)
     assert region.position == len(old_message(0, 0, b"zero") + old_message(1, 1, b"one"))
-    assert log.offset_for_timestamp(NOW_MS + 6, 6) == (NOW_MS + 7, 4, -1)
-    assert log.offset_for_timestamp(NOW_MS + 8, 6) == (NOW_MS + 9, 5, 0)
+    assert offset_for_timestamp(log, NOW_MS + 6, 6) == (NOW_MS + 7, 4, -1)
+    assert offset_for_timestamp(log, NOW_MS + 8, 6) == (NOW_MS + 9, 5, 0)
 
 
 def test_log_that_ends_before_its_start_begins_anew_there() -> None:

@@ -223,18 +223,3 @@ def test_snapshot_is_renamed_before_its_removal() -> None:
     assert snapshots.mark_deleted(3) is None
     assert fs.exists(path + ".deleted")
     assert not fs.exists(path)
-
-
-def test_snapshot_is_synced_later() -> None:
-    """Taking one costs no sync; the prepared file can be synced by another thread."""
-    fs = _fs()
-    fs.sync_dir("/")
-    snapshots = _take(fs, 3)
-    file = snapshots.prepare_sync(3)
-    assert file is not None
-    file.sync()
-    fs.sync_dir(HOME)
-    assert fs.crash(kept=0.0).size(snapshots.path(3)) == 56
-    assert snapshots.prepare_sync(4) is None
-    fs2 = _fs()
-    assert ProducerSnapshots(fs2, HOME, [3]).prepare_sync(3) is None

@@ -11,6 +11,7 @@ from odradek.protocol.records.legacy_building import build_message_set
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
 from odradek.storage.log.log import Log
+from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from odradek.storage.segment.segment import Segment
 from tests.support.legacy_logs import FILES, INDEX_INTERVAL, NAMES, dumped_records, put, read_file
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, check_log, contents, open_at, open_with_findings
@@ -96,25 +97,25 @@ def test_time_lookups_see_single_messages(name: str) -> None:
     _, log = kafkas(name, clean=True)
     first_ms = 1_500_000_000_000
     for i in range(15):
-        assert log.offset_for_timestamp(first_ms + 1000 * i - 1, 16) == (first_ms + 1000 * i, i, -1)
-    assert log.offset_for_timestamp(first_ms + 14_001, 16) is None
-    assert log.max_timestamp_record(16) == (first_ms + 14_000, 14, -1)
+        assert offset_for_timestamp(log, first_ms + 1000 * i - 1, 16) == (first_ms + 1000 * i, i, -1)
+    assert offset_for_timestamp(log, first_ms + 14_001, 16) is None
+    assert max_timestamp_record(log, 16) == (first_ms + 14_000, 14, -1)
 
 
 def test_append_times_are_found() -> None:
     """Where the wrapper has the time for all, its first record answers for it."""
     _, log = kafkas("v1-append-time", clean=True)
     times = [record.timestamp for record in dumped_records("v1-append-time")]
-    assert log.offset_for_timestamp(times[0], 16) == (times[0], 0, -1)
-    assert log.offset_for_timestamp(times[0] + 1, 16) == (times[5], times.index(times[5]), -1)
-    assert log.max_timestamp_record(16) == (max(times), times.index(max(times)), -1)
+    assert offset_for_timestamp(log, times[0], 16) == (times[0], 0, -1)
+    assert offset_for_timestamp(log, times[0] + 1, 16) == (times[5], times.index(times[5]), -1)
+    assert max_timestamp_record(log, 16) == (max(times), times.index(max(times)), -1)
 
 
 def test_a_log_without_timestamps_has_none() -> None:
     """Version 0 knows no time: no lookup finds anything, and the time index stays empty."""
     fs, log = kafkas("v0-gzip")
-    assert log.offset_for_timestamp(0, 16) is None
-    assert log.max_timestamp_record(16) is None
+    assert offset_for_timestamp(log, 0, 16) is None
+    assert max_timestamp_record(log, 16) is None
     log.close()
     assert contents(fs)[FILES[2]] == b""
 
@@ -155,8 +156,8 @@ def test_all_formats_share_a_log() -> None:
     assert [record.offset for record in records_from(log, 7)] == [5, 6, 7, 8, 9]
     assert [record.offset for record in records_from(log, 10)] == [10]
     assert [entry.start_offset for entry in log.leader_epochs.entries] == [11]
-    assert log.offset_for_timestamp(NOW_MS + 7, 13) == (NOW_MS + 7, 7, -1)
-    assert log.offset_for_timestamp(NOW_MS + 10, 13) == (NOW_MS + 50, 11, 0)
+    assert offset_for_timestamp(log, NOW_MS + 7, 13) == (NOW_MS + 7, 7, -1)
+    assert offset_for_timestamp(log, NOW_MS + 10, 13) == (NOW_MS + 50, 11, 0)
     log.close()
     again = open_at(fs, small(segment_bytes=1 << 20))
     assert again.log_end_offset == 13
@@ -167,7 +168,7 @@ def test_records_below_the_start_of_the_log_are_not_found_by_time() -> None:
     """A start inside a wrapper hides the messages before it from lookups."""
     _, log = mixed_log()
     log.delete_records_before(8)
-    assert log.offset_for_timestamp(NOW_MS, 13) == (NOW_MS + 8, 8, -1)
+    assert offset_for_timestamp(log, NOW_MS, 13) == (NOW_MS + 8, 8, -1)
 
 
 def test_damage_inside_a_wrapper_is_an_error_to_lookups_only() -> None:
@@ -182,7 +183,7 @@ def test_damage_inside_a_wrapper_is_an_error_to_lookups_only() -> None:
     log = open_at(fs)
     assert log.log_end_offset == 2
     with pytest.raises(Exception, match="decompress"):
-        log.offset_for_timestamp(NOW_MS, 2)
+        offset_for_timestamp(log, NOW_MS, 2)
     log.truncate_to(1, NOW_MS)
     assert log.log_end_offset == 1  # where the wrapper began cannot be known
 
