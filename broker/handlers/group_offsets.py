@@ -8,6 +8,7 @@ ILLEGAL_GENERATION before v9.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from odradek.broker.coordinator.background import Slices
@@ -31,6 +32,7 @@ from odradek.protocol.messages.offset_commit import (
 )
 from odradek.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
@@ -164,8 +166,10 @@ class OffsetCommitHandlers:
         except KafkaError as refused:
             return OffsetDeleteResponse(error_code=refused.code)
 
+        told = [topic for topic in request.topics if topic.partitions or self._partitions.find(topic.name) is None]
+
         def respond(results: ErrorCode | Removed) -> OffsetDeleteResponse:
-            return _removed(request, results)
+            return _removed(told, results)
 
         return outcome.then(respond) if isinstance(outcome, Deferred) else respond(outcome)
 
@@ -174,7 +178,7 @@ class OffsetCommitHandlers:
         return topic is not None and 0 <= index < topic.count
 
 
-def _removed(request: OffsetDeleteRequest, results: ErrorCode | Removed) -> OffsetDeleteResponse:
+def _removed(topics: Sequence[OffsetDeleteRequestTopic], results: ErrorCode | Removed) -> OffsetDeleteResponse:
     if isinstance(results, ErrorCode):
         return OffsetDeleteResponse(error_code=results)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -190,8 +194,7 @@ def _removed(request: OffsetDeleteRequest, results: ErrorCode | Removed) -> Offs
                     for partition in topic.partitions
                 ],
             )
-            for topic in request.topics
-            if topic.partitions
+            for topic in topics
         ]
     )
 

@@ -88,10 +88,10 @@ class MetadataHandler:
         operations: int,
     ) -> list[MetadataResponseTopic]:
         topics = []
-        for topic_id, name in {(topic.topic_id, topic.name): None for topic in wanted}:
+        asked = ((topic.topic_id, topic.name if topic.topic_id == ZERO_UUID else None) for topic in wanted)
+        for topic_id, name in dict.fromkeys(asked):
             if topic_id != ZERO_UUID:
                 found, missing = image.topic_by_id(topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-                name = None
             else:
                 assert name is not None  # or the request was refused
                 found, missing = image.topic(name), errors.get(name) or _why_missing(name)

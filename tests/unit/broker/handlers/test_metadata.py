@@ -190,6 +190,15 @@ def test_null_name_without_id_refuses_the_whole_request() -> None:
     assert (response.error_code, response.brokers) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
 
 
+def test_topic_is_told_once_however_its_id_is_named() -> None:
+    """A name that comes with an id is not looked at."""
+    admin = new_admin()
+    topic_id = create(admin.controller, "t").topic_id
+    topics = [MetadataRequestTopic(name=name, topic_id=topic_id) for name in (None, "t", "other")]
+    response = now(admin.metadata.metadata(at(12), MetadataRequest(topics=topics)))
+    assert errors(response) == [("t", ErrorCode.NONE)]
+
+
 def test_names_beside_ids_are_dropped() -> None:
     """As in Kafka: only what is asked for by id is answered, and nothing is created by name."""
     admin = new_admin()
