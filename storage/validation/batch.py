@@ -37,6 +37,7 @@ from odradek.storage.validation.effort import (
     BYTES_TO_A_STEP_OF_CHECKSUM,
     BYTES_TO_A_STEP_OF_DECOMPRESSION,
     LEAST_DECOMPRESSED,
+    SMALL_BATCH,
     STEPS_TO_FRAME_A_RECORD,
     STEPS_TO_LOOK_AT_A_RECORD,
     STEPS_TO_WRITE_A_RECORD,
@@ -153,7 +154,7 @@ def _check_header(data: memoryview, header: BatchHeader, rules: ValidationRules,
         raise CorruptRecord(
             f"Record batch is corrupt (the size {size} is smaller than the minimum allowed overhead {HEADER_SIZE})"
         )
-    if effort is not None:
+    if effort is not None and size > SMALL_BATCH:
         effort.spend(size // BYTES_TO_A_STEP_OF_CHECKSUM)
     check_crc(data, header)
     if attributes & CODEC_MASK > _LAST_CODEC:
@@ -204,7 +205,7 @@ def _check_records(
     end = len(body)
     if count * MIN_RECORD_SIZE > end - start:
         raise InvalidRecord("Incorrect declared batch size, premature EOF reached")
-    if count > rules.records_limit:
+    if count > rules.max_message_bytes and count > rules.records_limit:
         raise TooManyRecordsInBatch(count, rules.records_limit)
     if count > _CLOSELY_LOOKED_AT and not rules.concern_every_record:
         if effort is not None:
@@ -215,7 +216,10 @@ def _check_records(
         if found.in_order and (rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header)):
             return found
     if effort is not None:
-        effort.spend(count * STEPS_TO_LOOK_AT_A_RECORD)
+        steps = count * STEPS_TO_LOOK_AT_A_RECORD
+        if steps > effort.steps:
+            raise TakesLonger
+        effort.steps -= steps
     found = look_at_records(body, start, 0, count, effort)
     if found.end != end:
         raise InvalidRecord("Incorrect declared batch size, records still remaining in file")

@@ -7,6 +7,8 @@ batch again without such a bound, on a thread. Units are steps of about a tenth 
 
 BYTES_TO_A_STEP_OF_CHECKSUM = 256
 BYTES_TO_A_STEP_OF_DECOMPRESSION = 32
+SMALL_BATCH = 4096
+"""Bytes of a batch whose checksum is not worth counting: a microsecond."""
 LEAST_DECOMPRESSED = 64 * 1024
 """Where less may be decompressed than this, it is not tried."""
 STEPS_TO_FRAME_A_RECORD = 1
