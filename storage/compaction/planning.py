@@ -112,7 +112,7 @@ def _aborted_later(log: Log, end: int) -> list[AbortedTransaction]:
     for segment in log.segments.since(end):
         if segment.base_offset < end:
             continue
-        transactions, complete = segment.transaction_index.collect(end, end)
+        transactions, complete = segment.indexes.transactions.collect(end, end)
         found += transactions
         if complete:
             break

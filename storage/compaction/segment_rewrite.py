@@ -30,7 +30,8 @@ from odradek.storage.errors import StorageError
 from odradek.storage.files import Buffer, FileSystem
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX
 from odradek.storage.segment.batch_headers import header_at
-from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segment.index_set import IndexSettings
+from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""
@@ -144,7 +145,7 @@ class Rewriter:
     def _finish(self, segment: CleanedSegment, mtime_ms: int) -> None:
         """Bring everything to the disk; the names last, so that none of them can stand for less than it says."""
         segment.seal()
-        segment.indexes_synced = False
+        segment.indexes.are_synced = False
         files = [segment.file, *segment.prepare_sync()]
         for file in files:
             file.sync()
@@ -181,7 +182,7 @@ class Rewriter:
         if header.is_control:
             may_go, aborted = self._transactions.end(header, control_kind(entry))
             if aborted is not None:
-                segment.transaction_index.append(aborted)
+                segment.indexes.transactions.append(aborted)
         else:
             may_go = self._transactions.data_is_aborted(header)
         must_go = records_must_go(header, may_go, rules.now_ms)

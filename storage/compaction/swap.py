@@ -20,7 +20,8 @@ from typing import NamedTuple
 from odradek.storage.files import FileSystem
 from odradek.storage.log.log import Log
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
-from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segment.index_set import IndexSettings
+from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 
 class Swapped(NamedTuple):

@@ -167,7 +167,7 @@ class LocalLog:
         self.reader.forget()
         if old.size:
             self.segments.add(new)
-            old.indexes_synced = False
+            old.indexes.are_synced = False
             self._unsynced.segments.append(old)
         else:
             self.segments.replace([old], [new])
@@ -223,9 +223,9 @@ class LocalLog:
         for segment, size in plan.sizes:
             segment.note_synced(size)
         for segment in plan.sealed:
-            segment.indexes_synced = True
+            segment.indexes.are_synced = True
         unsynced = self._unsynced
-        unsynced.segments = [segment for segment in unsynced.segments if not segment.indexes_synced]
+        unsynced.segments = [segment for segment in unsynced.segments if not segment.indexes.are_synced]
         unsynced.paths -= plan.paths
         unsynced.directories -= plan.directories
         self.recovery_point = max(self.recovery_point, plan.offset)

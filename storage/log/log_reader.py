@@ -79,7 +79,7 @@ class LogReader:
         """Return the aborted transactions in [offset, upto); see `Log.aborted_transactions`."""
         found: list[AbortedTransaction] = []
         for segment in self._segments.since(offset):
-            index = segment.transaction_index
+            index = segment.indexes.transactions
             if not wait and not index.is_in_memory():
                 raise NotInMemory(index.read_through)
             of_segment, complete = index.collect(offset, upto)

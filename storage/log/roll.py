@@ -11,7 +11,8 @@ from typing import NamedTuple
 from odradek.config.topic import TopicConfig
 from odradek.storage.files import FileSystem
 from odradek.storage.segment.checked_scan import MAX_RELATIVE_OFFSET
-from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segment.index_set import IndexSettings
+from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 
 class RollLimits(NamedTuple):
@@ -40,7 +41,7 @@ def must_roll(
     if segment.size:
         first_timestamp = segment.first_timestamp
         waited = max_timestamp - first_timestamp if first_timestamp >= 0 else now_ms - segment.created_ms
-        if waited > limits.segment_ms - segment.jitter_ms or segment.indexes_full:
+        if waited > limits.segment_ms - segment.jitter_ms or segment.indexes.are_full:
             return True
     return last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
 

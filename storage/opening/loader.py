@@ -47,8 +47,9 @@ from odradek.storage.producers.producer_snapshot import ProducerSnapshots
 from odradek.storage.producers.producer_state import ProducerStates
 from odradek.storage.segment.batch_headers import walk_headers
 from odradek.storage.segment.checked_scan import ScanBuffer
+from odradek.storage.segment.index_set import IndexSettings
 from odradek.storage.segment.log_segments import Segments
-from odradek.storage.segment.segment import SEGMENT_SUFFIXES, IndexSettings, Segment
+from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 DEFAULT_PRODUCER_EXPIRATION_MS = 86_400_000
 _SYNC_PROBLEM = "it did so before the broker was started"
@@ -232,7 +233,7 @@ class _Load:
         for name in files:
             if name.suffix == TRANSACTION_INDEX_SUFFIX:
                 try:
-                    self._segment_at(name.offset).transaction_index.sanity_check()
+                    self._segment_at(name.offset).indexes.transactions.sanity_check()
                 except CorruptFile as error:
                     self._note(f"checked from its start: {error}")
                     self.clean = False

@@ -41,7 +41,6 @@ def recover_segment(
     file = segment.file
     scan = SegmentScan(file, segment.base_offset, buffer, end_offset)
     segment.reset_indexes()
-    segment.transaction_index.reset()
     segment.size = 0
     latest_epoch = leader_epochs.latest
     for position, size, last_offset, fields in scan:
@@ -59,5 +58,5 @@ def recover_segment(
         file.truncate(scan.valid_bytes)
         segment.was_cut = True
     segment.synced_size = 0
-    segment.indexes_synced = False
+    segment.indexes.are_synced = False
     return RecoveredSegment(scan.next_offset, removed, scan.problem)

@@ -44,7 +44,7 @@ def read_marker(batch: Buffer) -> EndTransactionMarker | None:
 def index_if_aborted(segment: Segment, completed: CompletedTransaction | None) -> None:
     """Put a transaction that a marker in this segment has aborted into the segment's index."""
     if completed is not None and completed.is_aborted:
-        segment.transaction_index.append(
+        segment.indexes.transactions.append(
             AbortedTransaction(
                 completed.producer_id,
                 completed.first_offset,

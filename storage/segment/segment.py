@@ -1,16 +1,14 @@
 """A segment: one data file of record batches, back to back, with the indexes that are derived from it.
 
 Owns appending to the file, finding a batch in it by offset or time, cutting it, and the fate of its files. Does not
-know when to roll, what may be deleted, or which producer wrote what. Files are opened when they are first needed, so
-a node with thousands of segments starts without opening them; whoever holds the `OpenFile` of a segment can go on
-reading after the segment was deleted or replaced. Indexes are never believed blindly: one that cannot be right, or
-leads to bytes that are no batch, is rebuilt from the data. Follows Kafka's storage format, offset index and time
-index (`LogSegment`).
+know when to roll, what may be deleted, or which producer wrote what; its indexes look after themselves (`index_set`).
+Files are opened when they are first needed, so a node with thousands of segments starts without opening them; whoever
+holds the `OpenFile` of a segment can go on reading after the segment was deleted or replaced. Follows Kafka's storage
+format (`LogSegment`).
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.errors import CorruptRecord
@@ -32,10 +30,8 @@ from odradek.storage.segment.batch_headers import (
     walk_tail,
     with_base_offset,
 )
-from odradek.storage.segment.index_check import IndexCheck, Indexed, Indexes, index_batches, indexes_problem
-from odradek.storage.segment.offset_index import OffsetIndex
-from odradek.storage.segment.time_index import TimeIndex
-from odradek.storage.segment.transaction_index import TransactionIndex
+from odradek.storage.segment.index_check import Indexed
+from odradek.storage.segment.index_set import IndexSet, IndexSettings
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
@@ -43,13 +39,6 @@ _NOT_READ = -2
 """A timestamp that nobody has asked for yet."""
 _SMALL = 8192
 """A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
-
-
-class IndexSettings(NamedTuple):
-    """How densely a segment is indexed, and how large an index file may become."""
-
-    interval_bytes: int
-    max_bytes: int
 
 
 class Segment:
@@ -61,26 +50,17 @@ class Segment:
     __slots__ = (
         "_file",
         "_first_timestamp",
-        "_index_check",
-        "_indexes_checked",
-        "_indexes_rebuilt",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_ready",
-        "_unindexed_bytes",
         "base_offset",
         "created_ms",
         "directory",
         "fs",
-        "indexes_full",
-        "indexes_synced",
+        "indexes",
         "jitter_ms",
-        "offset_index",
-        "settings",
         "size",
         "synced_size",
-        "time_index",
-        "transaction_index",
         "was_cut",
     )
 
@@ -90,7 +70,6 @@ class Segment:
         self.fs = fs
         self.directory = directory
         self.base_offset = base_offset
-        self.settings = settings
         self.size = size
         """Bytes of whole batches in the data file."""
         self.created_ms = created_ms
@@ -100,20 +79,9 @@ class Segment:
         """Bytes of the data file that are on disk for sure."""
         self.was_cut = False
         """Whether the data file became shorter since its last sync: a crash may bring back what was cut off."""
-        self.indexes_synced = True
-        """Whether the index files are on disk as they are; only meant for sealed segments."""
-        self.indexes_full = False
-        self.offset_index = OffsetIndex(fs, self.path(OFFSET_INDEX_SUFFIX), base_offset, settings.max_bytes)
-        self.time_index = TimeIndex(fs, self.path(TIME_INDEX_SUFFIX), base_offset, settings.max_bytes)
-        self.transaction_index = TransactionIndex(fs, self.path(TRANSACTION_INDEX_SUFFIX), base_offset)
+        self.indexes = IndexSet(fs, self.path, base_offset, settings)
         self._file: OpenFile | None = None
-        self._indexes_checked = False
-        self._indexes_rebuilt = False
-        """Whether they were made from the batch headers as these are: what they lead to is there, damaged or not."""
-        self._index_check: IndexCheck | None = None
-        """A look at the indexes that is to be made, or under way, on another thread."""
         self._ready = False
-        self._unindexed_bytes = 0
         self._first_timestamp = _NOT_READ
         self._max_timestamp = _NOT_READ
         self._max_timestamp_offset = base_offset
@@ -130,7 +98,6 @@ class Segment:
         if self.file.size():
             self.file.truncate(0)
         self.reset_indexes()
-        self.transaction_index.reset()
 
     @property
     def file(self) -> OpenFile:
@@ -188,19 +155,17 @@ class Segment:
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
-        if self._unindexed_bytes > self.settings.interval_bytes:
-            self.offset_index.append(last_offset, position)
-            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
-            self.indexes_full = self.offset_index.is_full or self.time_index.is_full
-            self._unindexed_bytes = 0
-        self._unindexed_bytes += size
+        indexes = self.indexes
+        if indexes.unindexed_bytes > indexes.interval_bytes:
+            indexes.add(last_offset, position, self._max_timestamp, self._max_timestamp_offset)
+        indexes.unindexed_bytes += size
         self.size = position + size
 
     def _prepare_append(self) -> None:
         """Do what must be done before the first write, and again after a failed one."""
-        self.check_indexes()
+        self._check_indexes()
         self._learn_max_timestamp()
-        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
+        self.indexes.learn_if_full()
         if self.file.size() != self.size:
             self.file.truncate(self.size)
         self._ready = True
@@ -213,45 +178,34 @@ class Segment:
         Raises CorruptRecord where the data file itself is damaged, OSError where it cannot be read, and NotInMemory if
         it is not to `wait` for the disk and would have to.
         """
-        if not wait and not self.offset_index.active:
-            self._need_index()
-        if not self._indexes_checked:
-            self.check_indexes()
-        position = self.offset_index.lookup(offset)[1]
+        indexes = self.indexes
+        if not wait and not indexes.offsets.active:
+            indexes.need(self.size)
+        if not indexes.are_checked:
+            self._check_indexes()
+        position = indexes.offsets.lookup(offset)[1]
         if position < self.size or position == 0:
             try:
                 batch = find_batch(self.file, position, self.size, offset, wait)
                 if batch is None or batch.base_offset <= offset or batch.position > position or not position:
                     return batch
             except CorruptRecord:
-                if not position or self._indexes_rebuilt:
+                if not position or indexes.are_rebuilt:
                     raise  # it is the data that is damaged
-        self._index_check = None
-        if self.offset_index.active:
+        if indexes.offsets.active:
             self.rebuild_indexes()
         else:
-            self._indexes_checked = False
-            self._index_check = self._new_check(is_damaged=True)
+            renew = indexes.distrust(self.size)
             if not wait:
-                raise NotInMemory(self._index_check.run)
-            self.check_indexes()
-        return find_batch(self.file, self.offset_index.lookup(offset)[1], self.size, offset, wait)
-
-    def _need_index(self) -> None:
-        """Raise NotInMemory if the index of this sealed segment cannot be used without waiting for the disk."""
-        if not self._indexes_checked:
-            if self._index_check is None:
-                self._index_check = self._new_check(is_damaged=False)
-            if not self._index_check.is_done:
-                raise NotInMemory(self._index_check.run)
-        elif not self.offset_index.is_in_memory():
-            raise NotInMemory(self.offset_index.read_through)
+                raise NotInMemory(renew)
+            self._check_indexes()
+        return find_batch(self.file, indexes.offsets.lookup(offset)[1], self.size, offset, wait)
 
     def offset_at_or_after(self, position: int) -> int | None:
         """Return the first offset that the index knows to be at `position` or after it, None if there is none."""
-        if not self._indexes_checked:
-            self.check_indexes()
-        return self.offset_index.offset_at_or_after(position)
+        if not self.indexes.are_checked:
+            self._check_indexes()
+        return self.indexes.offsets.offset_at_or_after(position)
 
     def batches_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (position, header) of the batch that has `offset`, or the next one after it, and of all that follow."""
@@ -276,49 +230,32 @@ class Segment:
 
     def _before_tail(self) -> Tail:
         """Return what the indexes know; the few batches after their last entries are in no index."""
-        self.check_indexes()
-        next_offset, position = self.offset_index.last_entry
-        return Tail(position, next_offset, *self.time_index.last_entry)
+        self._check_indexes()
+        next_offset, position = self.indexes.offsets.last_entry
+        return Tail(position, next_offset, *self.indexes.times.last_entry)
 
     def batches_since(self, timestamp: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (position, header) of the batches from `offset` on whose largest timestamp is at least `timestamp`."""
-        self.check_indexes()
-        for position, header in self.batches_from(max(offset, self.time_index.lookup(timestamp)[1])):
+        self._check_indexes()
+        for position, header in self.batches_from(max(offset, self.indexes.times.lookup(timestamp)[1])):
             if header.max_timestamp >= timestamp:
                 yield position, header
 
     # --- indexes
 
-    def check_indexes(self) -> None:
+    def _check_indexes(self) -> None:
         """Look at the index files before their first use, and rebuild those that cannot be right. Raises OSError."""
-        if self._indexes_checked:
-            return
-        if self.offset_index.active:
-            if indexes_problem(self.fs, self._indexes, self.file, self.size):
-                self.rebuild_indexes()
-        else:
-            check = self._index_check or self._new_check(is_damaged=False)
-            self._index_check = None
-            check.run()
-            if isinstance(check.result, OSError):
-                raise check.result
-            if check.result is not None:
-                check.put_in_place(self._indexes)
-                self._note_rebuilt(check.result)
-        self._indexes_checked = True
-
-    def _new_check(self, is_damaged: bool) -> IndexCheck:
-        path = self.path(LOG_SUFFIX)
-        return IndexCheck(self.fs, path, self.size, self._indexes, self.settings.interval_bytes, is_damaged)
+        indexes = self.indexes
+        if not indexes.are_checked:
+            indexed = indexes.check(lambda: self.file, self.size)
+            if indexed is not None:
+                self._note_rebuilt(indexed)
 
     def reset_indexes(self) -> None:
-        """Make offset and time index empty, and ready to be appended to."""
-        self.activate()
-        self.offset_index.reset()
-        self.time_index.reset()
-        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
-        self._indexes_checked = True
-        self._unindexed_bytes = 0
+        """Make all indexes empty, and ready to be appended to. Raises OSError."""
+        self._ready = False
+        self.indexes.reset()
+        self.indexes.transactions.reset()
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = self.base_offset
 
@@ -327,21 +264,15 @@ class Segment:
 
         Raises OSError, and it is to be tried again then.
         """
-        self.reset_indexes()
-        self._indexes_checked = False
-        indexed = index_batches(self._indexes, self.settings.interval_bytes, walk_headers(self.file, 0, self.size))
-        self._note_rebuilt(indexed)
-        self._indexes_checked = True
+        self._ready = False
+        self._note_rebuilt(self.indexes.rebuild(self.file, self.size))
 
     def _note_rebuilt(self, indexed: Indexed) -> None:
-        self._unindexed_bytes, self._max_timestamp, self._max_timestamp_offset = indexed
-        self.indexes_full = self.offset_index.is_full or self.time_index.is_full
-        self.indexes_synced = False
-        self._indexes_rebuilt = True
+        _, self._max_timestamp, self._max_timestamp_offset = indexed
 
     def activate(self) -> None:
         """Let the segment be appended to; its files are not touched before that happens."""
-        self.offset_index.active = self.time_index.active = self.transaction_index.active = True
+        self.indexes.activate()
         self._ready = False
 
     def seal(self) -> None:
@@ -350,25 +281,16 @@ class Segment:
         The time index gets a last entry, from which the largest timestamp of the segment is known later.
         """
         if self.size:
-            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
-        for index in self._index_files:
-            index.seal()
+            self.indexes.times.append(self.max_timestamp, self.max_timestamp_offset)
+        self.indexes.seal()
         self._ready = False
 
     def _learn_max_timestamp(self) -> None:
         if self._max_timestamp == _NOT_READ:
             tail = self._before_tail()
-            if self.offset_index.active:
+            if self.indexes.offsets.active:
                 tail = walk_tail(self.file, tail, self.size)
             self._max_timestamp, self._max_timestamp_offset = tail.max_timestamp, tail.max_timestamp_offset
-
-    @property
-    def _indexes(self) -> Indexes:
-        return Indexes(self.offset_index, self.time_index)
-
-    @property
-    def _index_files(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
-        return self.offset_index, self.time_index, self.transaction_index
 
     # --- making it durable
 
@@ -383,9 +305,7 @@ class Segment:
         The indexes of a segment that is appended to are left out: they are rebuilt after a crash.
         """
         files = [self.file] if self.needs_sync else []
-        if not self.indexes_synced and not self.offset_index.active:
-            files += [file for index in self._index_files if (file := index.prepare_sync())]
-        return files
+        return files + self.indexes.prepare_sync()
 
     def note_synced(self, size: int) -> None:
         """Take note that the first `size` bytes of the data file are on disk, and what was cut off is gone there."""
@@ -408,35 +328,30 @@ class Segment:
         if first_removed is not None:
             first_removed = with_base_offset(self.file, first_removed)
             offset = min(offset, first_removed.base_offset)
-        self.activate()
-        for index in self._index_files:
-            index.truncate_to(offset)
+        self._ready = False
+        self.indexes.truncate_to(offset)
         if first_removed is None:
             return None
         self.file.truncate(first_removed.position)
         self.size = first_removed.position
         self.synced_size = min(self.synced_size, self.size)
         self.was_cut = True
-        self.indexes_synced = False
-        self._unindexed_bytes = 0
+        self.indexes.note_cut()
         self._max_timestamp = self._first_timestamp = _NOT_READ
-        self._ready = False
         return first_removed
 
     def release(self) -> None:
         """Give descriptors and mappings back until they are needed again; responses being sent keep theirs."""
         self._file = None
-        if not self.offset_index.active:
-            for index in self._index_files:
-                index.close()
+        self.indexes.release()
 
     def close(self) -> None:
         """Complete the index files and give all descriptors and mappings back; responses being sent keep theirs."""
-        if self.offset_index.active and self._indexes_checked and self.size:
+        indexes = self.indexes
+        if indexes.offsets.active and indexes.are_checked and self.size:
             self._learn_max_timestamp()
-            self.time_index.append(self._max_timestamp, self._max_timestamp_offset)
-        for index in self._index_files:
-            index.close()
+            indexes.times.append(self._max_timestamp, self._max_timestamp_offset)
+        indexes.close()
         self._file = None
         self._ready = False
 
@@ -449,8 +364,4 @@ class Segment:
         if self.fs.exists(log_path):
             self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
             self.fs.rename(log_path, log_path + DELETED_SUFFIX)
-        renamed = [log_path + DELETED_SUFFIX]
-        for index in self._index_files:
-            index.rename(index.path + DELETED_SUFFIX)
-            renamed.append(index.path)
-        return renamed
+        return [log_path + DELETED_SUFFIX, *self.indexes.rename(DELETED_SUFFIX)]

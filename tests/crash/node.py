@@ -201,7 +201,7 @@ def state_of(node: Node) -> dict[str, object]:
         "end": log.log_end_offset,
         "files": {name: files[name] for name in files if name.endswith(LOG_SUFFIX)},
         "others": sorted(name for name in files if name.endswith((".deleted", ".cleaned", ".swap", ".tmp"))),
-        "indexes": [(segment.offset_index.count, segment.offset_index.last_entry) for segment in log.segments],
+        "indexes": [(segment.indexes.offsets.count, segment.indexes.offsets.last_entry) for segment in log.segments],
         "times": [(segment.max_timestamp, segment.max_timestamp_offset) for segment in log.segments],
         "epochs": [entry for entry in log.leader_epochs.entries if entry.start_offset < log.log_end_offset],
         "producers": {producer: entry.batches for producer, entry in log.producers.entries.items()},

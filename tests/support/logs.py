@@ -134,7 +134,7 @@ def check_segment(segment: Segment) -> int:
     assert sum(1 for _ in starts) == len(starts)
     assert segment.max_timestamp == largest[0]
     for offset in range(segment.base_offset, end):
-        entry_offset, position = segment.offset_index.lookup(offset)
+        entry_offset, position = segment.indexes.offsets.lookup(offset)
         assert position in starts or not starts
         if position:
             assert starts[position] == entry_offset

@@ -39,8 +39,8 @@ def state(log: Log) -> tuple[object, ...]:
         segment.base_offset,
         segment.size,
         segment.max_timestamp,
-        segment.offset_index.count,
-        segment.time_index.count,
+        segment.indexes.offsets.count,
+        segment.indexes.times.count,
         log.leader_epochs.entries,
         {producer_id: list(entry.batches) for producer_id, entry in log.producers.entries.items()},
     )

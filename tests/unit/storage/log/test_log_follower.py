@@ -43,7 +43,7 @@ def test_follower_is_byte_for_byte_the_leader() -> None:
     assert log.leader_epochs.entries == leader.leader_epochs.entries
     assert log.producers.entries[7].last_sequence == 11
     check_log(log)
-    assert log.segments.active.offset_index.count == leader.segments.active.offset_index.count
+    assert log.segments.active.indexes.offsets.count == leader.segments.active.indexes.offsets.count
 
 
 def test_cut_batch_at_the_end_is_left_for_the_next_fetch() -> None:

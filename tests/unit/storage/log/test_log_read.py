@@ -96,7 +96,7 @@ def test_following_the_log_looks_neither_at_the_index_nor_at_the_file() -> None:
     log.read(0, 1 << 20, 1, at_least_one=True)
     append_values(log, [b"b"])
     fs.fail("read", times=1 << 30)
-    log.segments.active.offset_index = None  # type: ignore[assignment]  # not to be asked
+    log.segments.active.indexes.offsets = None  # type: ignore[assignment]  # not to be asked
     assert log.read(1, 1 << 20, 2, at_least_one=True).first_offset == 1
 
 

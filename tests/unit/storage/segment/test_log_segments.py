@@ -2,8 +2,9 @@
 
 import pytest
 
+from odradek.storage.segment.index_set import IndexSettings
 from odradek.storage.segment.log_segments import Segments
-from odradek.storage.segment.segment import IndexSettings, Segment
+from odradek.storage.segment.segment import Segment
 from tests.support.memory_files import MemoryFiles
 
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 import pytest
 
 from odradek.storage.names import DELETED_SUFFIX
-from odradek.storage.segment.segment import IndexSettings, Segment
+from odradek.storage.segment.index_set import IndexSettings
+from odradek.storage.segment.segment import Segment
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.memory_files import MemoryFiles
 
@@ -30,13 +31,13 @@ def append(segment: Segment, offset: int, size: int, timestamp: int) -> None:
 
 
 def index_of(segment: Segment) -> list[tuple[int, int]]:
-    segment.offset_index.write_pending()
-    return list(struct.iter_unpack(">ii", segment.fs.read_bytes(segment.offset_index.path)))
+    segment.indexes.offsets.write_pending()
+    return list(struct.iter_unpack(">ii", segment.fs.read_bytes(segment.indexes.offsets.path)))
 
 
 def times_of(segment: Segment) -> list[tuple[int, int]]:
-    segment.time_index.write_pending()
-    return list(struct.iter_unpack(">qi", segment.fs.read_bytes(segment.time_index.path)))
+    segment.indexes.times.write_pending()
+    return list(struct.iter_unpack(">qi", segment.fs.read_bytes(segment.indexes.times.path)))
 
 
 @pytest.mark.parametrize(
