@@ -302,10 +302,12 @@ class Broker:
             groups=self._groups,
         )
         handlers = self._handlers = Handlers(services)
+        large = LargeRequests(self._loop, lambda: handlers.converter, memory)
+        controller.use_threads(large)
         dispatcher = Dispatcher(
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
             {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},
-            large=LargeRequests(self._loop, lambda: handlers.converter, memory),
+            large=large,
         )
         limits = connection_limits(self._settings.current)
         network = Network(self._loop, _network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)

@@ -176,7 +176,8 @@ class Handlers:
         from odradek.broker.handlers.producer_ids import ProducerIdHandler
         from odradek.broker.metadata.producer_ids import ProducerIds
 
-        return ProducerIdHandler(ProducerIds(self._services.metadata, self._services.settings.node_id))
+        node_id, in_turn = self._services.settings.node_id, self._services.controller.in_turn
+        return ProducerIdHandler(ProducerIds(self._services.metadata, node_id, in_turn))
 
     @cached_property
     def producers(self) -> DescribeProducersHandler:

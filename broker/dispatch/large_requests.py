@@ -7,13 +7,14 @@ what is larger than `LARGEST_FRAME` is not taken at all. Must not know: APIs, ha
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, sleep
+from asyncio import AbstractEventLoop, Task, sleep
 from collections.abc import Callable
 from typing import Any
 
 from odradek.broker.dispatch.division import Division
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.disk_threads import Done
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import Message
@@ -35,6 +36,7 @@ class LargeRequests:
         self._loop = loop
         self._find_converter = converter
         self._memory = memory
+        self._running: set[Task[None]] = set()
 
     def divided(
         self,
@@ -81,6 +83,21 @@ class LargeRequests:
                 self._memory.release(held)
 
         return in_task(self._loop, work(), is_kept=True)
+
+    def submit(self, work: Callable[[], None], done: Done) -> None:
+        """Do what a request leads to on the thread, and then call `done` on the event loop (`Threads`)."""
+
+        async def run() -> None:
+            failed: BaseException | None = None
+            try:
+                await self._find_converter().run(work, 0)
+            except Exception as raised:  # noqa: BLE001 - whoever submitted it is told
+                failed = raised
+            done(failed)
+
+        task = self._loop.create_task(run())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _answer(self, division: Division, call: Callable[[Message], Message | Deferred[Any]]) -> list[Message]:
         responses: list[Message] = []

@@ -96,6 +96,11 @@ class TopicHandlers:
         self, context: RequestContext, request: DeleteTopicsRequest
     ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
         """Answer DeleteTopics."""
+        return self._controller.in_turn(lambda: self._delete_topics(context, request))
+
+    def _delete_topics(
+        self, context: RequestContext, request: DeleteTopicsRequest
+    ) -> DeleteTopicsResponse | Deferred[DeleteTopicsResponse]:
         states = request.topics
         if context.api_version < _FIRST_VERSION_WITH_STATES:
             states = [DeleteTopicState(name=name) for name in request.topic_names]

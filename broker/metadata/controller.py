@@ -4,18 +4,25 @@ Owns: turning wishes into proposals, several wishes of one request into one prop
 Must not know: wire versions, files. A wish is planned on all that was proposed before it, durable or not, and answered
 when it is durable, after all before it; also where nothing is to be changed, since what was planned on may fail yet. So
 does Kafka's `QuorumController`.
+
+Thousands of partitions cost a quarter of a second of planning: that is done on a thread, and whatever would change the
+metadata meanwhile waits for its turn, so that the order stays that of the requests.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.configs import Alteration, plan_alteration
+from odradek.broker.metadata.errors import StaleMetadataError
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.source import MetadataSource, Stored
 from odradek.broker.metadata.topics import (
+    MAX_PARTITIONS_PER_REQUEST,
+    TOO_MANY,
     NewPartitions,
     NewTopic,
     PlacementRules,
@@ -26,15 +33,23 @@ from odradek.broker.metadata.topics import (
     plan_partitions,
 )
 from odradek.broker.runtime.deferred import Deferred, then
+from odradek.broker.runtime.disk_threads import InPlace, Threads
+from odradek.broker.runtime.logging import get_logger
 from odradek.config.errors import UnknownOperationError
 from odradek.protocol.errors import ErrorCode, KafkaError
 
+log = get_logger("metadata")
+
+MANY_PARTITIONS: Final = 500
+"""New partitions of one request from which on it is planned on a thread; they take some ten milliseconds."""
 _CONTROLLERS = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS})
 """Kinds of resources of which Kafka leaves all but the form of a change to its controller."""
 
 R = TypeVar("R")
 Refusals = list[KafkaError | None]
 """Why each of several wishes was refused, None where it was done."""
+_Planned = tuple[Sequence[MetadataRecord], list[R | KafkaError]]
+"""The records of what can be done, and what becomes of each wish, in order."""
 
 
 class Controller:
@@ -48,6 +63,22 @@ class Controller:
         self._source = source
         self._rules = rules
         self._configs = configs
+        self._threads: Threads = InPlace()
+        self._is_planning = False
+        """Whether a thread plans on the image `proposed`, which must stay the newest until it has."""
+        self._in_line: deque[Callable[[], object]] = deque()
+
+    def use_threads(self, threads: Threads) -> None:
+        """Plan what is large on these threads."""
+        self._threads = threads
+
+    def in_turn(self, work: Callable[[], R | Deferred[R]]) -> R | Deferred[R]:
+        """Do what proposes a change, now or after what is being planned on a thread, and return what it comes to."""
+        if not self._is_planning:
+            return work()
+        later: Deferred[R] = Deferred()
+        self._in_line.append(lambda: _hand_over(work(), later))
+        return later
 
     @property
     def image(self) -> MetadataImage:
@@ -66,12 +97,14 @@ class Controller:
 
         Names must not repeat. Raises KafkaError if the request as a whole is refused.
         """
-        check_total(topics, self._rules)
-        image = self._source.proposed
-        planner = TopicPlanner(image, self._rules, self._configs.layers_with(image).effective)
-        results = [_attempt(planner, topic) for topic in topics]
-        records = [record for topic in results if isinstance(topic, PlannedTopic) for record in topic.records]
-        return self._propose(image, [] if validate_only else records, results)
+
+        def plan(image: MetadataImage) -> _Planned[PlannedTopic]:
+            planner = TopicPlanner(image, self._rules, self._configs.layers_with(image).effective)
+            results = [_attempt(planner, topic) for topic in topics]
+            records = [record for topic in results if isinstance(topic, PlannedTopic) for record in topic.records]
+            return [] if validate_only else records, results
+
+        return self._change(plan, check_total(topics, self._rules), len(topics))
 
     def delete_topics(self, topics: Iterable[TopicImage]) -> KafkaError | Deferred[KafkaError | None] | None:
         """Delete topics of the image `proposed`, all in one change; return why it could not be stored."""
@@ -86,9 +119,22 @@ class Controller:
 
         Names must not repeat.
         """
-        image = self._source.proposed
-        records, results = _plan_all([partial(plan_partitions, image, wish, self._rules) for wish in wishes])
-        return self._propose(image, [] if validate_only else records, results)
+
+        def plan(image: MetadataImage) -> _Planned[None]:
+            total = 0
+
+            def plan_one(wish: NewPartitions) -> list[MetadataRecord]:
+                nonlocal total
+                added = plan_partitions(image, wish, self._rules) if total <= MAX_PARTITIONS_PER_REQUEST else []
+                total += len(added)
+                if total > MAX_PARTITIONS_PER_REQUEST:
+                    raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+                return added
+
+            records, results = _plan_all([partial(plan_one, wish) for wish in wishes])
+            return [] if validate_only else records, results
+
+        return self._change(plan, sum(max(0, wish.total) for wish in wishes), len(wishes))
 
     def alter_configs(
         self, wishes: Sequence[tuple[ConfigResource, Alteration]], *, validate_only: bool = False
@@ -98,38 +144,85 @@ class Controller:
         Resources must not repeat. An operation that there is not ends the request, as in Kafka: nothing is changed,
         and every resource has that error but those that Kafka's broker refuses before its controller is asked.
         """
-        image, node_id = self._source.proposed, self._configs.node_id
-        layers = self._configs.layers_with(image)
-        unknown: KafkaError | None = None
 
-        def plan(resource: ConfigResource, alteration: Alteration) -> list[MetadataRecord]:
-            nonlocal unknown
-            try:
-                return plan_alteration(image, resource, alteration, node_id, layers)
-            except UnknownOperationError as error:
-                unknown = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-                raise unknown from error
+        def plan(image: MetadataImage) -> _Planned[None]:
+            layers, node_id = self._configs.layers_with(image), self._configs.node_id
+            unknown: KafkaError | None = None
 
-        plans = [partial(plan, resource, alteration) for resource, alteration in wishes]
-        records, results = _plan_all(plans)
-        if unknown is not None:
-            records = []
-            results = [
-                result if result is not None and resource.type not in _CONTROLLERS else unknown
-                for (resource, _), result in zip(wishes, results, strict=True)
-            ]
-        return self._propose(image, [] if validate_only else records, results)
+            def plan_one(resource: ConfigResource, alteration: Alteration) -> list[MetadataRecord]:
+                nonlocal unknown
+                try:
+                    return plan_alteration(image, resource, alteration, node_id, layers)
+                except UnknownOperationError as error:
+                    unknown = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+                    raise unknown from error
 
-    def _propose(
-        self, image: MetadataImage, records: Sequence[MetadataRecord], results: list[R | KafkaError]
+            plans = [partial(plan_one, resource, alteration) for resource, alteration in wishes]
+            records, results = _plan_all(plans)
+            if unknown is not None:
+                records = []
+                results = [
+                    result if result is not None and resource.type not in _CONTROLLERS else unknown
+                    for (resource, _), result in zip(wishes, results, strict=True)
+                ]
+            return [] if validate_only else records, results
+
+        return self._change(plan, 0, len(wishes))
+
+    def _change(
+        self, plan: Callable[[MetadataImage], _Planned[R]], partitions: int, wishes: int
     ) -> list[R | KafkaError] | Deferred[list[R | KafkaError]]:
-        """Propose the records; return the results, or the error for all of them."""
+        """Propose what `plan` makes of the newest image; return its results, or the error for all of the wishes.
 
-        def outcome(stored: Stored) -> list[R | KafkaError]:
-            return [stored] * len(results) if isinstance(stored, KafkaError) else results
+        `partitions` are how many it may come to: many are planned on a thread.
+        """
 
-        stored = self._source.propose(records, image)
-        return stored.then(outcome) if isinstance(stored, Deferred) else outcome(stored)
+        def prepare() -> tuple[Callable[[], Stored | Deferred[Stored]], list[R | KafkaError]]:
+            image = self._source.proposed
+            records, results = plan(image)
+            return self._source.prepare(records, image), results
+
+        def propose(
+            propose_prepared: Callable[[], Stored | Deferred[Stored]], results: list[R | KafkaError]
+        ) -> list[R | KafkaError] | Deferred[list[R | KafkaError]]:
+            return then(
+                propose_prepared(), lambda stored: [stored] * wishes if isinstance(stored, KafkaError) else results
+            )
+
+        def plan_on_thread() -> list[R | KafkaError] | Deferred[list[R | KafkaError]]:
+            later: Deferred[list[R | KafkaError]] = Deferred()
+            prepared: list[tuple[Callable[[], Stored | Deferred[Stored]], list[R | KafkaError]]] = []
+
+            def proposed(failed: BaseException | None) -> None:
+                self._is_planning = False
+                try:
+                    if failed is not None:
+                        raise failed
+                    _hand_over(propose(*prepared[0]), later)
+                except Exception as error:  # noqa: BLE001 - whoever waits must not wait for ever
+                    later.resolve([_refusal(error)] * wishes)
+                while self._in_line and not self._is_planning:
+                    self._in_line.popleft()()
+
+            self._is_planning = True
+            self._threads.submit(lambda: prepared.append(prepare()), proposed)
+            return later.now_or_later()
+
+        return self.in_turn(plan_on_thread if partitions > MANY_PARTITIONS else lambda: propose(*prepare()))
+
+
+def _hand_over(outcome: R | Deferred[R], later: Deferred[R]) -> None:
+    if isinstance(outcome, Deferred):
+        outcome.on_done(later.resolve)
+    else:
+        later.resolve(outcome)
+
+
+def _refusal(failed: Exception) -> KafkaError:
+    if isinstance(failed, StaleMetadataError):  # the disk refused what it was planned on
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failed))
+    log.error("a change of many partitions could not be planned", exc_info=failed)
+    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _attempt(planner: TopicPlanner, topic: NewTopic) -> PlannedTopic | KafkaError:

@@ -119,18 +119,30 @@ class MetadataLog:
 
     def propose(self, records: Sequence[MetadataRecord], based_on: MetadataImage) -> Stored | Deferred[Stored]:
         """Make the records part of the metadata, all or none; see `MetadataSource.propose`."""
-        old = self._proposed
-        if based_on is not old:
+        return self.prepare(records, based_on)()
+
+    def prepare(
+        self, records: Sequence[MetadataRecord], based_on: MetadataImage
+    ) -> Callable[[], Stored | Deferred[Stored]]:
+        """Do what a proposal takes on any thread, and return what proposes it; see `MetadataSource.prepare`."""
+        self._check_newest(based_on)
+        if not records:
+            return partial(self._enqueue, None, based_on)
+        # Applied first, since a record that cannot be applied must never be written.
+        end_offset = self._end_offset + len(records)
+        new, delta = apply(based_on, records, end_offset, self._epoch)
+        now_ms = self._clock.now_ms()
+        batch = build_batch(make_records([(None, record.value) for record in records], now_ms))
+        return partial(self._enqueue, _Change(batch, now_ms, new, delta, end_offset), based_on)
+
+    def _check_newest(self, based_on: MetadataImage) -> None:
+        if based_on is not self._proposed:
             raise StaleMetadataError("the metadata has changed since the proposal was planned")
-        change: _Change | None = None
-        if records:
-            # Applied first, since a record that cannot be applied must never be written.
-            end_offset = self._end_offset + len(records)
-            new, delta = apply(old, records, end_offset, self._epoch)
-            now_ms = self._clock.now_ms()
-            batch = build_batch(make_records([(None, record.value) for record in records], now_ms))
-            change = _Change(batch, now_ms, new, delta, end_offset)
-            self._proposed, self._end_offset = new, end_offset
+
+    def _enqueue(self, change: _Change | None, based_on: MetadataImage) -> Stored | Deferred[Stored]:
+        self._check_newest(based_on)
+        if change is not None:
+            self._proposed, self._end_offset = change.image, change.end_offset
         elif not self._waiting and not self._being_stored:
             return self._image
         outcome: Deferred[Stored] = Deferred()

@@ -5,6 +5,7 @@ is left of a block when the broker stops is lost, as in Kafka (KIP-730).
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from odradek.broker.metadata.records import make_record
@@ -22,8 +23,15 @@ Allocated = int | KafkaError
 class ProducerIds:
     """Gives out producer ids that are unique in the cluster."""
 
-    def __init__(self, source: MetadataSource, node_id: int) -> None:
+    def __init__(
+        self,
+        source: MetadataSource,
+        node_id: int,
+        in_turn: Callable[[Callable[[], None]], object] = lambda work: work(),
+    ) -> None:
+        """`in_turn` does what proposes a change when nobody else plans one (`Controller.in_turn`)."""
         self._source = source
+        self._in_turn = in_turn
         self._node_id = node_id
         self._next = 0
         self._end = 0
@@ -47,6 +55,9 @@ class ProducerIds:
 
     def _begin_block(self) -> None:
         self._is_recording = True
+        self._in_turn(self._propose_block)
+
+    def _propose_block(self) -> None:
         image = self._source.proposed
         first = image.next_producer_id
         broker = image.brokers.get(self._node_id)

@@ -38,6 +38,14 @@ class MetadataSource(Protocol):
         StaleMetadataError if `based_on` is not `proposed`.
         """
 
+    def prepare(
+        self, records: Sequence[MetadataRecord], based_on: MetadataImage
+    ) -> Callable[[], Stored | Deferred[Stored]]:
+        """Do the work of proposing many records on any thread; what is returned proposes them, on the event loop.
+
+        Raises StaleMetadataError, and so does what is returned, where `propose` does.
+        """
+
     def watch(self, watcher: Watcher) -> None:
         """Tell `watcher` of every change from now on."""
 

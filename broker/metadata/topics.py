@@ -23,7 +23,7 @@ from odradek.storage.names import METADATA_TOPIC
 DEFAULT: Final = -1
 """Number of partitions or replicas that stands for the broker's default."""
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
-_TOO_MANY = "Excessively large number of partitions per request."
+TOO_MANY = "Excessively large number of partitions per request."
 
 Assignment = tuple[tuple[int, tuple[int, ...]], ...]
 """Partition index and its replicas, as a client gave them."""
@@ -69,8 +69,9 @@ class PlacementRules(NamedTuple):
     replication_factor: int = 1
 
 
-def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> None:
-    """Raise KafkaError POLICY_VIOLATION if one request asks for more partitions than Kafka creates at once."""
+def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> int:
+    """Return how many partitions one request asks for; raise KafkaError POLICY_VIOLATION if Kafka does not create so
+    many at once."""
     total = 0
     for topic in topics:
         if topic.assignments:
@@ -78,7 +79,8 @@ def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> None:
         else:
             total += rules.num_partitions if topic.num_partitions == DEFAULT else max(0, topic.num_partitions)
     if total > MAX_PARTITIONS_PER_REQUEST:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+    return total
 
 
 class TopicPlanner:
@@ -142,7 +144,7 @@ def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementR
         )
     added = wish.total - have
     if added > MAX_PARTITIONS_PER_REQUEST:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, _TOO_MANY)
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
     replication_factor = len(topic.partitions[0].replicas)
     if wish.assignments is None:
         replicas = place(rules.brokers, replication_factor, have, added)

@@ -117,6 +117,11 @@ class TopicPartitions:
             return self._leading.get(index) or self._following.get(index)
         return self._try_open(index, image)
 
+    def hand_over(self, index: int) -> Partition | None:
+        """Return an open partition to whoever serves the topic from now on; this one opens no log of it any more."""
+        self._unopened.pop(index, None)
+        return self._leading.get(index) or self._following.get(index)
+
     def retry_offline(self) -> None:
         """Try again to open the logs that could not be opened: there may be space on the disk by now."""
         for index, offline in list(self._offline.items()):
@@ -247,7 +252,7 @@ class PartitionTable:
         known = self._by_id.get(topic.topic_id)
         for index, image in enumerate(topic.partitions):
             role = role_of(image, self._node_id)
-            partition = known.open(index) if known is not None else None
+            partition = known.hand_over(index) if known is not None else None
             if role is None:
                 if partition is not None:
                     partition.retired()

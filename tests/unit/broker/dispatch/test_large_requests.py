@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from struct import pack
+from threading import get_ident
 
 import pytest
 
@@ -131,3 +132,22 @@ async def test_only_so_many_are_worked_on_as_there_is_memory_for() -> None:
         broker.handle(ApiKey.METADATA, metadata(20_000))
     await answered(first)
     await answered(broker.handle(ApiKey.METADATA, metadata(20_000)))
+
+
+async def test_what_a_request_leads_to_is_done_on_the_thread_and_told_on_the_loop() -> None:
+    """Also where it fails; large changes of the metadata are planned so."""
+    loop = asyncio.get_running_loop()
+    memory = RequestMemory(1 << 28, loop.call_soon)
+    large = LargeRequests(loop, partial(Converter, loop, memory), memory)
+    worked: list[int] = []
+    told: asyncio.Queue[tuple[int, BaseException | None]] = asyncio.Queue()
+
+    def fail() -> None:
+        raise ValueError
+
+    for work in (lambda: worked.append(get_ident()), fail):
+        large.submit(work, lambda failed: told.put_nowait((get_ident(), failed)))
+    first, second = await told.get(), await told.get()
+    assert first == (get_ident(), None)
+    assert worked != [get_ident()]
+    assert isinstance(second[1], ValueError)

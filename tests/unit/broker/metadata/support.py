@@ -1,6 +1,6 @@
 """What the tests of the metadata and of its handlers share: a source of metadata without files, and short spellings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -54,6 +54,12 @@ class MemorySource:
         for watcher in self._watchers:
             watcher(old, self.image, delta)
         return self.image
+
+    def prepare(
+        self, records: Sequence[MetadataRecord], based_on: MetadataImage
+    ) -> Callable[[], Stored | Deferred[Stored]]:
+        """Prepare nothing."""
+        return lambda: self.propose(records, based_on)
 
     def watch(self, watcher: Watcher) -> None:
         """Tell of changes."""

@@ -4,12 +4,15 @@ import pytest
 
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.configs import Alteration
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.metadata.controller import MANY_PARTITIONS, Controller
 from odradek.broker.metadata.image import ConfigResource, ResourceType
+from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
 from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
+from odradek.broker.runtime.deferred import Deferred
 from odradek.config.alter import Change, alter
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.deferred import now
+from tests.support.manual_loop import HandThreads, ManualLoop
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource, create
 
 
@@ -164,3 +167,92 @@ def test_dynamic_broker_configs_are_layers_over_the_static_ones() -> None:
     assert configs.layers.effective["log.retention.ms"] == "2"
     now(controller.alter_configs([(ConfigResource(4, "1"), changing("log.retention.ms", "3"))]))
     assert configs.layers.effective == {"log.retention.ms": "3", "log.flush.interval.messages": "7"}
+
+
+class Planning:
+    """A controller that plans large changes on threads that a test works."""
+
+    def __init__(self) -> None:
+        self.source = MemorySource()
+        self.controller = new_controller(self.source)
+        self.loop = ManualLoop()
+        self.threads = HandThreads(self.loop)
+        self.controller.use_threads(self.threads)
+
+    def finish(self) -> None:
+        """Let the threads plan, and the loop hear of it."""
+        self.threads.run()
+        self.loop.settle()
+
+
+def test_many_partitions_are_planned_on_a_thread() -> None:
+    """Nothing of it is done in the turn of the request, for new topics and for more partitions; few wait for nobody."""
+    planning = Planning()
+    created = planning.controller.create_topics([NewTopic("large", MANY_PARTITIONS + 1, 1)])
+    assert isinstance(created, Deferred)
+    assert planning.source.batches == []
+    planning.finish()
+    (topic,) = now(created.now_or_later())
+    assert isinstance(topic, PlannedTopic)
+    more = planning.controller.create_partitions([NewPartitions("large", 10_000)])
+    assert isinstance(more, Deferred)
+    planning.finish()
+    assert now(more.now_or_later()) == [None]
+    assert len(planning.source.image.topics_by_name["large"].partitions) == 10_000
+    assert len(planning.source.batches) == 2
+    create(planning.controller, "small", MANY_PARTITIONS)
+
+
+def test_changes_wait_for_one_that_is_planned_on_a_thread() -> None:
+    """They are planned on what it comes to, in the order in which they came, also those of producer ids."""
+    planning = Planning()
+    controller, source = planning.controller, planning.source
+    ids = ProducerIds(source, NODE, controller.in_turn)
+    controller.create_topics([NewTopic("large", 1_000, 1)])
+    same = controller.create_topics([NewTopic("large", 1, 1)])
+    allocated = ids.allocate()
+    more = controller.create_partitions([NewPartitions("large", 2_000)])
+    deleted = controller.in_turn(lambda: controller.delete_topics([source.image.topics_by_name["large"]]))
+    assert isinstance(same, Deferred)
+    assert isinstance(allocated, Deferred)
+    assert isinstance(more, Deferred)
+    assert isinstance(deleted, Deferred)
+    assert source.batches == []
+    planning.finish()
+    (refused,) = now(same.now_or_later())
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    assert now(allocated.now_or_later()) == 0
+    assert source.image.next_producer_id == BLOCK_SIZE
+    assert "large" in source.image.topics_by_name
+    planning.finish()
+    assert now(more.now_or_later()) == [None]
+    assert now(deleted.now_or_later()) is None
+    assert source.image.topics_by_name == {}
+
+
+def test_change_whose_ground_is_lost_while_it_is_planned_is_refused() -> None:
+    """The disk may refuse what it was planned on; those who wait for their turn get it all the same."""
+    planning = Planning()
+    lost = planning.controller.create_topics([NewTopic("large", 1_000, 1)])
+    later = planning.controller.create_topics([NewTopic("small", 1, 1)])
+    assert isinstance(lost, Deferred)
+    assert isinstance(later, Deferred)
+    planning.threads.run()
+    planning.source.image = planning.source.image._replace(offset=99)
+    planning.loop.settle()
+    (refused,) = now(lost.now_or_later())
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert isinstance(now(later.now_or_later())[0], PlannedTopic)
+
+
+def test_more_partitions_than_kafka_adds_at_once_are_refused_in_all() -> None:
+    """Ten thousand in one request, however many topics they are spread over."""
+    source = MemorySource()
+    controller = new_controller(source)
+    for name in "abc":
+        create(controller, name)
+    results = now(controller.create_partitions([NewPartitions(name, 6_001) for name in "abc"]))
+    assert results[0] is None
+    assert [r.code for r in results[1:] if r] == [ErrorCode.POLICY_VIOLATION] * 2

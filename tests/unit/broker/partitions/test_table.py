@@ -172,6 +172,16 @@ def test_more_partitions_leave_the_others_as_they_are() -> None:
     assert found.count == 4
 
 
+def test_more_partitions_open_no_logs_in_the_turn_that_adds_them() -> None:
+    """Those that were not open yet are opened later, a few at a time, and once."""
+    node = Node()
+    node.announce("t", 3 * OPENED_PER_TURN)
+    node.extend("t", 3 * OPENED_PER_TURN, 3 * OPENED_PER_TURN)
+    assert opened(node) == []
+    node.loop.settle()
+    assert sorted(opened(node)) == [("t", index) for index in range(3 * OPENED_PER_TURN + 1)]
+
+
 def test_configs_of_a_topic_reach_its_logs() -> None:
     """Those that are open, and those that are opened later."""
     node = Node()
