@@ -47,13 +47,14 @@ from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
+from odradek.storage.directories.loading import LoadReport
 from odradek.storage.directories.log_dirs import (
     LogDirectory,
     find_log_directories,
     identify_log_directories,
     make_log_directories,
 )
-from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.directories.manager import LogManager, LogManagerSettings
 from odradek.storage.errors import StorageError
 from odradek.storage.files import PosixFiles
 from odradek.storage.names import TopicPartition

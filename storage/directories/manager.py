@@ -7,12 +7,11 @@ which partitions there should be. Follows Kafka's log behaviour, start-up load a
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID, uuid4
 
 from odradek.config.topic import TopicConfig
-from odradek.protocol.errors import KafkaError
 from odradek.storage.deletions import PendingDeletions
 from odradek.storage.directories.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
@@ -20,6 +19,7 @@ from odradek.storage.directories.clean_shutdown import (
     was_clean_shutdown,
     write_clean_shutdown,
 )
+from odradek.storage.directories.loading import LoadReport, Wanted, load_each, try_load, wanted_logs
 from odradek.storage.directories.log_dirs import LogDirectory, release_log_directories
 from odradek.storage.directories.offset_checkpoints import OffsetFiles, Offsets
 from odradek.storage.errors import IncompatibleDirectory, StorageError
@@ -37,20 +37,11 @@ from odradek.storage.names import (
     directory_name,
     marked_directory_name,
 )
-from odradek.storage.opening.loader import (
-    DEFAULT_PRODUCER_EXPIRATION_MS,
-    Opening,
-    load_log,
-    parent_directory,
-)
-from odradek.storage.segment.checked_scan import ScanBuffer
+from odradek.storage.opening.loader import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, parent_directory
 from odradek.storage.threads import for_each
 
 _CLOSE_THREADS = 8
 """Logs closed at a time: each waits for the disk a few times, which several can do together."""
-
-Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
-"""Says of a partition found on disk which topic it should belong to, and how that is configured; None: to no topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +52,6 @@ class LogManagerSettings:
     verify_transactions: bool = True
     directory_delete_delay_ms: int = 60_000
     recovery_threads: int = 2
-
-
-@dataclass(slots=True)
-class LoadReport:
-    """What a start has found."""
-
-    loaded: int = 0
-    recovered: int = 0
-    """How many of the logs had to be checked because their directory was not cleanly shut down."""
-    intact: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose logs were found as a clean stop leaves them; others may have lost records at their end."""
-    findings: list[str] = field(default_factory=list)
-    """What was not as it should be, and what was done about it, in sentences."""
-    strays: dict[TopicPartition, str] = field(default_factory=dict)
-    """Partitions that belong to no topic, and where their files are now; nobody removes them."""
-    offline: dict[TopicPartition, str] = field(default_factory=dict)
-    """Partitions that could not be opened, and why."""
 
 
 class LogManager:
@@ -161,44 +135,21 @@ class LogManager:
         self._outdated.update(checkpointed - found)
         openings: list[Opening] = []
         for directory in self._directories:
-            openings += self._choose_logs(directory, wanted, report)
-        for opening, outcome in self._load(openings):
-            self._take_in(opening, outcome, report)
+            self._clean[directory.path] = was_clean_shutdown(self._fs, directory.path)
+            remove_clean_shutdown(self._fs, directory.path)
+            for path in directory.deleted:
+                self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
+            openings += [self._opening(*log) for log in wanted_logs(directory, wanted, report)]
+        for opening, outcome in load_each(self._fs, openings, self._settings.recovery_threads):
+            loaded = report.note(opening, outcome)
+            if loaded is not None:
+                self._serve(opening, loaded)
         if openings:  # that not a single partition is known tells more of the metadata than of the partitions
             report.strays = {
                 partition: self._rename(partition, path, DirectoryState.STRAY)
                 for partition, path in report.strays.items()
             }
         return report
-
-    def _choose_logs(self, directory: LogDirectory, wanted: Wanted, report: LoadReport) -> Iterator[Opening]:
-        """Yield how to open the wanted logs of a directory, which is no longer marked as cleanly shut down then."""
-        self._clean[directory.path] = was_clean_shutdown(self._fs, directory.path)
-        remove_clean_shutdown(self._fs, directory.path)
-        for path in directory.deleted:
-            self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
-        report.findings += directory.findings
-        report.findings += [f"{path} is left alone: no partition of this broker" for path in directory.set_aside]
-        for partition, path in directory.closed.items():
-            topic = wanted(partition)
-            if topic is None:
-                report.strays[partition] = path
-            else:
-                yield self._opening(partition, path, *topic)
-
-    def _take_in(self, opening: Opening, outcome: LoadedLog | StorageError, report: LoadReport) -> None:
-        partition = opening.partition
-        if isinstance(outcome, IncompatibleDirectory):
-            report.strays[partition] = opening.directory
-        elif isinstance(outcome, StorageError):
-            report.offline[partition] = str(outcome)
-        else:
-            self._serve(opening, outcome)
-            report.loaded += 1
-            report.recovered += not opening.clean
-            if outcome.is_intact:
-                report.intact.add(partition)
-            report.findings += outcome.findings
 
     def _serve(self, opening: Opening, loaded: LoadedLog) -> Log:
         log = Log(self._fs, loaded, opening.config, self.deletions)
@@ -222,26 +173,6 @@ class LogManager:
             verify_transactions=self._settings.verify_transactions,
         )
 
-    def _load(self, openings: list[Opening]) -> list[tuple[Opening, LoadedLog | StorageError]]:
-        """Load logs, on several threads where there are checksums to compute, which threads need not wait for."""
-        outcomes: list[tuple[Opening, LoadedLog | StorageError]] = []
-
-        def make_worker() -> Callable[[Opening], None]:
-            buffer = None if all_clean else ScanBuffer()
-            return lambda opening: outcomes.append((opening, self._try_load(opening, buffer)))
-
-        all_clean = all(opening.clean for opening in openings)
-        for_each(openings, make_worker, 1 if all_clean else self._settings.recovery_threads)
-        return outcomes
-
-    def _try_load(self, opening: Opening, buffer: ScanBuffer | None = None) -> LoadedLog | StorageError:
-        try:
-            return load_log(self._fs, opening, buffer)
-        except StorageError as error:
-            return error
-        except (OSError, KafkaError) as error:
-            return StorageError(f"Cannot open {opening.partition} in {opening.directory}: {error}")
-
     # --- partitions come and go
 
     def get_or_create(self, partition: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log:
@@ -256,7 +187,7 @@ class LogManager:
         path = self._path_of_closed(partition)
         if path is not None:
             opening = self._opening(partition, path, topic_id, config)
-            outcome = self._try_load(opening)
+            outcome = try_load(self._fs, opening)
             if isinstance(outcome, IncompatibleDirectory):
                 self._rename(partition, path, DirectoryState.STRAY)
                 path = None
@@ -264,7 +195,7 @@ class LogManager:
             if partition in self._outdated:
                 self._forget_outdated()
             opening = self._opening(partition, self._path_for_new(partition), topic_id, config)
-            outcome = self._try_load(opening)
+            outcome = try_load(self._fs, opening)
         if isinstance(outcome, StorageError):
             raise outcome
         return self._serve(opening, outcome)

@@ -11,7 +11,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from odradek.config.topic import TopicConfig
-from odradek.storage.directories.manager import LoadReport, LogManager
+from odradek.storage.directories.loading import LoadReport
+from odradek.storage.directories.manager import LogManager
 from odradek.storage.log.log import Log
 from odradek.storage.log.retention import remove_next_due
 from odradek.storage.names import LOG_SUFFIX, TopicPartition

@@ -20,7 +20,8 @@ from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRe
 from odradek.protocol.records.building import BatchFields
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.registry import decode
-from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.directories.loading import LoadReport
+from odradek.storage.directories.manager import LogManager, LogManagerSettings
 from odradek.storage.log.flush_plan import FlushPlan
 from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.names import TopicPartition

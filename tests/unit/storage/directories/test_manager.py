@@ -9,7 +9,8 @@ import pytest
 from odradek.config.topic import TopicConfig
 from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.directories.clean_shutdown import was_clean_shutdown
-from odradek.storage.directories.manager import LoadReport, LogManager, LogManagerSettings
+from odradek.storage.directories.loading import LoadReport
+from odradek.storage.directories.manager import LogManager, LogManagerSettings
 from odradek.storage.errors import StorageError
 from odradek.storage.names import TopicPartition
 from tests.support.log_directories import open_log_directories
