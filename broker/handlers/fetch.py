@@ -29,6 +29,7 @@ from odradek.broker.handlers.fetch_sessions import (
     FetchSessions,
     Found,
     Wanted,
+    count_of,
     wanted_without_session,
 )
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
@@ -132,7 +133,7 @@ class FetchHandler:
         )
         if version < FIRST_OF_BATCHES:
             return self._answer_old(job)
-        if len(job.wanted) > MOST_AT_ONCE or sum([len(some) for _, some in job.wanted]) > MOST_AT_ONCE:
+        if count_of(job.wanted) > MOST_AT_ONCE or len(job.wanted) > MOST_AT_ONCE:
             return in_task(self._loop, self._answer_many(job))
         found = self._look(job, wait=False)
         if found.cold:
@@ -328,7 +329,9 @@ class FetchHandler:
             return FetchResult(wanted.partition, 0, high_watermark, stable, start, diverging=diverging)
         max_bytes = min(wanted.partition_max_bytes, look.room)
         at_least_one = look.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
-        piece = partition.read(wanted.fetch_offset, max(max_bytes, 0), upto, at_least_one and max_bytes >= 0, wait)
+        piece = partition.read(
+            wanted.fetch_offset, max_bytes if max_bytes > 0 else 0, upto, at_least_one and max_bytes >= 0, wait
+        )
         is_end = wanted.fetch_offset >= upto
         if max_bytes < 0 and not is_end:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative limit of bytes")
@@ -345,7 +348,8 @@ class FetchHandler:
                 found = partition.log.aborted_transactions(wanted.fetch_offset, bound, wait)
                 aborted = [(transaction.producer_id, transaction.first_offset) for transaction in found]
             look.size += piece.length
-            look.room = max(look.room - piece.length, 0)
+            room = look.room - piece.length
+            look.room = room if room > 0 else 0
         return FetchResult(
             wanted.partition, 0, high_watermark, stable, partition.log.log_start_offset, records, aborted
         )

@@ -119,13 +119,18 @@ class FetchSession:
         return told
 
 
+def count_of(wanted: Wanted) -> int:
+    """Return how many partitions are asked for."""
+    return len(wanted[0][1]) if len(wanted) == 1 else sum([len(partitions) for _, partitions in wanted])
+
+
 def wanted_without_session(request: FetchRequest, by_id: bool) -> Wanted:
     """What a request alone asks for: a partition that it names again takes its first place and its last wishes, and of
     a topic without partitions nothing is asked."""
     topics: Wanted = [
         (topic.topic_id if by_id else topic.topic, topic.partitions) for topic in request.topics if topic.partitions
     ]
-    named = sum(len(partitions) for _, partitions in topics)
+    named = count_of(topics)
     if named < 2 or named == len({(ref, each.partition) for ref, partitions in topics for each in partitions}):
         return topics
     unique = FetchSession(NO_SESSION, by_id, INITIAL_EPOCH, 0)

@@ -84,7 +84,7 @@ class OffsetCommitHandlers:
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
         """Answer OffsetCommit once the offsets are safe."""
-        count = sum(len(topic.partitions) for topic in request.topics)
+        count = sum([len(topic.partitions) for topic in request.topics])
         prepared = self._coordinator.background.result_of(count, self._prepare(request, context.api_version))
         if not isinstance(prepared, Deferred):
             return self._commit(request, prepared, context.api_version)

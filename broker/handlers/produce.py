@@ -123,7 +123,9 @@ class ProduceHandler:
                 topics.append((ref, results))
         if late:
             return self._append_late(context, request, head, topics, appended, late)
-        return self._finish(version, request, head, topics, appended)
+        if appended or acks == ACKS_NONE:
+            return self._finish(version, request, head, topics, appended)
+        return encode_produce_response(head, version, topics)
 
     def _finish(
         self, version: int, request: ProduceRequest, head: bytes, topics: Topics, appended: list[_Appended]

@@ -52,13 +52,7 @@ def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable
     ends the request, and so does a transactional batch without a transactional id. In versions before zstd the codec
     is read then, too, for partitions that are here, and one that nobody knows ends the request.
     """
-    refusal = _refusal_by_first_entries(request)
-    if refusal is None and version < FIRST_OF_ZSTD and _has_unknown_codec(request, version, partitions):
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return refusal
-
-
-def _refusal_by_first_entries(request: ProduceRequest) -> ErrorCode | None:
+    without_transactions = request.transactional_id is None
     for wanted in request.topic_data:
         for data in wanted.partition_data:
             records = data.records
@@ -71,10 +65,11 @@ def _refusal_by_first_entries(request: ProduceRequest) -> ErrorCode | None:
                     continue
             except CorruptRecord as corrupt:
                 return corrupt.code
-            if request.transactional_id is not None or records[MAGIC_AT] != CURRENT_MAGIC:
-                continue  # an old message has no such bit
-            if len(records) > ATTRIBUTES_AT + 1 and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT:
+            is_marked = records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT  # no entry is too short to have it
+            if is_marked and without_transactions and records[MAGIC_AT] == CURRENT_MAGIC:  # an old one has no such bit
                 return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if version < FIRST_OF_ZSTD and _has_unknown_codec(request, version, partitions):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
     return None
 
 

@@ -120,11 +120,13 @@ class Partition:
             TakesLonger: checking it takes more than the `effort`; nothing was written.
         """
         log = self.log
-        info = log.append(batch, self.leader_epoch, now_ms, origin, effort=effort)
-        if log.log_end_offset - log.recovery_point >= self._flush_messages:
+        info = log.append(batch, self.leader_epoch, now_ms, origin, None, effort)
+        local = log.local
+        end = local.log_end_offset
+        if end - local.recovery_point >= self._flush_messages:
             self._flusher.request(self)
         else:
-            self._advance(log.log_end_offset)
+            self._advance(end)
         return info
 
     def when_committed(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
@@ -261,7 +263,7 @@ class Partition:
 
     def goes_on_elsewhere(self, piece: LogSlice, upto: int) -> bool:
         """Whether a reader that may read up to `upto` finds more in a later segment than the one of `piece`."""
-        segments = self.log.segments
+        segments = self.log.local.segments
         if piece.segment_base == segments.active.base_offset:
             return False
         return segments.holding(upto).base_offset > piece.segment_base

@@ -55,8 +55,8 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_LEADER_EPOCH = -1
 
-_INT8 = Struct(">b")
 _INT32 = Struct(">i")
+_LENGTH_AND_MAGIC = Struct(">i4xb")
 _LEGACY = Struct(">qiIBB")
 """Of an entry of V0 or V1: offset, length, checksum, magic, attributes."""
 _SEQUENCE_SPACE = 1 << 31
@@ -168,14 +168,15 @@ def entry_size(data: Buffer, position: int = 0) -> int:
     Raises CorruptRecord where no entry can be: a size field below 14, or a version that is not 0, 1 or 2.
     """
     remaining = len(data) - position
-    if remaining < LOG_OVERHEAD:
+    if remaining >= HEADER_SIZE_UP_TO_MAGIC:
+        length, magic = _LENGTH_AND_MAGIC.unpack_from(data, position + LENGTH_AT)
+    elif remaining >= LOG_OVERHEAD:
+        (length,) = _INT32.unpack_from(data, position + LENGTH_AT)
+        magic = 0  # it has not come yet, and is not what is wrong
+    else:
         return 0
-    (length,) = _INT32.unpack_from(data, position + LENGTH_AT)
     if length < MIN_ENTRY_LENGTH:
         raise CorruptRecord(f"Record size {length} is less than the minimum record overhead ({MIN_ENTRY_LENGTH})")
-    if remaining < HEADER_SIZE_UP_TO_MAGIC:
-        return 0
-    (magic,) = _INT8.unpack_from(data, position + MAGIC_AT)
     if not 0 <= magic <= CURRENT_MAGIC:
         raise CorruptRecord(f"Invalid magic found in record: {magic}")
     size: int = length + LOG_OVERHEAD
