@@ -147,14 +147,16 @@ class CoordinatorRuntime(Generic[S]):
         """Return the shard that has what is of that name.
 
         Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE where the broker stops, or
+                NOT_COORDINATOR, also where the topic is not there: only who asks for the coordinator has it made.
         """
-        if self._is_stopped or not self._count:
-            unavailable = self.prepare()
-            if isinstance(unavailable, Deferred):  # clients ask who coordinates before they ask anything else
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of this coordinator is being made")
-            if unavailable is not None:
-                raise unavailable
+        if self._is_stopped:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
+        if not self._count:
+            topic = self._topic.find()
+            if topic is None:
+                raise KafkaError(ErrorCode.NOT_COORDINATOR, "the topic of this coordinator is not there")
+            self._count = topic.count
         index = partition_for(name, self._count)
         partition = self._partitions.get(index) or self._led(index)
         if partition is None:

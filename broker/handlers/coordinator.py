@@ -1,10 +1,10 @@
 """FindCoordinator (0-6): who coordinates a consumer group or a transaction. Groups: this broker, the only one.
 
-The first request for a group makes the topic `__consumer_offsets`. Kafka answers COORDINATOR_NOT_AVAILABLE to that
-request, and the client asks again; here the answer waits until the topic is there. Nobody coordinates
-transactions and share groups in this version: COORDINATOR_NOT_AVAILABLE, with a sentence that says why, so that a
-client's log tells what is missing. Version notes: v1 has the kind of key and a message, v4 asks for many keys at once,
-v6 knows share groups.
+The first of these requests for a group makes the topic `__consumer_offsets`, and nothing else does but the oldest
+commits. Kafka answers COORDINATOR_NOT_AVAILABLE to that request, and the client asks again; here the answer waits
+until the topic is there. Nobody coordinates transactions and share groups in this version: COORDINATOR_NOT_AVAILABLE,
+with a sentence that says why, so that a client's log tells what is missing. Version notes: v1 has the kind of key and
+a message, v4 asks for many keys at once, v6 knows share groups.
 """
 
 import re

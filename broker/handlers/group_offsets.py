@@ -1,7 +1,8 @@
 """OffsetCommit (0-10) and OffsetDelete (0): how far groups have read. OffsetFetch has its own module.
 
 Partitions that are not there are refused one by one, whatever else a request asks for. Version notes: v0 was meant for
-offsets in ZooKeeper and is a commit like any other here, by somebody outside the group; v1 may say when an offset was
+offsets in ZooKeeper and is a commit like any other here, by somebody outside the group who has not looked for the
+coordinator before; v1 may say when an offset was
 committed; topics have ids instead of names from v10 of OffsetCommit on; a commit to a group that is not there is
 ILLEGAL_GENERATION before v9.
 """
@@ -20,7 +21,7 @@ from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey, Of
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, then
+from odradek.broker.runtime.deferred import Deferred, and_then, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -39,6 +40,8 @@ from odradek.protocol.messages.offset_delete import (
 )
 
 FIRST_BY_ID = 10
+FIRST_WITH_COORDINATOR = 1
+"""Clients of v0 look for no coordinator, which would make its topic."""
 _NO_RETENTION = -1
 
 MAX_OFFSETS = 25_000
@@ -84,21 +87,17 @@ class OffsetCommitHandlers:
         self, context: RequestContext, request: OffsetCommitRequest
     ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
         """Answer OffsetCommit once the offsets are safe."""
+        version = context.api_version
+        if version < FIRST_WITH_COORDINATOR:
+            return and_then(self._coordinator.prepare(), lambda _: self._answer(request, version))
+        return self._answer(request, version)
+
+    def _answer(
+        self, request: OffsetCommitRequest, version: int
+    ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
         count = sum([len(topic.partitions) for topic in request.topics])
-        prepared = self._coordinator.background.result_of(count, self._prepare(request, context.api_version))
-        if not isinstance(prepared, Deferred):
-            return self._commit(request, prepared, context.api_version)
-        later: Deferred[OffsetCommitResponse] = Deferred()
-
-        def commit_now(commit: _Commit) -> None:
-            outcome = self._commit(request, commit, context.api_version)
-            if isinstance(outcome, Deferred):
-                outcome.on_done(later.resolve)
-            else:
-                later.resolve(outcome)
-
-        prepared.on_done(commit_now)
-        return later
+        prepared = self._coordinator.background.result_of(count, self._prepare(request, version))
+        return and_then(prepared, lambda commit: self._commit(request, commit, version))
 
     def _prepare(self, request: OffsetCommitRequest, version: int) -> Slices[_Commit]:
         """Find the partitions and make records for them; whether they may be committed is decided after that."""

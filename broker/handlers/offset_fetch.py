@@ -21,7 +21,7 @@ from odradek.broker.groups.records import NO_LEADER_EPOCH, Committed
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, then
+from odradek.broker.runtime.deferred import Deferred, and_then, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -42,6 +42,8 @@ _FIRST_BY_ID = 10
 _PER_SLICE = 50
 """Partitions answered for before others get their turn."""
 _FIRST_WITH_ERROR = 2
+_FIRST_WITH_COORDINATOR = 1
+"""Clients of v0 look for no coordinator, which would make its topic."""
 _FIRST_FROM_KAFKA = 1
 """Before, offsets were in ZooKeeper, and to have none was an error."""
 
@@ -104,7 +106,8 @@ class OffsetFetchHandler:
             if topics is None
             else [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
         )
-        found = self._group(only, version, request.require_stable)
+        there = self._coordinator.prepare() if version < _FIRST_WITH_COORDINATOR else None
+        found = and_then(there, lambda _: self._group(only, version, request.require_stable))
         return then(found, lambda group: _old_response(group, only, version))
 
     def _group(
@@ -134,20 +137,7 @@ class OffsetFetchHandler:
             return topics, shard.when_all_safe() if require_stable else ErrorCode.NONE
 
         outcome = self._coordinator.background.result_of(count, work())
-        if isinstance(outcome, Deferred):
-            later: Deferred[OffsetFetchResponseGroup] = Deferred()
-
-            def shown(found: tuple[list[OffsetFetchResponseTopics], ErrorCode | Deferred[ErrorCode]]) -> None:
-                topics, safe = found
-                if isinstance(safe, Deferred):
-                    safe.on_done(lambda error: later.resolve(answer(topics, error)))
-                else:
-                    later.resolve(answer(topics, safe))
-
-            outcome.on_done(shown)
-            return later
-        topics, safe = outcome
-        return then(safe, lambda error: answer(topics, error))
+        return and_then(outcome, lambda found: then(found[1], lambda error: answer(found[0], error)))
 
     def _named(self, topics: Iterable[OffsetFetchRequestTopics], version: int) -> list[_Wanted]:
         """Return what is asked for; a partition that comes twice is answered once."""

@@ -95,6 +95,23 @@ def then(outcome: T | Deferred[T], convert: Callable[[T], U]) -> U | Deferred[U]
     return outcome.then(convert) if isinstance(outcome, Deferred) else convert(outcome)
 
 
+def and_then(outcome: T | Deferred[T], go_on: Callable[[T], U | Deferred[U]]) -> U | Deferred[U]:
+    """Return what `go_on` makes of a result, where either may come later; cancelling that stops nothing of it."""
+    if not isinstance(outcome, Deferred):
+        return go_on(outcome)
+    last: Deferred[U] = Deferred()
+
+    def arrived(result: T) -> None:
+        following = go_on(result)
+        if isinstance(following, Deferred):
+            following.on_done(last.resolve)
+        else:
+            last.resolve(following)
+
+    outcome.on_done(arrived)
+    return last
+
+
 def gather(outcomes: Sequence[T | Deferred[T]]) -> list[T] | Deferred[list[T]]:
     """Return all results, in their order; later, if some of them come later. Cancelling that cancels these."""
     late = {place: outcome for place, outcome in enumerate(outcomes) if isinstance(outcome, Deferred)}

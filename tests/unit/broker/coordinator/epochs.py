@@ -164,6 +164,7 @@ class EpochCoordinator:
         )
         cluster.source.watch(self.runtime.on_metadata)
         self.threads = threads
+        self.runtime.prepare()
 
     def stop(self) -> None:
         """Stop it."""

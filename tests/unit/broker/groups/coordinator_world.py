@@ -79,7 +79,8 @@ class Cluster:
 class RunningBroker:
     """As much of a broker as groups need; to be made inside a running loop."""
 
-    def __init__(self, cluster: Cluster, *overrides: str) -> None:
+    def __init__(self, cluster: Cluster, *overrides: str, is_prepared: bool = True) -> None:
+        """`is_prepared`: somebody has asked for the coordinator before, so that its topic is there."""
         self.cluster = cluster
         self.partitions = PartitionTable(NODE, cluster.logs, ManualFlusher(), topic_config, lambda _: None)
         self.partitions.apply(MetadataImage(), cluster.source.image)
@@ -98,6 +99,8 @@ class RunningBroker:
         )
         cluster.source.watch(self.coordinator.on_metadata)
         self.node = ThisNode(NODE, "cluster", None, lambda context: (context.local_host, context.local_port))
+        if is_prepared:
+            self.coordinator.prepare()
 
     def stop(self) -> None:
         """Stop it."""

@@ -33,10 +33,13 @@ def committed(coordinator: GroupCoordinator, group: str, topic: str = "t") -> in
 
 
 async def test_the_topic_is_made_when_it_is_first_needed() -> None:
-    """With Kafka's configs, once."""
+    """By who asks for the coordinator, with Kafka's configs, once; who does not ask is sent to do so."""
     cluster = Cluster.new()
-    broker = RunningBroker(cluster)
+    broker = RunningBroker(cluster, is_prepared=False)
     broker.coordinator.start()
+    with pytest.raises(KafkaError) as caught:
+        broker.coordinator.shard("g")
+    assert caught.value.code is ErrorCode.NOT_COORDINATOR
     assert cluster.source.image.topic(OFFSETS) is None
     broker.coordinator.prepare()
     broker.coordinator.prepare()
@@ -54,12 +57,13 @@ async def test_the_topic_is_made_when_it_is_first_needed() -> None:
 async def test_where_the_topic_cannot_be_made_there_is_no_coordinator() -> None:
     """COORDINATOR_NOT_AVAILABLE, and the next request tries again."""
     cluster = Cluster.new()
-    broker = RunningBroker(cluster)
+    broker = RunningBroker(cluster, is_prepared=False)
     cluster.source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-    with pytest.raises(KafkaError) as caught:
-        broker.coordinator.shard("g")
-    assert caught.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    unavailable = broker.coordinator.prepare()
+    assert isinstance(unavailable, KafkaError)
+    assert unavailable.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     cluster.source.fail_with = None
+    assert broker.coordinator.prepare() is None
     broker.coordinator.shard("g")
     broker.stop()
 
@@ -155,6 +159,7 @@ async def test_with_its_own_topic_everything_is_forgotten() -> None:
     topic = cluster.source.image.topic(OFFSETS)
     assert topic is not None
     broker.controller.delete_topics([topic])
+    broker.coordinator.prepare()
     assert old is not broker.coordinator.shard("g")
     assert not old.groups
     assert committed(broker.coordinator, "g") is None

@@ -17,7 +17,7 @@ from tests.unit.broker.metadata.support import SlowSource
 
 @pytest.fixture
 async def broker() -> AsyncIterator[RunningBroker]:
-    running = RunningBroker(Cluster.new())
+    running = RunningBroker(Cluster.new(), is_prepared=False)
     yield running
     running.stop()
 
@@ -41,9 +41,9 @@ async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> No
 
 
 async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
-    """All who ask meanwhile, too; a client that does not ask who coordinates is told to."""
+    """All who ask meanwhile, too; a client that asks nobody who coordinates is told to, as by Kafka."""
     source = SlowSource()
-    broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()))
+    broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()), is_prepared=False)
     handler = CoordinatorHandler(broker.node, broker.coordinator)
     told: list[FindCoordinatorResponse] = []
     for _ in range(2):
@@ -52,7 +52,7 @@ async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
         found.on_done(told.append)
     with pytest.raises(KafkaError) as refused:
         broker.coordinator.shard("g")
-    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert refused.value.code is ErrorCode.NOT_COORDINATOR
     assert told == []
     source.finish()
     assert [(one.error_code, one.node_id) for one in told] == [(ErrorCode.NONE, 1)] * 2

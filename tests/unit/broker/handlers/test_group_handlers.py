@@ -11,6 +11,7 @@ from odradek.broker.handlers.group_admin import GroupAdminHandlers
 from odradek.broker.handlers.group_offsets import MAX_OFFSETS, OffsetCommitHandlers
 from odradek.broker.handlers.groups import GroupHandlers
 from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+from odradek.broker.metadata.topics import NewTopic
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -39,8 +40,9 @@ from odradek.protocol.messages.offset_fetch import (
 from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from odradek.protocol.registry import encode
 from tests.support.clock import ManualClock
-from tests.unit.broker.groups.coordinator_world import Cluster, RunningBroker
+from tests.unit.broker.groups.coordinator_world import Cluster, MemoryLogs, RunningBroker
 from tests.unit.broker.handlers.metadata_support import at
+from tests.unit.broker.metadata.support import SlowSource
 
 T = TypeVar("T")
 
@@ -164,6 +166,44 @@ async def test_partitions_that_are_not_there_are_refused_one_by_one(handlers: Ha
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 10 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert handlers.commit(version, 0, topic="none") == [unknown]
     assert handlers.broker.coordinator.shard("g").offsets.get("g", "t", 0) is not None
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_only_the_first_version_waits_for_a_topic_that_nobody_has_asked_for(version: int) -> None:
+    """Its clients look for no coordinator; all others are sent to do so."""
+    source = SlowSource()
+    cluster = Cluster(source, MemoryLogs(), ManualClock())
+    handlers = Handlers(RunningBroker(cluster, is_prepared=False))
+    handlers.broker.controller.create_topics([NewTopic("t", 1, 1)])
+    source.finish()
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    commit = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])])
+    fetch = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
+    committed = handlers.commits.offset_commit(at(version), commit)
+    fetched = handlers.fetch.offset_fetch(at(version), fetch)
+    if version:
+        assert now(committed).topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR
+        assert now(fetched).error_code is ErrorCode.NOT_COORDINATOR
+    else:
+        assert isinstance(committed, Deferred)
+        assert isinstance(fetched, Deferred)
+        told: list[OffsetCommitResponse] = []
+        committed.on_done(told.append)
+        source.finish()
+        assert told[0].topics[0].partitions[0].error_code == ErrorCode.NONE
+    handlers.broker.stop()
+
+
+async def test_topics_of_which_no_partition_is_named_are_left_out(handlers: Handlers) -> None:
+    """Where they exist; of one that does not, the answer has the name, as Kafka's."""
+    names = ("t", "none")
+    commit = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name=name) for name in names])
+    committed = now(handlers.commits.offset_commit(at(9), commit))
+    assert [(topic.name, topic.partitions) for topic in committed.topics] == [("none", [])]
+    delete = OffsetDeleteRequest(group_id="g", topics=[OffsetDeleteRequestTopic(name=name) for name in names])
+    handlers.commit(9, 0)
+    deleted = now(handlers.commits.offset_delete(at(0), delete))
+    assert (deleted.error_code, [(topic.name, topic.partitions) for topic in deleted.topics]) == (0, [("none", [])])
 
 
 @pytest.mark.parametrize(("given", "stored"), [(-1, ManualClock().now_ms()), (5, 5)])
