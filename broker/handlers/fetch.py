@@ -74,6 +74,11 @@ class _Job:
     wanted: Wanted
     max_bytes: int
     min_bytes: int
+    looks_from_disk: int = 0
+    """How often it was woken, and needed what only the disk has, since it last did not."""
+    is_reading: bool = False
+    is_final: bool = False
+    """Whether its time is up."""
 
 
 @dataclass(slots=True)
@@ -144,9 +149,10 @@ class FetchHandler:
         max_wait_ms = job.request.max_wait_ms
         if self._is_enough(job, found) or max_wait_ms <= 0:
             return self._answer(job, found)
-        return DelayedOperation(
-            self._loop, max_wait_ms / 1000, lambda final: self._attempt(job, final), self._watched(job)
+        delayed = DelayedOperation(
+            self._loop, max_wait_ms / 1000, lambda final: self._attempt(job, delayed, final), self._watched(job)
         )
+        return delayed
 
     async def _fetch_from_disk(self, job: _Job, found: _Look) -> Response:
         outcome = self._answer_or_wait(job, await self._look_from_disk(job, found))
@@ -166,13 +172,13 @@ class FetchHandler:
 
     def _answer_old(self, job: _Job) -> Deferred[Response]:
         def look() -> OldFound:
-            return found_old(self._look(job))
+            return found_old(self._look(job, wait=False))
 
         async def look_from_disk() -> OldFound:
             return found_old(await self._look_from_disk(job, self._look(job, wait=False)))
 
         def found_old(found: _Look) -> OldFound:
-            return OldFound(found.topics, self._is_enough(job, found))
+            return OldFound(found.topics, self._is_enough(job, found), bool(found.cold))
 
         partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
         old = OldFetch(self._loop, self._converter, job.version, partitions, look, look_from_disk)
@@ -190,9 +196,24 @@ class FetchHandler:
             return self._sessions.begin(request, by_id, self._clock.now_ms()), False
         return self._sessions.resume(request, by_id, self._clock.now_ms()), True
 
-    def _attempt(self, job: _Job, final: bool) -> Response:
-        found = self._look(job)
-        if final or self._is_enough(job, found):
+    def _attempt(self, job: _Job, delayed: DelayedOperation, final: bool) -> Response:
+        """Answer a fetch that was woken, or whose time is up; what only the disk has is read on a thread before."""
+        job.is_final |= final
+        if job.is_reading:
+            return None
+        found = self._look(job, wait=job.looks_from_disk == LOOKS_FROM_DISK)
+        if found.cold:
+
+            def brought(_: object) -> None:
+                job.is_reading = False
+                (delayed.expire if job.is_final else delayed.wake)()
+
+            job.is_reading = True
+            job.looks_from_disk += 1
+            self._loop.run_in_executor(self._threads, _bring_all, found.cold).add_done_callback(brought)
+            return None
+        job.looks_from_disk = 0
+        if job.is_final or self._is_enough(job, found):
             return self._answer(job, found)
         return None
 
@@ -275,12 +296,8 @@ class FetchHandler:
 
     # reading
 
-    def _look(self, job: _Job, wait: bool = True) -> _Look:
-        """Look at the partitions; without `wait` those are left out whose records cannot be found without the disk.
-
-        A request that waited at the end of its partitions, and is woken, need not think of that: they were just
-        written to.
-        """
+    def _look(self, job: _Job, wait: bool) -> _Look:
+        """Look at the partitions; without `wait` those are left out whose records cannot be found without the disk."""
         found = _Look([], job.max_bytes)
         self._look_at(job, job.wanted, found, wait)
         return found

@@ -52,6 +52,8 @@ class Found(NamedTuple):
 
     topics: list[tuple[TopicRef, list[FetchResult]]]
     is_enough: bool
+    is_cold: bool = False
+    """Whether partitions are left out since only the disk has what is needed."""
 
 
 Look = Callable[[], Found]
@@ -91,6 +93,8 @@ class OldFetch:
             left_s = deadline - self._loop.time()
             if not found.is_enough and left_s > 0:
                 found = await self._wait(watched, left_s)
+                if found.is_cold:
+                    continue
             results = [result for _, of_topic in found.topics for result in of_topic]
             if not any(result.records for result in results):
                 return b"".join(encode_fetch_response(head, self._version, found.topics))  # type: ignore[arg-type]
@@ -117,7 +121,7 @@ class OldFetch:
 
         def attempt(final: bool) -> Response:
             found = self._look()
-            if not final and not found.is_enough:
+            if not final and not found.is_enough and not found.is_cold:
                 return None
             last.append(found)
             return _ENOUGH

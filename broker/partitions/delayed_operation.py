@@ -36,8 +36,8 @@ class DelayedOperation(Deferred[Response]):
         attempt: Callable[[bool], Response],
         watched: Sequence[Watched] = (),
     ) -> None:
-        """`attempt(final)` returns the response, or None where it is better to wait on; with `final` always a
-        response.
+        """`attempt(final)` returns the response, or None where it is better to wait on; with `final` a response, unless
+        it sees to it that this is expired again.
 
         One that raises is logged, and ends the connection. It is called in a turn of the loop of its own: a connection
         goes on with its next request then, which must not happen in the middle of a change to the partitions. Fetches

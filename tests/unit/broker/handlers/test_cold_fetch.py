@@ -139,3 +139,26 @@ async def test_memory_that_is_taken_away_again_each_time_ends_in_a_wait(node: No
             node.files.make_cold(f"{DIRECTORY}/{0:020d}{suffix}")
     await asyncio.sleep(0)
     assert values(results(reply)[0]) == [(1, b"b"), (2, b"c")]
+
+
+@pytest.mark.parametrize("version", [3, VERSION])
+@pytest.mark.parametrize("is_time_up", [False, True])
+async def test_fetch_that_is_woken_reads_cold_places_on_a_thread(node: Node, version: int, is_time_up: bool) -> None:
+    """Also the one whose time is up, which is answered when they are read."""
+    fetch = Fetching(node)
+    log = node.table.get("t", 0).log
+    reply = fetch.ask(at(4), version=version, max_wait_ms=60_000)
+    await asyncio.sleep(0)
+    node.append("t", b"e")
+    log.roll(node.clock.now_ms())
+    log.segments.holding(4).release()
+    log.local.reader.forget()
+    for suffix in SUFFIXES:
+        node.files.make_cold(f"{DIRECTORY}/{3:020d}{suffix}")
+    if is_time_up:
+        node.table.answer_delayed_fetches()
+    assert reply.is_waiting
+    await until(lambda: len(fetch.threads) > 0)
+    assert reply.is_waiting
+    await until(lambda: fetch.has_worked(reply))
+    assert results(reply, version)[0].records
