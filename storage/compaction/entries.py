@@ -32,6 +32,10 @@ from odradek.storage.segment.batch_headers import header_at
 Pace: TypeAlias = Callable[[int], None]
 """Called with the number of bytes that were read or written; may wait, and may raise to end the work."""
 
+MAX_ENTRY_BYTES = 256 << 20
+"""Largest entry that is taken into memory; no broker takes such from a client."""
+RECORDS_AT_A_TIME = 1 << 16
+"""Records of a batch of which it is known at a time where they are: a few kilobytes can hold twenty million."""
 _NULL = 1
 """The length -1 as it is stored."""
 
@@ -70,6 +74,9 @@ def read_entries(file: OpenFile, size: int, piece_bytes: int, pace: Pace) -> Ite
             wanted = int.from_bytes(data[LENGTH_AT:LEADER_EPOCH_AT], "big", signed=True) + LOG_OVERHEAD
             if not len(data) < wanted <= size - position:
                 raise CorruptFile(file.path, f"no whole batch at byte {position}")
+            if wanted > MAX_ENTRY_BYTES:
+                reason = f"the batch at byte {position} has {wanted} bytes; at most {MAX_ENTRY_BYTES} are compacted"
+                raise CorruptFile(file.path, reason)
         position += at
 
 
@@ -114,14 +121,30 @@ def body_of(entry: Entry) -> tuple[bytes, int, int]:
     return body, 0, len(body)
 
 
-def find_records(data: bytes, start: int, end: int, count: int) -> list[RecordPlace]:
-    """Return where the `count` records in data[start:end] are, and their keys; values and headers are not looked at.
+def find_records(data: bytes, start: int, end: int, count: int, pace: Pace) -> Iterator[list[RecordPlace]]:
+    """Yield where the `count` records in data[start:end] are, and their keys, some at a time; at least one list.
 
-    Raises InvalidRecord where they do not fill it exactly. This is where compaction spends its time: the common sizes
-    of integers are read in place.
+    Values and headers are not looked at. `pace` is called between two lists. Raises InvalidRecord where the records do
+    not fill the data exactly.
+    """
+    at, left = start, count
+    while left > RECORDS_AT_A_TIME:
+        found, at = _find_some(data, at, start, end, RECORDS_AT_A_TIME)
+        yield found
+        left -= RECORDS_AT_A_TIME
+        pace(0)
+    found, at = _find_some(data, at, start, end, left)
+    if at != end:
+        raise InvalidRecord(f"The batch has {end - at} bytes after its {count} records")
+    yield found
+
+
+def _find_some(data: bytes, at: int, start: int, end: int, count: int) -> tuple[list[RecordPlace], int]:
+    """Return the places of the `count` records from `at` on, and where they end; `start` is that of the first of all.
+
+    This is where compaction spends its time: the common sizes of integers are read in place.
     """
     found: list[RecordPlace] = []
-    at = start
     try:
         for _ in range(count):
             first = at
@@ -168,6 +191,4 @@ def find_records(data: bytes, start: int, end: int, count: int) -> list[RecordPl
             at = record_end
     except IndexError:
         raise InvalidRecord("The records end in the middle of one") from None
-    if at != end:
-        raise InvalidRecord(f"The batch has {end - at} bytes after its {count} records")
-    return found
+    return found, at

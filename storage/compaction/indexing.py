@@ -34,14 +34,14 @@ def map_keys(task: Task, log: SourceLog, pace: Pace) -> tuple[OffsetMap, int]:
                 if entry.header.is_control:  # a transaction that ends here says nothing of its producer's next one
                     transactions.end(entry.header, control_kind(entry))
                 continue
-            if not _map_entry(entry, task.first_dirty, offsets, transactions):
+            if not _map_entry(entry, task.first_dirty, offsets, transactions, pace):
                 return offsets, read + entry.position
         read += source.size
         offsets.latest_offset = max(offsets.latest_offset, end - 1)
     return offsets, read
 
 
-def _map_entry(entry: Entry, first_dirty: int, offsets: OffsetMap, transactions: TransactionPass) -> bool:
+def _map_entry(entry: Entry, first_dirty: int, offsets: OffsetMap, transactions: TransactionPass, pace: Pace) -> bool:
     """Take in one entry; return False where the map is full."""
     header = entry.header
     if header.is_control:
@@ -52,10 +52,11 @@ def _map_entry(entry: Entry, first_dirty: int, offsets: OffsetMap, transactions:
                 return False
         else:
             put, base = offsets.put, header.base_offset
-            for _, _, _, delta, key, _ in find_records(*body_of(entry), header.records_count):
-                if key is not None and base + delta >= first_dirty and not put(key, base + delta):
-                    offsets.latest_offset = max(offsets.latest_offset, base + delta - 1)
-                    return False
+            for records in find_records(*body_of(entry), header.records_count, pace):
+                for _, _, _, delta, key, _ in records:
+                    if key is not None and base + delta >= first_dirty and not put(key, base + delta):
+                        offsets.latest_offset = max(offsets.latest_offset, base + delta - 1)
+                        return False
     offsets.latest_offset = max(offsets.latest_offset, header.last_offset)
     return True
 

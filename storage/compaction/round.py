@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from struct import error as StructError  # noqa: N812 - a name for an exception
 
 from odradek.protocol.errors import KafkaError
 from odradek.storage.compaction.entries import Pace
@@ -39,6 +40,8 @@ def compact(
         yield Failed(task.number, error.path, error.reason)
     except KafkaError as error:
         yield Failed(task.number, task.directory, str(error))
+    except (OverflowError, StructError) as error:
+        yield Failed(task.number, task.directory, f"a batch has an offset or a time that is no int64: {error}")
     except OSError as error:
         reason = error.strerror or str(error)
         yield Failed(task.number, str(error.filename or task.directory), reason, error.errno in _FULL)

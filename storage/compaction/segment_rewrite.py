@@ -6,14 +6,24 @@ they are. Follows Kafka's log behaviour, log cleaner (`Cleaner.cleanInto`, `Memo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
+from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.legacy_building import build_wrapper
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.compaction.batches import empty_batch, partial_batch
-from odradek.storage.compaction.entries import Entry, Pace, body_of, find_records
+from odradek.storage.compaction.entries import (
+    RECORDS_AT_A_TIME,
+    Entry,
+    Pace,
+    RecordPlace,
+    body_of,
+    find_records,
+)
 from odradek.storage.compaction.retain import (
     BatchFate,
     RoundRules,
@@ -35,6 +45,8 @@ from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""
+MOST_OLD_RECORDS = 1_000_000
+"""Messages of V0 or V1 in a wrapper, which are all taken into memory; five times of what a client may send at once."""
 SYNC_BYTES = 8 << 20
 """Bytes written before they are brought to the disk: a little at a time holds up nobody else who needs the disk."""
 
@@ -192,27 +204,35 @@ class Rewriter:
             if fate is not BatchFate.KEEP:
                 return None, before, 0
             return (empty_batch(header), before, 0) if before else (entry, 0, 0)
-        data, start, end = body_of(entry)
-        records = find_records(data, start, end, before)
-        if header.is_control:
-            kept = records
-            wants_horizon = may_go
-        else:
-            kept = kept_records(header, records, rules.offsets, tombstones_stay(header, rules.now_ms))
-            wants_horizon = any(not record[5] for record in kept)
-        if not kept:
+        body = body_of(entry)
+        # What stays of a batch of very many records is found twice, and never known as a whole.
+        whole = list(self._kept(header, *body)) if before <= RECORDS_AT_A_TIME else None
+        after, wants_horizon = 0, header.is_control and may_go
+        for kept in whole or self._kept(header, *body):
+            after += len(kept)
+            wants_horizon = wants_horizon or (not header.is_control and any(not record[5] for record in kept))
+        if not after:
             return (empty_batch(header) if fate is BatchFate.KEEP else None), before, 0
+        horizon = None
         if wants_horizon and header.delete_horizon_ms is None:
             horizon = rules.now_ms + self._task.delete_retention_ms
-            return partial_batch(header, data, kept, horizon), before, len(kept)
-        if len(kept) == before:
+        elif after == before:
             return entry, before, before
-        return partial_batch(header, data, kept, None), before, len(kept)
+        return partial_batch(header, body[0], whole or self._kept(header, *body), horizon), before, after
+
+    def _kept(self, header: BatchHeader, data: bytes, start: int, end: int) -> Iterator[Sequence[RecordPlace]]:
+        """Yield the records of a V2 batch that stay, some at a time."""
+        tombstones = tombstones_stay(header, self._rules.now_ms)
+        for records in find_records(data, start, end, header.records_count, self._pace):
+            yield records if header.is_control else kept_records(header, records, self._rules.offsets, tombstones)
 
     def _filter_old_entry(self, entry: Entry, tombstones: bool) -> tuple[Entry | bytes | bytearray | None, int, int]:
         """The same for an entry of V0 or V1: a message, or a wrapper of several."""
         header, offsets = entry.header, self._rules.offsets
-        records = list(iter_entry_records(memoryview(entry.data)[entry.start : entry.end]))
+        found = iter_entry_records(memoryview(entry.data)[entry.start : entry.end])
+        records = list(islice(found, MOST_OLD_RECORDS + 1))
+        if len(records) > MOST_OLD_RECORDS:
+            raise InvalidRecord(f"It wraps more than {MOST_OLD_RECORDS} messages")
         kept = [one for one in records if is_kept(one.offset, one.key, one.value is not None, offsets, tombstones)]
         if len(kept) == len(records):
             return entry, len(records), len(kept)

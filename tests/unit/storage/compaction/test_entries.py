@@ -8,7 +8,7 @@ from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.record import Record, iter_records
-from odradek.storage.compaction.entries import body_of, find_records, read_entries
+from odradek.storage.compaction.entries import MAX_ENTRY_BYTES, RECORDS_AT_A_TIME, body_of, find_records, read_entries
 from odradek.storage.errors import CorruptFile
 from tests.support.compaction import unpaced
 from tests.support.logs import old_message
@@ -84,7 +84,7 @@ def test_places_of_records_are_those_of_the_careful_reader(
     files.write_bytes(PATH, batch)
     [entry] = read_entries(files.open(PATH), len(batch), 1 << 20, unpaced)
     data, start, end = body_of(entry)
-    places = find_records(data, start, end, len(records))
+    [places] = find_records(data, start, end, len(records), unpaced)
     header = entry.header
     expected = list(iter_records(batch))
     assert [
@@ -98,8 +98,38 @@ def test_places_of_records_are_those_of_the_careful_reader(
 def test_bytes_that_are_no_records_are_refused(data: bytes, count: int) -> None:
     """Whatever they are, there is one error, or records that fill them exactly."""
     try:
-        places = find_records(data, 0, len(data), count)
+        [places] = find_records(data, 0, len(data), count, unpaced)
     except InvalidRecord:
         return
     assert len(places) == count
     assert (places[-1][1] if places else 0) == len(data)
+
+
+def test_never_more_than_some_of_the_places_are_known_at_a_time() -> None:
+    """A batch of kilobytes can hold millions of records, and a place takes 150 bytes; a round can be ended between."""
+    record = b"\x0e\0\0\0\2k\1\0"
+    paces: list[int] = []
+    portions = find_records(record * 200_000, 0, len(record) * 200_000, 200_000, paces.append)
+    sizes = [len(places) for places in portions]
+    assert sum(sizes) == 200_000
+    assert max(sizes) == RECORDS_AT_A_TIME
+    assert paces == [0] * (len(sizes) - 1)
+
+
+def test_a_batch_larger_than_any_broker_takes_is_not_read() -> None:
+    """A file of a single gigabyte batch is refused by its size field, before memory is taken for it."""
+    size = MAX_ENTRY_BYTES + 1
+    head = bytearray(build_batch(make_records([(b"k", b"v")], 1, 1)))
+    head[8:12] = (size - 12).to_bytes(4, "big")
+    reads: list[int] = []
+
+    class Sparse:
+        path = PATH
+
+        def pread(self, wanted: int, _position: int) -> bytes:
+            reads.append(wanted)
+            return bytes(head[:wanted])
+
+    with pytest.raises(CorruptFile, match=f"has {size} bytes; at most {MAX_ENTRY_BYTES} are compacted"):
+        list(read_entries(Sparse(), size, 64, unpaced))  # type: ignore[arg-type]  # what is used of a file
+    assert max(reads) < 100

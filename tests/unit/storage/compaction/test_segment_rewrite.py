@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from odradek.protocol.records.batch import Codec, iter_batches
-from odradek.protocol.records.building import BatchFields, build_batch
+from odradek.protocol.records.batch import Codec, iter_batches, read_header
+from odradek.protocol.records.building import BatchFields, assemble_batch, build_batch
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.legacy_building import build_message, build_wrapper
 from odradek.protocol.records.record import Record
+from odradek.storage.compaction.batches import empty_batch
+from odradek.storage.compaction.entries import RECORDS_AT_A_TIME
+from odradek.storage.compaction.planning import CleanerLimits
 from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 from odradek.storage.producers.producer_state import AppendOrigin
@@ -229,3 +232,41 @@ def test_a_full_disk_fails_the_round_and_leaves_nothing_behind() -> None:
     with pytest.raises(RoundFailedError):
         compact_log(log)
     assert contents(fs) == before
+
+
+def test_a_batch_of_very_many_records_is_filtered_some_at_a_time() -> None:
+    """What stays of it is the same as of a small one, with and without a delete horizon."""
+    count = RECORDS_AT_A_TIME + 5000
+    for value in (b"", None):
+        log = a_log(MemoryFiles(), segment_bytes=16 << 20)
+        append(log, *[(b"%d" % number, value) for number in range(count)], codec=Codec.ZSTD)
+        append(log, *[(b"%d" % number, b"new") for number in range(0, count, 2)], codec=Codec.ZSTD)
+        close_segment(log)
+        compact_log(log, limits=CleanerLimits(dedupe_buffer_bytes=16 << 20))
+        [(header, records), _] = read_batches(log)
+        assert [(one.offset, one.key) for one in records] == [(at, b"%d" % at) for at in range(1, count, 2)]
+        assert [one.timestamp for one in records[-2:]] == [NOW_MS + count - 3 + count % 2, NOW_MS + count - 1]
+        assert (header.delete_horizon_ms is None) == (value is not None)
+
+
+def test_times_that_are_no_int64_end_the_round_and_not_the_process() -> None:
+    """Base and delta of a record fit, but not their sum: the file is at fault, and is named."""
+    log = a_log(MemoryFiles())
+    record = b"\x20\0" + b"\xfe" + b"\xff" * 8 + b"\1" + b"\0\2%c\1\0"
+    body = record % b"a" + record % b"b"
+    fields = BatchFields(codec=Codec.NONE)
+    batch = assemble_batch(body, fields, (0, 1), (NOW_MS, NOW_MS), 2)
+    log.append(memoryview(batch), 3, NOW_MS, AppendOrigin.COORDINATOR)
+    append(log, (b"a", b"5"))
+    close_segment(log)
+    with pytest.raises(RoundFailedError, match="no int64"):
+        compact_log(log)
+
+
+def test_a_batch_that_goes_whole_may_name_any_codec() -> None:
+    """Nothing is compressed where no record stays."""
+    batch = build_batch([Record(7, NOW_MS, b"a", b"1")], BatchFields(producer_id=3))
+    header = read_header(batch)
+    empty = empty_batch(header._replace(attributes=header.attributes | 7))
+    assert read_header(empty).records_count == 0
+    assert read_header(empty).codec == Codec.NONE
