@@ -160,8 +160,11 @@ class Handlers:
     def offsets(self) -> OffsetHandlers:
         """Of where partitions begin and end."""
         from odradek.broker.handlers.offsets import OffsetHandlers
+        from odradek.broker.handlers.offsets_by_time import OffsetsByTime
 
-        return OffsetHandlers(self._services.partitions, self._services.clock)
+        services = self._services
+        by_time = OffsetsByTime(services.loop, services.read_threads, self.converter)
+        return OffsetHandlers(services.partitions, services.clock, by_time)
 
     @cached_property
     def log_dirs(self) -> LogDirHandlers:

@@ -8,13 +8,15 @@ version in which it came.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from odradek.broker.handlers.offsets_by_time import FoundByTime, OffsetsByTime
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred, gather, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -36,7 +38,7 @@ from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from odradek.storage.log.segment_offsets import newest_offsets, offsets_before
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
+from odradek.storage.log.timestamps import Search, by_max_timestamp, by_timestamp
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -48,20 +50,24 @@ _FIRST_WITH_ONE_OFFSET = 1
 class OffsetHandlers:
     """See the module."""
 
-    def __init__(self, partitions: PartitionTable, clock: Clock) -> None:
+    def __init__(self, partitions: PartitionTable, clock: Clock, by_time: OffsetsByTime) -> None:
+        self._by_time = by_time
         self._partitions = partitions
         self._clock = clock
 
-    def list_offsets(self, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    def list_offsets(
+        self, context: RequestContext, request: ListOffsetsRequest
+    ) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
         """Offsets by timestamp or special timestamp (KIP-79, KIP-734, KIP-1005)."""
         version = context.api_version
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
-        topics = []
+        names: list[str] = []
+        answers: list[ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]] = []
         for name, partitions in _by_topic(request.topics):
-            results = []
             for wanted in partitions:
+                result: ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]
                 try:
                     if asked[name, wanted.partition_index] > 1:
                         raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
@@ -72,16 +78,23 @@ class OffsetHandlers:
                     else:
                         result = self._offset(partition, wanted, request.isolation_level)
                 except KafkaError as refused:
-                    result = ListOffsetsPartitionResponse(
-                        partition_index=wanted.partition_index, error_code=refused.code
-                    )
-                results.append(result)
-            topics.append(ListOffsetsTopicResponse(name=name, partitions=results))
-        return ListOffsetsResponse(topics=topics)
+                    result = _refused(wanted, refused)
+                names.append(name)
+                answers.append(result)
+
+        def respond(results: Sequence[ListOffsetsPartitionResponse]) -> ListOffsetsResponse:
+            topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
+            for name, result in zip(names, results, strict=True):
+                topics.setdefault(name, []).append(result)
+            return ListOffsetsResponse(
+                topics=[ListOffsetsTopicResponse(name=name, partitions=found) for name, found in topics.items()]
+            )
+
+        return then(gather(answers), respond)
 
     def _offset(
         self, partition: Partition, wanted: ListOffsetsPartition, isolation_level: int
-    ) -> ListOffsetsPartitionResponse:
+    ) -> ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]:
         target = wanted.timestamp
         partition.check_leader_epoch(wanted.current_leader_epoch)
         log = partition.log
@@ -94,15 +107,18 @@ class OffsetHandlers:
         elif target in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             found = None
         elif target == MAX_TIMESTAMP:
-            found = max_timestamp_record(log, upto)
+            return self._find(partition, by_max_timestamp(log), upto, wanted)
         else:
-            found = offset_for_timestamp(log, target, upto)
-        if found is None:
-            found = (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
-        timestamp, offset, leader_epoch = found
-        return ListOffsetsPartitionResponse(
-            partition_index=wanted.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
-        )
+            return self._find(partition, by_timestamp(log, target, upto), upto, wanted)
+        return _found(wanted, found)
+
+    def _find(
+        self, partition: Partition, search: Search, upto: int, wanted: ListOffsetsPartition
+    ) -> ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]:
+        def answer(found: FoundByTime) -> ListOffsetsPartitionResponse:
+            return _refused(wanted, found) if isinstance(found, KafkaError) else _found(wanted, found)
+
+        return then(self._by_time.find(partition.log, search, upto), answer)
 
     def _offsets(self, partition: Partition, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         limit, upto = wanted.max_num_offsets, partition.high_watermark
@@ -152,6 +168,17 @@ class OffsetHandlers:
                 results.append(result)
             topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
+
+
+def _found(wanted: ListOffsetsPartition, found: tuple[int, int, int] | None) -> ListOffsetsPartitionResponse:
+    timestamp, offset, leader_epoch = found or (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
+    )
+
+
+def _refused(wanted: ListOffsetsPartition, refused: KafkaError) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=refused.code)
 
 
 class _Partition(Protocol):

@@ -90,17 +90,17 @@ def with_base_offset(file: OpenFile, batch: BatchExtent) -> BatchExtent:
     return batch if first is None else batch._replace(base_offset=min(first.offset, batch.last_offset))
 
 
-def walk_headers(file: OpenFile, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def walk_headers(file: OpenFile, position: int, end: int, wait: bool = True) -> Iterator[tuple[int, BatchHeader]]:
     """Yield (position, header) of every complete batch from `position` to `end`; checksums are not looked at.
 
     A V0 or V1 entry has its own offset as base offset and a last offset delta of 0. Raises CorruptRecord where the
-    bytes cannot be a batch header.
+    bytes cannot be a batch header, and NotInMemory if it is not to `wait` for the disk and would have to.
     """
     chunk, start = b"", position
     while end - position > HEADER_SIZE_UP_TO_MAGIC:
         at = position - start
         if at + HEADER_SIZE > len(chunk):
-            chunk, start, at = _read_headers(file, position, end), position, 0
+            chunk, start, at = _read_headers(file, position, end, wait), position, 0
         header = header_at(chunk, at)
         least = HEADER_SIZE - LOG_OVERHEAD if header.magic == CURRENT_MAGIC else MIN_ENTRY_LENGTH
         if header.length < least or not 0 <= header.magic <= CURRENT_MAGIC:

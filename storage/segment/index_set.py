@@ -75,8 +75,11 @@ class IndexSet:
 
     # --- believing them
 
-    def need(self, size: int) -> None:
-        """Raise NotInMemory if the offset index of a sealed segment of `size` bytes cannot be used at once."""
+    def need(self, size: int, by_time: bool = False) -> None:
+        """Raise NotInMemory if the offset index of a sealed segment of `size` bytes cannot be used at once.
+
+        `by_time` asks for the time index, too.
+        """
         if not self.are_checked:
             if self._check is None:
                 self._check = self._new_check(size, is_damaged=False)
@@ -84,6 +87,8 @@ class IndexSet:
                 raise NotInMemory(self._check.run)
         elif not self.offsets.is_in_memory():
             raise NotInMemory(self.offsets.read_through)
+        elif by_time and not self.times.is_in_memory():
+            raise NotInMemory(self.times.read_through)
 
     def check(self, open_file: Callable[[], OpenFile], size: int) -> Indexed | None:
         """Look at the files before their first use; return what a rebuild came to, None if they can be right.

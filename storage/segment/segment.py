@@ -122,6 +122,12 @@ class Segment:
             self._learn_max_timestamp()
         return self._max_timestamp
 
+    def learn_max_timestamp(self) -> None:
+        """Know the largest timestamp from now on; raise NotInMemory where that would have to wait for the disk."""
+        if self._max_timestamp == _NOT_READ:
+            self._need_indexes()
+            self._learn_max_timestamp()
+
     @property
     def max_timestamp_offset(self) -> int:
         """Last offset of the first batch that has the largest timestamp; the base offset if there is no timestamp."""
@@ -207,10 +213,13 @@ class Segment:
             self._check_indexes()
         return self.indexes.offsets.offset_at_or_after(position)
 
-    def batches_from(self, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of the batch that has `offset`, or the next one after it, and of all that follow."""
-        first = self.find(offset)
-        return walk_headers(self.file, first.position, self.size) if first else iter(())
+    def batches_from(self, offset: int, wait: bool = True) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of the batch that has `offset`, or the next one after it, and of all that follow.
+
+        Raises NotInMemory if it is not to `wait` for the disk and would have to.
+        """
+        first = self.find(offset, wait)
+        return walk_headers(self.file, first.position, self.size, wait) if first else iter(())
 
     def read_end(self) -> int:
         """Return the first offset after the segment, read off its last batches, and learn its largest timestamp.
@@ -234,14 +243,23 @@ class Segment:
         next_offset, position = self.indexes.offsets.last_entry
         return Tail(position, next_offset, *self.indexes.times.last_entry)
 
-    def batches_since(self, timestamp: int, offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of the batches from `offset` on whose largest timestamp is at least `timestamp`."""
+    def batches_since(self, timestamp: int, offset: int, wait: bool = True) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of the batches from `offset` on whose largest timestamp is at least `timestamp`.
+
+        Raises NotInMemory if it is not to `wait` for the disk and would have to.
+        """
+        if not wait:
+            self._need_indexes()
         self._check_indexes()
-        for position, header in self.batches_from(max(offset, self.indexes.times.lookup(timestamp)[1])):
+        for position, header in self.batches_from(max(offset, self.indexes.times.lookup(timestamp)[1]), wait):
             if header.max_timestamp >= timestamp:
                 yield position, header
 
     # --- indexes
+
+    def _need_indexes(self) -> None:
+        if not self.indexes.offsets.active:
+            self.indexes.need(self.size, by_time=True)
 
     def _check_indexes(self) -> None:
         """Look at the index files before their first use, and rebuild those that cannot be right. Raises OSError."""

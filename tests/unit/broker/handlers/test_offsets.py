@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -13,6 +14,7 @@ from odradek.broker.handlers.offsets import (
     MAX_TIMESTAMP,
     OffsetHandlers,
 )
+from odradek.broker.handlers.offsets_by_time import OffsetsByTime
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -33,7 +35,9 @@ from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from tests.support.deferred import now
 from tests.support.logs import NOW_MS, read_all
+from tests.support.manual_loop import HandExecutor
 from tests.support.partitions import Node, context
 
 NEWEST = 11
@@ -51,13 +55,19 @@ def node() -> Node:
     return node
 
 
+def handlers_of(node: Node, threads: HandExecutor | None = None) -> OffsetHandlers:
+    """Return the handlers of a node; what is in memory needs no threads."""
+    by_time = OffsetsByTime(node.loop, threads, Converter(node.loop, node.memory))
+    return OffsetHandlers(node.table, node.clock, by_time)
+
+
 def list_offsets(
     node: Node, *asked: ListOffsetsPartition, topic: str = "t", version: int = NEWEST, committed: bool = False
 ) -> list[ListOffsetsPartitionResponse]:
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=committed, topics=[ListOffsetsTopic(name=topic, partitions=list(asked))]
     )
-    response = OffsetHandlers(node.table, node.clock).list_offsets(context(version), request)
+    response = now(handlers_of(node).list_offsets(context(version), request))
     return [partition for found in response.topics for partition in found.partitions]
 
 
@@ -185,16 +195,16 @@ def test_partition_named_twice_is_refused_once(node: Node) -> None:
     asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1)]
     topics = [ListOffsetsTopic(name="t", partitions=asked), ListOffsetsTopic(name="t", partitions=asked[:1])]
     request = ListOffsetsRequest(replica_id=-1, topics=topics)
-    [topic] = OffsetHandlers(node.table, node.clock).list_offsets(context(NEWEST), request).topics
+    [topic] = now(handlers_of(node).list_offsets(context(NEWEST), request)).topics
     found = [(each.partition_index, each.error_code) for each in topic.partitions]
     assert found == [(0, ErrorCode.INVALID_REQUEST), (1, 0)]
 
 
 def test_topic_of_which_nothing_is_asked_is_not_answered(node: Node) -> None:
     """Neither by ListOffsets nor by DeleteRecords."""
-    handlers = OffsetHandlers(node.table, node.clock)
+    handlers = handlers_of(node)
     offsets = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[])])
-    assert handlers.list_offsets(context(NEWEST), offsets).topics == []
+    assert now(handlers.list_offsets(context(NEWEST), offsets)).topics == []
     deletion = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[])])
     assert handlers.delete_records(context(2), deletion).topics == []
 
@@ -260,7 +270,7 @@ def test_first_version_refuses_as_all_do(node: Node) -> None:
 def end_of(node: Node, epoch: int, partition: int = 0, current: int = -1, topic: str = "t") -> EpochEndOffset:
     wanted = OffsetForLeaderPartition(partition=partition, current_leader_epoch=current, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=topic, partitions=[wanted])])
-    response = OffsetHandlers(node.table, node.clock).offset_for_leader_epoch(context(4), request)
+    response = handlers_of(node).offset_for_leader_epoch(context(4), request)
     [found] = response.topics[0].partitions
     assert found.partition == partition
     return found
@@ -304,7 +314,7 @@ def test_epoch_end_is_refused_as_everywhere(
 def delete(node: Node, *places: tuple[int, int], topic: str = "t") -> Sequence[DeleteRecordsPartitionResult]:
     partitions = [DeleteRecordsPartition(partition_index=index, offset=before) for index, before in places]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=partitions)])
-    return OffsetHandlers(node.table, node.clock).delete_records(context(2), request).topics[0].partitions
+    return handlers_of(node).delete_records(context(2), request).topics[0].partitions
 
 
 def test_records_before_an_offset_are_deleted(node: Node) -> None:
