@@ -138,9 +138,10 @@ class FetchHandler:
         )
         if version < FIRST_OF_BATCHES:
             return self._answer_old(job)
-        if count_of(job.wanted) > MOST_AT_ONCE or len(job.wanted) > MOST_AT_ONCE:
+        if count_of(job.wanted) > MOST_AT_ONCE:
             return in_task(self._loop, self._answer_many(job))
-        found = self._look(job, wait=False)
+        found = _Look([], max_bytes)
+        self._look_at(job, job.wanted, found, False)
         if found.cold:
             return in_task(self._loop, self._fetch_from_disk(job, found))
         return self._answer_or_wait(job, found)

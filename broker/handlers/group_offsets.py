@@ -21,12 +21,11 @@ from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey, Of
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, and_then, then
+from odradek.broker.runtime.deferred import Deferred, and_then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -106,7 +105,20 @@ class OffsetCommitHandlers:
             topic = self._partitions.find(wanted.topic_id if version >= FIRST_BY_ID else wanted.name)
             if topic is not None and not wanted.partitions:
                 continue  # Kafka does not mention it either
-            yield from _place(commit, wanted, topic, version)
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if topic is None and version >= FIRST_BY_ID:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
+            results = OffsetCommitResponseTopic(name=wanted.name, topic_id=wanted.topic_id)
+            commit.response.topics.append(results)
+            for count, partition in enumerate(wanted.partitions, 1):
+                result = OffsetCommitResponsePartition(partition_index=partition.partition_index)
+                results.partitions.append(result)
+                if topic is None or not 0 <= partition.partition_index < topic.count:
+                    result.error_code = unknown
+                else:
+                    commit.places.append(_Place(topic, partition, result))
+                if count % _PER_SLICE == 0:
+                    yield
         if len(commit.places) > MAX_OFFSETS:
             return commit
         now, retention_ms, group_id = self._clock.now_ms(), request.retention_time_ms, request.group_id
@@ -130,7 +142,10 @@ class OffsetCommitHandlers:
     ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
         if not commit.places:
             return commit.response
-        return then(self._written(request, commit, version), lambda code: _finish(commit, code))
+        outcome = self._written(request, commit, version)
+        if isinstance(outcome, Deferred):
+            return outcome.then(lambda code: _finish(commit, code))
+        return _finish(commit, outcome)
 
     def _written(self, request: OffsetCommitRequest, commit: _Commit, version: int) -> ErrorCode | Deferred[ErrorCode]:
         group_id = request.group_id
@@ -196,26 +211,6 @@ def _removed(topics: Sequence[OffsetDeleteRequestTopic], results: ErrorCode | Re
             for topic in topics
         ]
     )
-
-
-def _place(
-    commit: _Commit, wanted: OffsetCommitRequestTopic, topic: TopicPartitions | None, version: int
-) -> Slices[None]:
-    """Add the results of a topic, with errors for what is not there, and the places of the rest."""
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic is None and version >= FIRST_BY_ID:
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
-    results = OffsetCommitResponseTopic(name=wanted.name, topic_id=wanted.topic_id)
-    commit.response.topics.append(results)
-    for count, partition in enumerate(wanted.partitions, 1):
-        result = OffsetCommitResponsePartition(partition_index=partition.partition_index)
-        results.partitions.append(result)
-        if topic is None or not 0 <= partition.partition_index < topic.count:
-            result.error_code = unknown
-        else:
-            commit.places.append(_Place(topic, partition, result))
-        if count % _PER_SLICE == 0:
-            yield
 
 
 def _finish(commit: _Commit, code: ErrorCode) -> OffsetCommitResponse:
