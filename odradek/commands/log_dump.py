@@ -9,9 +9,9 @@ from odradek.commands.log_errors import sentence
 from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
-from odradek.logs.entries import Progress
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem, PosixFiles
+from odradek.storage.segment.entry_walk import Progress
 from odradek.terminal.errors import complain
 from odradek.terminal.output import Output
 

@@ -6,7 +6,6 @@ once.
 
 from __future__ import annotations
 
-from odradek.logs.entries import Fields
 from odradek.protocol.records.batch import (
     CODEC_MASK,
     CONTROL_BIT,
@@ -17,6 +16,7 @@ from odradek.protocol.records.batch import (
     NO_SEQUENCE,
     TRANSACTIONAL_BIT,
 )
+from odradek.storage.segment.entry_walk import Fields
 
 BOOL = ("false", "true")
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd", "unknown-5", "unknown-6", "unknown-7")

@@ -20,7 +20,6 @@ from odradek.logs.decoding import (
     decode_metadata_record,
     decode_transaction_record,
 )
-from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, IndexEntries
 from odradek.logs.kinds import Contents, Kind, base_offset_of, contents_of, kind_of, snapshot_end_of
 from odradek.logs.message_json import Json
@@ -32,6 +31,7 @@ from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
+from odradek.storage.segment.entry_walk import Ending, EntryWalk, Fields, Progress
 
 MAX_DECODED_BATCH = 256 << 20
 """Largest batch that is taken into memory to look at its records; no broker takes such from a client."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from odradek.logs.batch_values import BOOL, BatchForm
 from odradek.logs.decoding import DELETED, ControlNote
 from odradek.logs.dump import BatchRow, Dump, EndRow, EntryRow, RecordRow
-from odradek.logs.entries import Ending
 from odradek.logs.kinds import Kind
 from odradek.logs.message_json import Json
+from odradek.storage.segment.entry_walk import Ending
 
 _BATCH = BatchForm(
     "baseOffset: %%s lastOffset: %%s count: %%s baseSequence: %%s lastSequence: %%s producerId: %d producerEpoch: %d "

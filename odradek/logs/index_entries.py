@@ -1,8 +1,9 @@
 """The entries of index files, read in pieces as they stand there; nothing is mapped, so that a broker may cut the file.
 
-Kafka allocates the indexes of a segment that is written to ahead, with zeros: an entry of nothing but zeros ends an
-index, unless others follow or it is the only one. Follows Kafka's storage
-format, offset index, time index and transaction index.
+That is why the classes of the log engine, which map a file and believe it, lend their entries' form only. Kafka
+allocates the indexes of a segment that is written to ahead, with zeros: an entry of nothing but zeros ends an index,
+unless others follow or it is the only one. Follows Kafka's storage format, offset index, time index and transaction
+index.
 """
 
 from collections.abc import Iterator

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from odradek.logs.entries import EntryWalk
 from odradek.logs.index_entries import OFFSET_ENTRY, TIME_ENTRY, count_entries
 from odradek.protocol.records.batch import HEADER_SIZE, BatchHeader
 from odradek.storage.files import OpenFile
+from odradek.storage.segment.entry_walk import EntryWalk
 
 
 class Probe(NamedTuple):

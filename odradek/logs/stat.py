@@ -13,7 +13,6 @@ from struct import Struct
 
 from odradek.logs.batch_values import CODEC_NAMES
 from odradek.logs.dump import MAX_DECODED_BATCH
-from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, count_entries
 from odradek.logs.verify.directory import Layout
 from odradek.protocol.errors import KafkaError
@@ -29,6 +28,7 @@ from odradek.storage.names import (
     parse_directory_name,
     parse_file_name,
 )
+from odradek.storage.segment.entry_walk import Ending, EntryWalk, Fields, Progress
 
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 _ALWAYS_SAMPLED = 16

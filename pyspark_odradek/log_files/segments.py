@@ -1,7 +1,9 @@
 """From bytes of segment files to Arrow record batches: what a task does.
 
 Read in large pieces into one buffer, which is used again; checksums are checked before anything is believed. Damage is
-told with the file and the byte. Follows Kafka's storage format, "Reading a .log safely".
+told with the file and the byte. A loop of its own beside the `EntryWalk` of the log engine, which hands out headers
+alone: here the records of many batches are handed on in one go, from the memory they were read into. Follows Kafka's
+storage format, "Reading a .log safely".
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 A segment is read in pieces; an entry is handed out as a place in its piece, checked against its checksum: what is
 written again gets a checksum of its own, and damage must not get a blessing that way. Records are shown by where they
-begin and end, so that those which stay can be copied as they are. Follows Kafka's storage format.
+begin and end, so that those which stay can be copied as they are. A loop of its own beside `EntryWalk`, which hands out
+headers alone: here the bytes of an entry stay in memory while its records are looked at, and the reads are paced.
+Follows Kafka's storage format.
 """
 
 from __future__ import annotations

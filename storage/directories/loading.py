@@ -17,7 +17,7 @@ from odradek.storage.files import FileSystem
 from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.names import TopicPartition
 from odradek.storage.opening.loader import Opening, load_log
-from odradek.storage.segment.checked_scan import ScanBuffer
+from odradek.storage.segment.entry_walk import read_buffer
 from odradek.storage.threads import for_each
 
 Wanted = Callable[[TopicPartition], tuple[UUID, TopicConfig] | None]
@@ -85,7 +85,7 @@ def load_each(
     outcomes: list[tuple[Opening, LoadedLog | StorageError]] = []
 
     def make_worker() -> Callable[[Opening], None]:
-        buffer = None if all_clean else ScanBuffer()
+        buffer = None if all_clean else read_buffer()
         return lambda opening: outcomes.append((opening, try_load(fs, opening, buffer)))
 
     all_clean = all(opening.clean for opening in openings)
@@ -93,7 +93,7 @@ def load_each(
     return outcomes
 
 
-def try_load(fs: FileSystem, opening: Opening, buffer: ScanBuffer | None = None) -> LoadedLog | StorageError:
+def try_load(fs: FileSystem, opening: Opening, buffer: bytearray | None = None) -> LoadedLog | StorageError:
     """Load a log; return why it cannot be opened if it cannot, as IncompatibleDirectory if it is another topic's."""
     try:
         return load_log(fs, opening, buffer)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from odradek.config.topic import TopicConfig
 from odradek.storage.files import FileSystem
-from odradek.storage.segment.checked_scan import MAX_RELATIVE_OFFSET
 from odradek.storage.segment.index_set import IndexSettings
 from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
+from odradek.storage.segment.segment_index import MAX_RELATIVE_OFFSET
 
 
 class RollLimits(NamedTuple):

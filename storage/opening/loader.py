@@ -46,7 +46,7 @@ from odradek.storage.producers.producer_replay import replay_segments
 from odradek.storage.producers.producer_snapshot import ProducerSnapshots
 from odradek.storage.producers.producer_state import ProducerStates
 from odradek.storage.segment.batch_headers import walk_headers
-from odradek.storage.segment.checked_scan import ScanBuffer
+from odradek.storage.segment.entry_walk import read_buffer
 from odradek.storage.segment.index_set import IndexSettings
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
@@ -74,14 +74,14 @@ class Opening:
 
 
 def open_log(
-    fs: FileSystem, opening: Opening, deletions: PendingDeletions, buffer: ScanBuffer | None = None
+    fs: FileSystem, opening: Opening, deletions: PendingDeletions, buffer: bytearray | None = None
 ) -> tuple[Log, tuple[str, ...]]:
     """Open the log of a partition, or make it, and return it with what was found on the way; see `load_log`."""
     loaded = load_log(fs, opening, buffer)
     return Log(fs, loaded, opening.config, deletions), loaded.findings
 
 
-def load_log(fs: FileSystem, opening: Opening, buffer: ScanBuffer | None = None) -> LoadedLog:
+def load_log(fs: FileSystem, opening: Opening, buffer: bytearray | None = None) -> LoadedLog:
     """Load the log in a directory, which is made if there is none. `buffer` is memory to be used for recovery.
 
     Raises OSError where a file cannot be read or changed, and IncompatibleDirectory where the directory has data of
@@ -93,7 +93,7 @@ def load_log(fs: FileSystem, opening: Opening, buffer: ScanBuffer | None = None)
 class _Load:
     """One load; the passes are its methods, in order."""
 
-    def __init__(self, fs: FileSystem, opening: Opening, buffer: ScanBuffer | None) -> None:
+    def __init__(self, fs: FileSystem, opening: Opening, buffer: bytearray | None) -> None:
         self.fs = fs
         self.opening = opening
         self.directory = opening.directory
@@ -254,7 +254,7 @@ class _Load:
         """Check the segments that may not have reached the disk, and drop what follows the first that is damaged."""
         bases = [segment.base_offset for segment in self.segments]
         first = max(0, bisect_right(bases, self.recover_from) - 1)
-        buffer = self.buffer or ScanBuffer()
+        buffer = self.buffer or read_buffer()
         if not self.leader_epochs.entries:
             self._read_leader_epochs(self.segments[:first])
         self._load_producers_upto(self.segments[first].base_offset, self.segments[:first])

@@ -11,7 +11,7 @@ from odradek.protocol.records.batch import NO_PRODUCER_ID, BatchHeader
 from odradek.storage.checkpoints.leader_epochs import LeaderEpochCache
 from odradek.storage.producers.producer_replay import index_if_aborted, replay
 from odradek.storage.producers.producer_state import ProducerStates
-from odradek.storage.segment.checked_scan import ScanBuffer, SegmentScan
+from odradek.storage.segment.checked_scan import SegmentScan
 from odradek.storage.segment.segment import Segment
 
 
@@ -30,7 +30,7 @@ def recover_segment(
     end_offset: int | None,
     leader_epochs: LeaderEpochCache,
     producers: ProducerStates,
-    buffer: ScanBuffer,
+    buffer: bytearray,
 ) -> RecoveredSegment:
     """Check the whole segment, cut it after the last good batch, and rebuild what is derived from it. Raises OSError.
 

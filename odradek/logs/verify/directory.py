@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from odradek.logs.entries import Progress
 from odradek.logs.kinds import OFFSET_CHECKPOINTS
 from odradek.logs.verify.findings import Finding, Findings
 from odradek.logs.verify.names import check_log_directory_names
@@ -33,6 +32,7 @@ from odradek.storage.names import (
     parse_directory_name,
     parse_file_name,
 )
+from odradek.storage.segment.entry_walk import Progress
 
 _MEANINGS = {
     RECOVERY_POINT_FILE: "records up to offset {offset} had reached the disk",

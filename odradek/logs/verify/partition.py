@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from odradek.logs.decoding import decode_control
-from odradek.logs.entries import Ending, EntryWalk, Progress
 from odradek.logs.verify.epochs import EpochCheck
 from odradek.logs.verify.findings import Findings
 from odradek.logs.verify.names import PartitionNames, check_partition_names
@@ -27,6 +26,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
+from odradek.storage.segment.entry_walk import Ending, EntryWalk, Progress
 from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _MAX_CONTROL_BATCH = 1 << 20

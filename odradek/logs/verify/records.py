@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from odradek.logs.dump import MAX_DECODED_BATCH
-from odradek.logs.entries import Fields
 from odradek.logs.verify.findings import Findings
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.files import OpenFile
+from odradek.storage.segment.entry_walk import Fields
 
 
 def check_records(file: OpenFile, path: str, position: int, fields: Fields, findings: Findings) -> None:

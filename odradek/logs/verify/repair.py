@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from odradek.logs.entries import Ending, EntryWalk
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY
 from odradek.logs.verify.directory import VerifyReport
 from odradek.logs.verify.findings import Severity
@@ -24,6 +23,7 @@ from odradek.storage.names import (
     file_name,
     parse_file_name,
 )
+from odradek.storage.segment.entry_walk import Ending, EntryWalk
 from odradek.storage.segment.transaction_index import AbortedTransaction
 
 DEFAULT_INTERVAL_BYTES = 4096

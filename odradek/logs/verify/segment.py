@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odradek.logs.entries import Ending, EntryWalk, Fields, Progress
 from odradek.logs.verify.epochs import EpochCheck
 from odradek.logs.verify.findings import Findings
 from odradek.logs.verify.indexes import NONE_LEFT, OffsetIndexCheck, TimeIndexCheck
@@ -30,6 +29,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
+from odradek.storage.segment.entry_walk import Ending, EntryWalk, Fields, Progress
 from odradek.storage.segment.transaction_index import AbortedTransaction
 
 _MAX_RELATIVE_OFFSET = 0x7FFF_FFFF

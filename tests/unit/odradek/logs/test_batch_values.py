@@ -1,7 +1,7 @@
 """The forms that batches are shown in."""
 
 from odradek.logs.batch_values import BatchForm
-from odradek.logs.entries import Fields
+from odradek.storage.segment.entry_walk import Fields
 
 FORM = BatchForm(
     "%%s-%%s count %%s sequence %%s-%%s producer %d epoch %d leader %d %s %s horizon %%s at %%s %s %%s size %%s "

@@ -2,7 +2,8 @@
 
 import pytest
 
-from odradek.storage.segment.checked_scan import ScanBuffer, SegmentScan
+from odradek.storage.segment.checked_scan import SegmentScan
+from odradek.storage.segment.entry_walk import read_buffer
 from tests.support.logs import a_batch, old_message
 from tests.support.memory_files import MemoryFiles
 
@@ -17,15 +18,13 @@ def scan(content: bytes | bytearray, base_offset: int = 0, room: int = 1 << 20) 
     """Return the base offsets of the good batches, and the scan."""
     fs = MemoryFiles()
     fs.write_bytes("/log", content)
-    buffer = ScanBuffer()
-    buffer.reserve(room)
-    found = SegmentScan(fs.open("/log"), base_offset, buffer)
+    found = SegmentScan(fs.open("/log"), base_offset, read_buffer(room))
     return [fields[0] for _, _, _, fields in found], found
 
 
 @pytest.mark.parametrize("room", [61, 100, 1000, 1 << 20])
 def test_good_segment_is_good_to_its_end(room: int) -> None:
-    """All batches are found, however they lie in the pieces that are read; a large one makes the buffer grow."""
+    """All batches are found, however they lie in the pieces that are read; also those larger than a piece."""
     batches = [v2(0, 2), v2(2, size=5000), v2(3, 3), v2(10), v2(11, size=300)]
     offsets, found = scan(b"".join(batches), room=room)
     assert offsets == [0, 2, 3, 10, 11]
@@ -59,7 +58,7 @@ def test_batch_that_reaches_into_the_next_segment_is_not_good() -> None:
     """Its offset is damaged, which no checksum covers, and no batch after it in its own segment says so."""
     fs = MemoryFiles()
     fs.write_bytes("/log", v2(0, 2) + v2(0x0100_0002, 2))
-    found = SegmentScan(fs.open("/log"), 0, ScanBuffer(), end_offset=4)
+    found = SegmentScan(fs.open("/log"), 0, end_offset=4)
     assert [fields[0] for _, _, _, fields in found] == [0]
     assert (found.next_offset, found.problem) != (0, "")
 

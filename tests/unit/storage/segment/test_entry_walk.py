@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.logs.entries import READ_BYTES, Ending, EntryWalk
 from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.legacy_building import build_message
 from odradek.protocol.records.record import Record
 from odradek.storage.files import OpenFile
+from odradek.storage.segment.entry_walk import READ_BYTES, Ending, EntryWalk
 from tests.support.memory_files import MemoryFiles
 
 

@@ -1,7 +1,8 @@
-"""Walking over the entries of a file of batches, with their checksums: what dump, verify and stat stand on.
+"""Walking over the entries of a file of batches, with their checksums: what recovery, dump, verify and stat stand on.
 
-Unlike recovery (`storage.segment.checked_scan`) a walk goes on behind a wrong checksum, and takes no more memory for a
-batch of any size. It ends where no entry can be, and says why. Follows Kafka's storage format, "Reading a .log safely".
+A walk goes on behind a wrong checksum, and takes no more memory for a batch of any size. It ends where no entry can be,
+and says why. Whoever looks at whole headers only, and at few of them, reads less with `batch_headers`. Follows Kafka's
+storage format, "Reading a .log safely".
 """
 
 import zlib
@@ -48,22 +49,34 @@ class Ending(StrEnum):
     """No entry can begin with the bytes that follow."""
 
 
+def read_buffer(size: int = READ_BYTES) -> bytearray:
+    """Return the memory for a walk that reads `size` bytes at a time, to be kept from one walk to the next."""
+    # An old entry can be shorter than the header that is unpacked there; it may be the last in the buffer.
+    return bytearray(size + HEADER_SIZE)
+
+
 class EntryWalk:
     """One pass over the entries from `start` to `end`: iterate to its end, then look at where and why that was.
 
-    Without `checked` the checksums are not computed, and large batches not read.
+    Without `checked` the checksums are not computed, and large batches not read. A `buffer` that is passed in serves
+    one walk at a time.
     """
 
     __slots__ = ("_buffer", "_checked", "_file", "_on_bytes", "_view", "end", "ending", "position", "reason")
 
     def __init__(
-        self, file: OpenFile, end: int, start: int = 0, checked: bool = True, on_bytes: Progress | None = None
+        self,
+        file: OpenFile,
+        end: int,
+        start: int = 0,
+        checked: bool = True,
+        on_bytes: Progress | None = None,
+        buffer: bytearray | None = None,
     ) -> None:
         self._file = file
         self._checked = checked
         self._on_bytes = on_bytes
-        # An old entry can be shorter than the header that is unpacked there; it may be the last in the buffer.
-        self._buffer = bytearray((READ_BYTES if checked else READ_BYTES >> 4) + HEADER_SIZE)
+        self._buffer = buffer or read_buffer(READ_BYTES if checked else READ_BYTES >> 4)
         self._view = memoryview(self._buffer)
         self.end = end
         self.position = start
@@ -150,7 +163,7 @@ class EntryWalk:
     def _is_zero(self, position: int) -> bool:
         while position < self.end:
             filled = self._file.readinto(self._view[: min(len(self._view), self.end - position)], position)
-            if not filled or any(self._view[:filled]):
+            if not filled or self._buffer[:filled] != bytes(filled):
                 return False
             position += filled
         return True
