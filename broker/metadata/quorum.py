@@ -84,7 +84,7 @@ def read_epoch(fs: FileSystem, directory: str) -> int:
 
     try:
         epoch = json.loads(content)["leaderEpoch"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptMetadataError(f"{path} is not a quorum state of Kafka: {error}") from error
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
         raise CorruptMetadataError(f"{path} has the leader epoch {epoch!r}")

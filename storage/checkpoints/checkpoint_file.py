@@ -14,6 +14,9 @@ from odradek.storage.names import TopicPartition
 MAX_INT32 = 0x7FFF_FFFF
 MAX_INT64 = 0x7FFF_FFFF_FFFF_FFFF
 
+MAX_CHECKPOINT_BYTES = 32 << 20
+"""Largest content that is taken apart, into ten times the memory: several hundred thousand partitions."""
+
 _VERSION = "0"
 _MAX_DIGITS = 20
 _SHOWN = 100
@@ -29,6 +32,8 @@ def parse_checkpoint(content: bytes, path: str, fields: int) -> Iterator[list[st
 
     An empty file, or one with a version and no count, has no entries: so Kafka leaves it when it creates one.
     """
+    if len(content) > MAX_CHECKPOINT_BYTES:
+        raise CorruptFile(path, f"{len(content)} bytes are more than the {MAX_CHECKPOINT_BYTES} of a checkpoint")
     try:
         lines = content.decode().replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:

@@ -32,7 +32,7 @@ def read_topic_id(fs: FileSystem, directory: str) -> UUID | None:
     except FileNotFoundError:
         return None
     try:
-        lines = content.decode().split("\n")
+        lines = content.decode().split("\n", 2)
         if len(lines) < 2:
             raise CorruptFile(path, "the topic id is missing")
         parse_number(_value_of("version", lines[0], path), path, MAX_INT32)

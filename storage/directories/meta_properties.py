@@ -18,6 +18,8 @@ from odradek.storage.names import META_PROPERTIES_FILE
 CURRENT_VERSION = 1
 
 _NODE_ID_KEYS = {0: "broker.id", 1: "node.id"}
+_MAX_CHARACTERS = 1 << 16
+"""Of a file; Kafka's have 200. The library takes a second for so many, and a minute for some megabytes."""
 _NOT_PLAIN = frozenset("\\ \t\f\r!:=#")
 
 
@@ -129,7 +131,9 @@ def _check_directory_ids(found: Mapping[str, MetaProperties | None]) -> None:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Return the keys and values of Java properties; raise ValueError for a malformed escape."""
+    """Return the keys and values of Java properties; raise ValueError for a malformed escape or too long a text."""
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"{len(text)} characters are more than the {_MAX_CHARACTERS} of such a file")
     properties = {}
     for line in text.split("\n"):
         key, equals, value = line.partition("=")

@@ -270,7 +270,10 @@ def test_epoch_is_the_largest_that_anybody_knows() -> None:
     assert load(files).epoch == 9
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'{"leaderEpoch":"x"}', b'{"leaderEpoch":-3}', b"[1]"])
+BAD_STATES = [b"", b"{}", b'{"leaderEpoch":"x"}', b'{"leaderEpoch":-3}', b"[1]", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("content", BAD_STATES, ids=range(len(BAD_STATES)))
 def test_quorum_state_that_cannot_be_read_is_corrupt(content: bytes) -> None:
     """An epoch that is too low would make Kafka drop what we write."""
     files = kafka_directory()

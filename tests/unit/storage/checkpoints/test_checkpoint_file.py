@@ -2,7 +2,11 @@
 
 import pytest
 
-from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
+from odradek.storage.checkpoints.checkpoint_file import (
+    MAX_CHECKPOINT_BYTES,
+    read_offset_checkpoint,
+    write_offset_checkpoint,
+)
 from odradek.storage.errors import CorruptFile
 from odradek.storage.names import TopicPartition
 from tests.support.memory_files import MemoryFiles
@@ -86,3 +90,10 @@ def test_message_does_not_repeat_a_huge_line() -> None:
     with pytest.raises(CorruptFile) as raised:
         _read(b"0\n1\n" + b"x" * 100_000)
     assert len(str(raised.value)) < 300
+
+
+def test_a_file_larger_than_any_checkpoint_is_not_taken_apart() -> None:
+    """A list of its lines would take ten times its size at every start."""
+    content = b"0\n7\n" + b"\n" * MAX_CHECKPOINT_BYTES
+    with pytest.raises(CorruptFile, match=f"more than the {MAX_CHECKPOINT_BYTES} of a checkpoint"):
+        _read(content)

@@ -176,3 +176,11 @@ def test_other_cluster_than_asked_for_is_refused() -> None:
     """A node that is to join a cluster does not take another one's directory."""
     with pytest.raises(IncompatibleDirectory, match="but this node is started for cluster mine"):
         settle_directories({"/a": META}, 1, _counting_ids(), cluster_id="mine")
+
+
+def test_a_file_larger_than_any_is_refused_before_it_is_read() -> None:
+    """Sixty megabytes of malformed lines would hold up a start for minutes."""
+    fs = MemoryFiles()
+    fs.write_bytes("/meta.properties", b"a\n" * 100_000)
+    with pytest.raises(CorruptFile, match="200000 characters are more than the 65536 of such a file"):
+        read_meta_properties(fs, "")
