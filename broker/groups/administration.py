@@ -21,6 +21,8 @@ from odradek.protocol.messages.group_records import OffsetCommitKey
 
 GROUPS_PER_SLICE = 20
 """Groups looked at before others get their turn."""
+OFFSETS_PER_SLICE = 500
+"""Offsets of one group looked at before others get their turn."""
 
 
 class _Deleted(NamedTuple):
@@ -101,14 +103,20 @@ def remove_offsets(
 def expire(shard: GroupShard, offsets_retention_ms: int) -> Iterator[None]:
     """Remove the offsets whose time is over, and groups that have neither members nor offsets; in slices."""
     for count, group_id in enumerate(list(shard.groups)):
-        group = shard.groups.get(group_id)
-        if group is None:
-            continue
-        is_expired = _expiration(group, shard.services.operations.clock.now_ms(), offsets_retention_ms)
-        if is_expired is not None:
-            shard.remove_offsets(shard.offsets.expired(group_id, is_expired))
-            if not shard.offsets.has_offsets(group_id) and group.delete_error() is ErrorCode.NONE:
-                _delete(shard, group)
+        keys: list[OffsetKey] | None = None
+        while (group := shard.groups.get(group_id)) is not None:  # it may change while others have their turn
+            is_expired = _expiration(group, shard.services.operations.clock.now_ms(), offsets_retention_ms)
+            if is_expired is None:
+                break
+            if keys is None:
+                keys = shard.offsets.keys_of(group_id)
+            shard.remove_offsets(shard.offsets.expired(keys[:OFFSETS_PER_SLICE], is_expired))
+            keys = keys[OFFSETS_PER_SLICE:]
+            if not keys:
+                if not shard.offsets.has_offsets(group_id) and group.delete_error() is ErrorCode.NONE:
+                    _delete(shard, group)
+                break
+            yield
         if count % GROUPS_PER_SLICE == 0:
             yield
 

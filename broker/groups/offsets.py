@@ -139,13 +139,14 @@ class OffsetStore:
             found.update((key, None) for key in pending if key.group == group)
         return list(found)
 
-    def expired(self, group: str, is_expired: Callable[[str, Committed], bool]) -> list[OffsetKey]:
-        """Return the offsets of a group that `is_expired(topic, offset)`, without those in an open transaction."""
+    def expired(self, keys: Iterable[OffsetKey], is_expired: Callable[[str, Committed], bool]) -> list[OffsetKey]:
+        """Return those stored under `keys` that `is_expired(topic, offset)`, without those in an open transaction."""
         return [
-            OffsetKey(group, topic, partition)
-            for topic, partitions in self._groups.get(group, {}).items()
-            for partition, value in partitions.items()
-            if is_expired(topic, decode_committed(value)) and not self.is_pending(group, topic, partition)
+            key
+            for key in keys
+            if (value := self._groups.get(key.group, {}).get(key.topic, {}).get(key.partition)) is not None
+            and is_expired(key.topic, decode_committed(value))
+            and not self.is_pending(*key)
         ]
 
     def keys_in_topic(self, topic: str) -> list[OffsetKey]:

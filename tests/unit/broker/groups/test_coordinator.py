@@ -7,7 +7,7 @@ import pytest
 
 from odradek.broker.coordinator.effects import Result
 from odradek.broker.coordinator.partitioning import partition_for
-from odradek.broker.groups.administration import GROUPS_PER_SLICE, expire
+from odradek.broker.groups.administration import GROUPS_PER_SLICE, OFFSETS_PER_SLICE, expire
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
@@ -203,6 +203,22 @@ async def test_expired_offsets_are_removed_a_few_groups_at_a_time() -> None:
     left = [100, *(len(shard.offsets) for _ in expire(shard, 60_000)), len(shard.offsets)]
     assert left[-1] == 0
     assert max(before - after for before, after in itertools.pairwise(left)) <= GROUPS_PER_SLICE
+    broker.stop()
+
+
+async def test_expired_offsets_of_one_group_are_removed_a_few_at_a_time() -> None:
+    """However many it has; the group goes with the last of them."""
+    cluster = Cluster.new()
+    broker = RunningBroker(cluster, "offsets.topic.num.partitions=1")
+    shard = broker.coordinator.shard("g")
+    keys = [OffsetKey("g", "t", partition) for partition in range(3 * OFFSETS_PER_SLICE)]
+    for key in keys:
+        assert shard.write_offsets([encode_commit(key, Committed(5, metadata=""))]) is ErrorCode.NONE
+    cluster.clock.advance(61)
+    left = [len(shard.offsets), *(len(shard.offsets) for _ in expire(shard, 60_000)), len(shard.offsets)]
+    assert left[-1] == 0
+    assert max(before - after for before, after in itertools.pairwise(left)) <= OFFSETS_PER_SLICE
+    assert "g" not in shard.groups
     broker.stop()
 
 

@@ -128,7 +128,7 @@ def test_expired_offsets_are_those_without_a_transaction() -> None:
     store.apply(A, value(1))
     store.apply(B, value(1))
     store.apply_pending(PRODUCER, B, value(2), 10)
-    assert store.expired("g", lambda topic, committed: topic == "t" and committed.offset == 1) == [A]
+    assert store.expired(store.keys_of("g"), lambda topic, committed: topic == "t" and committed.offset == 1) == [A]
 
 
 def test_a_deleted_topic_names_the_offsets_of_all_groups() -> None:
