@@ -117,12 +117,18 @@ def _edit_list(target: Target, stored: str | None, change: Change) -> str:
         raise ConfigError(f"{operation.name} works on lists, and this is none", key=change.name)
     text = stored if stored is not None else definition.default or ""
     elements = [one for one in map(trim, text.split(",")) if one]
-    for one in _split(change.value or ""):
-        if operation is Operation.APPEND and one not in elements:
-            elements.append(one)
-        elif operation is Operation.SUBTRACT and one in elements:
-            elements.remove(one)
-    return ",".join(elements)
+    named = _split(change.value or "")
+    if operation is Operation.APPEND:
+        there = set(elements)
+        return ",".join(elements + [one for one in dict.fromkeys(named) if one not in there])
+    left = Counter(named)  # each takes away one; a request may name a hundred thousand
+    kept = []
+    for one in elements:
+        if left[one] > 0:
+            left[one] -= 1
+        else:
+            kept.append(one)
+    return ",".join(kept)
 
 
 def _split(text: str) -> list[str]:

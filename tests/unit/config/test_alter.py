@@ -3,6 +3,8 @@
 OK is the value stored afterwards; CONFIG is INVALID_CONFIG, REQUEST is INVALID_REQUEST, SERVER is UNKNOWN_SERVER_ERROR.
 """
 
+from time import process_time
+
 import pytest
 
 from odradek.config.alter import Change, Operation, Surroundings, Target, alter, check, check_form
@@ -266,3 +268,15 @@ def test_an_error_of_a_broker_names_key_and_reason() -> None:
     """The sentence that a client is shown."""
     with pytest.raises(ConfigRequestError, match=r"^log\.segment\.bytes=5: expected at least 1048576$"):
         altered(Target.BROKER, {}, [Change("log.segment.bytes", SET, "5")], surroundings())
+
+
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+def test_a_list_of_very_many_elements_takes_no_square_of_time(operation: Operation) -> None:
+    """A request of 300 kilobytes would hold up all others for half a minute."""
+    names = [f"x{number}" for number in range(50_000)]
+    current = {"cleanup.policy": ",".join(names)}
+    change = Change("cleanup.policy", operation, ",".join(f"{name}y" for name in names) + "," + names[-1])
+    began = process_time()
+    value = alter(Target.TOPIC, current, [change])["cleanup.policy"]
+    assert process_time() - began < 2
+    assert len(value.split(",")) == (100_000 if operation is Operation.APPEND else 49_999)
