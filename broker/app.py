@@ -30,7 +30,7 @@ from odradek.broker.metadata.internal_topics import internal_topics
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
-from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.broker.metadata.topics import PlacementRules
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
@@ -227,7 +227,7 @@ class Broker:
             ),
             min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
             clean=was_clean_shutdown(self._fs, directory.path),
-            snapshots=Schedule(
+            snapshots=SnapshotSchedule(
                 settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
             ),
             limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),

@@ -7,11 +7,11 @@ ClientMetricsConfigs). Every refusal of a broker's value is a ConfigRequestError
 import re
 from collections.abc import Mapping
 
-from odradek.config.definitions import Scope, broker_definitions, client_metrics_definitions, group_definitions
+from odradek.config.definitions import UpdateMode, broker_definitions, client_metrics_definitions, group_definitions
 from odradek.config.errors import ConfigError, ConfigRequestError
 from odradek.config.layers import BrokerLayers, broker_definition
 from odradek.config.listeners import FIXED_AT_START
-from odradek.config.reading import Reader, check_rules
+from odradek.config.reading import BrokerConfigReader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
 
 _PER_LISTENER_ONLY = frozenset(
@@ -66,13 +66,13 @@ def check_broker(values: Mapping[str, str], layers: BrokerLayers, all_brokers: b
 def _check_broker(values: Mapping[str, str], layers: BrokerLayers, all_brokers: bool) -> None:
     for name in values:
         definition = broker_definitions().get(name)
-        if definition is not None and definition.scope is Scope.READ_ONLY:
+        if definition is not None and definition.scope is UpdateMode.READ_ONLY:
             raise ConfigRequestError("cannot be changed while the broker runs", key=name)
     for name in values:
         if name in _PER_LISTENER_ONLY:
             raise ConfigRequestError("can be changed for one listener only: listener.name.<name>.…", key=name)
         definition = broker_definition(name)
-        if all_brokers and definition is not None and definition.scope is Scope.PER_BROKER:
+        if all_brokers and definition is not None and definition.scope is UpdateMode.PER_BROKER:
             raise ConfigRequestError("cannot be set for all brokers; name the broker", key=name)
     for name, text in values.items():
         definition = broker_definition(name)
@@ -85,13 +85,13 @@ def _check_broker(values: Mapping[str, str], layers: BrokerLayers, all_brokers: 
         if all_brokers
         else BrokerLayers(layers.static, layers.dynamic_default, values)
     )
-    changed = Reader(after.effective, {})
+    changed = BrokerConfigReader(after.effective, {})
     check_rules(changed)
-    _check_amounts(Reader(layers.effective, {}), changed)
+    _check_amounts(BrokerConfigReader(layers.effective, {}), changed)
     _check_local_retention(topic_defaults(after.effective))
 
 
-def _check_amounts(before: Reader, after: Reader) -> None:
+def _check_amounts(before: BrokerConfigReader, after: BrokerConfigReader) -> None:
     for key in _THREADS:
         old, new = before.integer(key), after.integer(key)
         if new != old and not (new >= old // 2 and new <= old * 2 and new > 0):

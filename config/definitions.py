@@ -29,7 +29,7 @@ from odradek.config.errors import ConfigError
 from odradek.config.values import ConfigType, Value, parse
 
 
-class Scope(Enum):
+class UpdateMode(Enum):
     """Where a broker configuration can be changed while the broker runs (KIP-226)."""
 
     READ_ONLY = "read-only"
@@ -59,7 +59,7 @@ class Synonym(NamedTuple):
             return text
 
 
-class Definition(NamedTuple):
+class ConfigKey(NamedTuple):
     """One configuration key; `default` is None for null, `required` keys have no default in Kafka."""
 
     name: str
@@ -67,7 +67,7 @@ class Definition(NamedTuple):
     default: str | None
     required: bool
     valid: str
-    scope: Scope
+    scope: UpdateMode
     synonyms: tuple[Synonym, ...]
     service: Service
     internal: bool
@@ -108,31 +108,31 @@ class Definition(NamedTuple):
 
 
 @cache
-def broker_definitions() -> Mapping[str, Definition]:
+def broker_definitions() -> Mapping[str, ConfigKey]:
     """Return every broker key by name, in the order of the reference."""
     return _load("broker")
 
 
 @cache
-def topic_definitions() -> Mapping[str, Definition]:
+def topic_definitions() -> Mapping[str, ConfigKey]:
     """Return every topic key by name, in the order of the reference."""
     return _load("topic")
 
 
 @cache
-def group_definitions() -> Mapping[str, Definition]:
+def group_definitions() -> Mapping[str, ConfigKey]:
     """Return every group key by name, in the order of the reference."""
     return _load("group")
 
 
 @cache
-def quota_definitions() -> Mapping[str, Definition]:
+def quota_definitions() -> Mapping[str, ConfigKey]:
     """Return the broker keys that exist as dynamic configuration only, by name."""
     return _load("quota")
 
 
 @cache
-def client_metrics_definitions() -> Mapping[str, Definition]:
+def client_metrics_definitions() -> Mapping[str, ConfigKey]:
     """Return every key of a subscription to clients' metrics by name."""
     return _load("client_metrics")
 
@@ -149,13 +149,13 @@ def topic_name_of(broker_key: str) -> str | None:
 _SCALES = {".minutes": 60_000, ".hours": 3_600_000}
 
 
-def _load(table: str) -> dict[str, Definition]:
+def _load(table: str) -> dict[str, ConfigKey]:
     with open(os.path.join(os.path.dirname(__file__), "tables", f"{table}.txt"), encoding="utf-8") as file:
         return _read_table(file.read())
 
 
-def _read_table(text: str) -> dict[str, Definition]:
-    definitions: dict[str, Definition] = {}
+def _read_table(text: str) -> dict[str, ConfigKey]:
+    definitions: dict[str, ConfigKey] = {}
     section, row, words = "", "", [""]
     for line in [*text.splitlines(), "# "]:
         if line.startswith("    "):
@@ -172,17 +172,17 @@ def _read_table(text: str) -> dict[str, Definition]:
     return definitions
 
 
-def _read_row(row: str, section: str, documentation: str) -> Definition:
+def _read_row(row: str, section: str, documentation: str) -> ConfigKey:
     name, kind, default, valid, reach, flags = (field.strip() for field in row.split("|"))
     given = flags.split()
     synonyms: tuple[Synonym, ...] = ()
-    scope = Scope.READ_ONLY
+    scope = UpdateMode.READ_ONLY
     if reach in ("per-broker", "cluster-wide"):
-        scope = Scope(reach)
+        scope = UpdateMode(reach)
     elif reach:
         synonyms = tuple(Synonym(one, _SCALES.get(one[one.rindex(".") :], 1)) for one in reach.split(" > "))
     service = Service.SERVED if "served" in given else Service.KEPT if "kept" in given else Service.NOT_SERVED
-    return Definition(
+    return ConfigKey(
         name,
         ConfigType[kind],
         None if default in ("null", "required") else default,

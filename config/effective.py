@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from odradek.config.definitions import (
-    Definition,
-    Scope,
+    ConfigKey,
+    UpdateMode,
     broker_definitions,
     client_metrics_definitions,
     group_definitions,
@@ -148,14 +148,14 @@ def describe_client_metrics(
 
 
 def _chosen(
-    table: Mapping[str, Definition], overrides: Mapping[str, str], names: Collection[str] | None
-) -> Iterable[Definition]:
+    table: Mapping[str, ConfigKey], overrides: Mapping[str, str], names: Collection[str] | None
+) -> Iterable[ConfigKey]:
     for name, definition in table.items():
         if (not definition.internal or name in overrides) and (not names or name in names):
             yield definition
 
 
-def _shown(definition: Definition, text: str | None) -> str | None:
+def _shown(definition: ConfigKey, text: str | None) -> str | None:
     """Return a text as Kafka shows the value that it means; one that means nothing (stored elsewhere) as it is."""
     if text is None:
         return None
@@ -165,7 +165,7 @@ def _shown(definition: Definition, text: str | None) -> str | None:
         return trim(text)
 
 
-def _topic_text(definition: Definition, broker: Mapping[str, str], overrides: Mapping[str, str]) -> str | None:
+def _topic_text(definition: ConfigKey, broker: Mapping[str, str], overrides: Mapping[str, str]) -> str | None:
     if definition.name in overrides:
         return _shown(definition, overrides[definition.name])
     try:
@@ -191,7 +191,7 @@ def _broker_text(name: str, given: Mapping[str, str]) -> str | None:
 
 def _broker_entry(name: str, value: str | None, synonyms: list[ConfigSynonym], documented: bool) -> ConfigEntry:
     exact = broker_definitions().get(name) or quota_definitions().get(name)
-    read_only = exact is None or exact.scope is Scope.READ_ONLY
+    read_only = exact is None or exact.scope is UpdateMode.READ_ONLY
     definition = broker_definition(name)
     if definition is not None:
         return _entry(definition, name, value, read_only, synonyms, documented and exact is not None)
@@ -200,7 +200,7 @@ def _broker_entry(name: str, value: str | None, synonyms: list[ConfigSynonym], d
 
 
 def _entry(
-    definition: Definition,
+    definition: ConfigKey,
     name: str,
     value: str | None,
     read_only: bool,

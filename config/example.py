@@ -7,7 +7,7 @@ repository equal to this.
 import sys
 import textwrap
 
-from odradek.config.definitions import Definition, Scope, Service, broker_definitions, topic_name_of
+from odradek.config.definitions import ConfigKey, Service, UpdateMode, broker_definitions, topic_name_of
 from odradek.config.loading import EMBEDDED_DEFAULTS
 from odradek.config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
 from odradek.config.rules import describe
@@ -66,7 +66,7 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def _entry(definition: Definition) -> str:
+def _entry(definition: ConfigKey) -> str:
     wrapped = textwrap.wrap(definition.documentation, WIDTH - 2)
     lines = [f"# {line}" for line in wrapped]
     facts = _facts(definition)
@@ -79,7 +79,7 @@ def _entry(definition: Definition) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _facts(definition: Definition) -> list[str]:
+def _facts(definition: ConfigKey) -> list[str]:
     facts = []
     expected = describe(definition.valid)
     if expected:
@@ -87,7 +87,7 @@ def _facts(definition: Definition) -> list[str]:
     topic = topic_name_of(definition.name)
     if topic:
         facts.append(f"for one topic: {topic}")
-    if definition.scope is Scope.CLUSTER_WIDE:
+    if definition.scope is UpdateMode.CLUSTER_WIDE:
         facts.append("can be changed while the broker runs")
     return facts
 

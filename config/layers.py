@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from odradek.config.definitions import Definition, broker_definitions, quota_definitions
+from odradek.config.definitions import ConfigKey, broker_definitions, quota_definitions
 
 
 class ConfigSource(IntEnum):
@@ -85,7 +85,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
     return (name,)
 
 
-def broker_definition(name: str) -> Definition | None:
+def broker_definition(name: str) -> ConfigKey | None:
     """Return what is known of a key that a broker may have: its own, of one listener, or a dynamic quota."""
     definition = broker_definitions().get(name) or quota_definitions().get(name)
     if definition is None and _LISTENER_KEY.match(name):

@@ -9,13 +9,13 @@ KafkaConfig and QuorumConfig.
 import os
 
 from odradek.config.listeners import Text
-from odradek.config.reading import Reader
+from odradek.config.reading import BrokerConfigReader
 
 DEFAULT_NODE_ID = 1
 DEFAULT_ROLES = ("broker", "controller")
 
 
-def read_node_id(read: Reader) -> int:
+def read_node_id(read: BrokerConfigReader) -> int:
     """Return node.id, or broker.id where only that is given, else 1; ConfigError when the two differ."""
     node, broker = read.given("node.id"), read.given("broker.id")
     if broker is None or read.integer("broker.id") < 0:
@@ -25,7 +25,7 @@ def read_node_id(read: Reader) -> int:
     return read.integer("broker.id")
 
 
-def read_controllers(read: Reader, node_id: int) -> frozenset[str]:
+def read_controllers(read: BrokerConfigReader, node_id: int) -> frozenset[str]:
     """Return the names of the controller's listeners, in upper case; ConfigError when the file needs other nodes."""
     roles = read.elements("process.roles") if read.given("process.roles") else DEFAULT_ROLES
     if "broker" not in roles:
@@ -53,7 +53,7 @@ def _check_voter(voters: Text, voter: str, node_id: int) -> None:
         raise voters.error(f"the one voter is node {number}, but this is node {node_id} (node.id)")
 
 
-def check_storage(read: Reader) -> None:
+def check_storage(read: BrokerConfigReader) -> None:
     """Raise ConfigError where the file wants tiered storage: what was moved there would be missing."""
     key = "remote.log.storage.system.enable"
     if read.given(key) and read.boolean(key):
@@ -64,19 +64,19 @@ def check_storage(read: Reader) -> None:
         )
 
 
-def read_log_dirs(read: Reader) -> tuple[str, ...]:
+def read_log_dirs(read: BrokerConfigReader) -> tuple[str, ...]:
     """Return the data directories, absolute, each once: log.dirs, else log.dir."""
     key = "log.dirs" if read.given("log.dirs") else "log.dir"
     return tuple(dict.fromkeys(_absolute(read, key, path) for path in read.elements(key)))
 
 
-def _absolute(read: Reader, key: str, path: str) -> str:
+def _absolute(read: BrokerConfigReader, key: str, path: str) -> str:
     if "\0" in path:
         raise read.error(key, "expected the path of a directory")
     return os.path.abspath(path)
 
 
-def read_metadata_dir(read: Reader, log_dirs: tuple[str, ...]) -> str:
+def read_metadata_dir(read: BrokerConfigReader, log_dirs: tuple[str, ...]) -> str:
     """Return the directory of the metadata log, absolute: metadata.log.dir, else the first data directory."""
     path = read.text("metadata.log.dir")
     return _absolute(read, "metadata.log.dir", path) if path else log_dirs[0]

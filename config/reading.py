@@ -14,7 +14,7 @@ from odradek.config.values import Value
 MEBIBYTE = 1 << 20
 
 
-class Reader:
+class BrokerConfigReader:
     """Reads broker keys from given texts, with Kafka's defaults behind them."""
 
     def __init__(self, values: Mapping[str, str], origins: Mapping[str, str]) -> None:
@@ -90,7 +90,7 @@ class Reader:
         return limits
 
 
-def check_rules(read: Reader) -> None:
+def check_rules(read: BrokerConfigReader) -> None:
     """Refuse values that contradict each other; ConfigError names the key to change."""
     if read.value("log.roll.ms") is not None and read.integer("log.roll.ms") < 1:
         raise read.error("log.roll.ms", "expected at least 1")

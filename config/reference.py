@@ -9,7 +9,14 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-from odradek.config.definitions import Definition, Scope, Service, broker_definitions, topic_definitions, topic_name_of
+from odradek.config.definitions import (
+    ConfigKey,
+    Service,
+    UpdateMode,
+    broker_definitions,
+    topic_definitions,
+    topic_name_of,
+)
 from odradek.config.listeners import FIXED_AT_START
 from odradek.config.rules import describe
 
@@ -75,30 +82,30 @@ def render() -> str:
     return "\n".join(parts)
 
 
-def _listed(definition: Definition) -> bool:
+def _listed(definition: ConfigKey) -> bool:
     return not definition.internal and definition.service is not Service.NOT_SERVED
 
 
-def _sections(definitions: Iterable[Definition]) -> list[tuple[str, list[Definition]]]:
-    sections: dict[str, list[Definition]] = {}
+def _sections(definitions: Iterable[ConfigKey]) -> list[tuple[str, list[ConfigKey]]]:
+    sections: dict[str, list[ConfigKey]] = {}
     for definition in definitions:
         sections.setdefault(definition.section, []).append(definition)
     return list(sections.items())
 
 
-def _broker_entry(definition: Definition) -> str:
+def _broker_entry(definition: ConfigKey) -> str:
     facts = _facts(definition)
     topic = topic_name_of(definition.name)
     if topic:
         facts.append(f"for one topic `{topic}`")
-    if definition.scope is Scope.CLUSTER_WIDE:
+    if definition.scope is UpdateMode.CLUSTER_WIDE:
         facts.append("can be changed while the broker runs")
-    elif definition.scope is Scope.PER_BROKER and definition.name not in FIXED_AT_START:
+    elif definition.scope is UpdateMode.PER_BROKER and definition.name not in FIXED_AT_START:
         facts.append("can be changed for one broker while it runs")
     return _entry(definition, facts)
 
 
-def _topic_entry(definition: Definition) -> str:
+def _topic_entry(definition: ConfigKey) -> str:
     facts = _facts(definition)
     if definition.synonyms:
         facts.append("broker: " + ", ".join(f"`{one.name}`" for one in definition.synonyms))
@@ -107,19 +114,19 @@ def _topic_entry(definition: Definition) -> str:
     return _entry(definition, facts)
 
 
-def _facts(definition: Definition) -> list[str]:
+def _facts(definition: ConfigKey) -> list[str]:
     default = "none" if definition.default is None else f"`{definition.default}`" if definition.default else "empty"
     facts = [definition.type.name.lower(), f"default {default}"]
     expected = describe(definition.valid)
     return [*facts, expected] if expected else facts
 
 
-def _entry(definition: Definition, facts: list[str]) -> str:
+def _entry(definition: ConfigKey, facts: list[str]) -> str:
     text, about = _wrap(_code(definition.documentation)), _wrap(f"*{'; '.join(facts)}*")
     return f"### `{definition.name}`\n\n{text}\n\n{about}\n"
 
 
-def _table(definitions: Iterable[Definition]) -> str:
+def _table(definitions: Iterable[ConfigKey]) -> str:
     rows = ["| key | type | default | |", "|---|---|---|---|"]
     for one in definitions:
         default = "" if one.default is None else f"`{one.default}`"

@@ -35,7 +35,7 @@ PLAIN_LISTS = (THROTTLED_REPLICAS, "non-empty list")
 OFFSET_RESET = "[latest, earliest, by_duration:PnDTnHnMn.nS]"
 
 
-class Rule(NamedTuple):
+class ConfigValidator(NamedTuple):
     """Whether a value is accepted, and what is, in words that follow "expected"."""
 
     accepts: Accepts
@@ -56,15 +56,17 @@ def describe(valid: str) -> str:
 
 
 @lru_cache(maxsize=128)
-def _rule(valid: str) -> Rule:
+def _rule(valid: str) -> ConfigValidator:
     if valid in ("", "non-null string", "non-empty list"):
-        return Rule(lambda _: True, "")
+        return ConfigValidator(lambda _: True, "")
     if valid == "non-empty string":
-        return Rule(lambda value: value != "", "some text")
+        return ConfigValidator(lambda value: value != "", "some text")
     if valid == THROTTLED_REPLICAS:
-        return Rule(_accepts_throttled, "partition:broker pairs such as 0:1,1:2, or *")
+        return ConfigValidator(_accepts_throttled, "partition:broker pairs such as 0:1,1:2, or *")
     if valid == OFFSET_RESET:
-        return Rule(_accepts_offset_reset, "latest, earliest or by_duration: with an ISO-8601 duration, not negative")
+        return ConfigValidator(
+            _accepts_offset_reset, "latest, earliest or by_duration: with an ISO-8601 duration, not negative"
+        )
     bounds, _, other = valid.partition(" or ")
     low, dots, high = bounds.strip("[]").partition(",...")
     if dots:
@@ -72,7 +74,7 @@ def _rule(valid: str) -> Rule:
     return _words_rule(tuple(valid.removeprefix(_ANY_CASE).strip("[]").split(", ")), valid.startswith(_ANY_CASE))
 
 
-def _range_rule(low: str, high: str, other: str) -> Rule:
+def _range_rule(low: str, high: str, other: str) -> ConfigValidator:
     lowest, highest = int(low), float(high or "inf")
     exception = int(other) if other else None
 
@@ -80,16 +82,16 @@ def _range_rule(low: str, high: str, other: str) -> Rule:
         return not isinstance(value, (int, float)) or lowest <= value <= highest or value == exception
 
     expected = f"a number from {low} to {high}" if high else f"at least {low}"
-    return Rule(accepts, f"{expected}, or {other}" if other else expected)
+    return ConfigValidator(accepts, f"{expected}, or {other}" if other else expected)
 
 
-def _words_rule(words: tuple[str, ...], any_case: bool) -> Rule:
+def _words_rule(words: tuple[str, ...], any_case: bool) -> ConfigValidator:
     def accepts(value: Value) -> bool:
         given = value if isinstance(value, tuple) else (value,)
         return all(not isinstance(one, str) or (one.upper() if any_case else one) in words for one in given)
 
     shown = [word.lower() if any_case else word for word in words]
-    return Rule(accepts, f"{', '.join(shown[:-1])} or {shown[-1]}")
+    return ConfigValidator(accepts, f"{', '.join(shown[:-1])} or {shown[-1]}")
 
 
 def _accepts_throttled(value: Value) -> bool:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from odradek.config import listeners as addresses
 from odradek.config import node
-from odradek.config.definitions import Scope, broker_definitions
+from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
-from odradek.config.reading import Reader, check_rules
+from odradek.config.reading import BrokerConfigReader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
 
 
@@ -171,7 +171,7 @@ def _dynamic_problem(key: str, text: str) -> str | None:
     definition = broker_definitions().get(key)
     if definition is None:
         return "this version does not know it"
-    if definition.scope is Scope.READ_ONLY or key in FIXED_AT_START:
+    if definition.scope is UpdateMode.READ_ONLY or key in FIXED_AT_START:
         return "it takes effect at start only, from the file"
     try:
         definition.parse(text)
@@ -189,7 +189,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         definition = broker_definitions().get(key)
         if definition is not None:
             definition.parse(text, origins.get(key))
-    read = Reader(values, origins)
+    read = BrokerConfigReader(values, origins)
     check_rules(read)
     node_id = node.read_node_id(read)
     controllers = node.read_controllers(read, node_id)
@@ -280,7 +280,7 @@ _INTEGERS = (
 )
 
 
-def _listeners(read: Reader, controllers: frozenset[str]) -> tuple[Listener, ...]:
+def _listeners(read: BrokerConfigReader, controllers: frozenset[str]) -> tuple[Listener, ...]:
     given = read.given("listeners") or Text("listeners", broker_definitions()["listeners"].default or "", None)
     endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
     addresses.check_ports(given, endpoints)
@@ -303,7 +303,9 @@ def _listeners(read: Reader, controllers: frozenset[str]) -> tuple[Listener, ...
     return tuple(opened)
 
 
-def _advertised(read: Reader, listeners: tuple[Listener, ...], controllers: frozenset[str]) -> tuple[Endpoint, ...]:
+def _advertised(
+    read: BrokerConfigReader, listeners: tuple[Listener, ...], controllers: frozenset[str]
+) -> tuple[Endpoint, ...]:
     given = read.given("advertised.listeners")
     if given is None:
         return ()
@@ -313,7 +315,7 @@ def _advertised(read: Reader, listeners: tuple[Listener, ...], controllers: froz
     return wanted
 
 
-def _inter_broker_name(read: Reader, listeners: tuple[Listener, ...]) -> str:
+def _inter_broker_name(read: BrokerConfigReader, listeners: tuple[Listener, ...]) -> str:
     names = [listener.name for listener in listeners]
     given = read.given("inter.broker.listener.name")
     if given is None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from odradek.config.definitions import Definition, broker_definitions, topic_definitions
+from odradek.config.definitions import ConfigKey, broker_definitions, topic_definitions
 from odradek.config.errors import ConfigError
 from odradek.config.values import Value, to_text
 
@@ -72,7 +72,7 @@ class TopicConfig:
         return _replaced(self, {key: _definition(key).parse(text) for key, text in overrides.items()})
 
 
-def _definition(key: str) -> Definition:
+def _definition(key: str) -> ConfigKey:
     definition = topic_definitions().get(key)
     if definition is None:
         raise ConfigError("there is no such topic configuration", key=key)
@@ -113,7 +113,7 @@ def topic_defaults(broker: Mapping[str, str]) -> TopicConfig:
     return _replaced(kafka_defaults(), values) if values else kafka_defaults()
 
 
-def broker_value(definition: Definition, broker: Mapping[str, str]) -> Value:
+def broker_value(definition: ConfigKey, broker: Mapping[str, str]) -> Value:
     """Return what the broker's values say about a topic key, in the topic key's unit; None when they say nothing."""
     for synonym in definition.synonyms:
         if synonym.name in broker:

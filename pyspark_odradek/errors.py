@@ -23,7 +23,7 @@ class ClusterError(SourceError):
     """The cluster cannot be reached, or refuses what it was asked."""
 
 
-class ConnectionLostError(ClusterError):
+class BrokerUnreachableError(ClusterError):
     """A broker cannot be reached or does not answer; trying again may help."""
 
 

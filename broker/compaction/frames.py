@@ -15,8 +15,8 @@ import msgpack
 from odradek.storage.compaction.values import (
     Cancel,
     Cancelled,
-    Failed,
-    Finished,
+    RoundFailed,
+    RoundFinished,
     Task,
     Written,
     finished_from,
@@ -26,7 +26,7 @@ from odradek.storage.compaction.values import (
 MAX_FRAME_BYTES = 64 << 20
 """The largest message is a task with an entry of 18 bytes for each active producer: 3.5 million of them fit."""
 
-Message: TypeAlias = Task | Cancel | Written | Finished | Failed | Cancelled
+Message: TypeAlias = Task | Cancel | Written | RoundFinished | RoundFailed | Cancelled
 
 _SIZE = Struct(">I")
 _KINDS: dict[str, Callable[[tuple[Any, ...]], Message]] = {
@@ -34,7 +34,7 @@ _KINDS: dict[str, Callable[[tuple[Any, ...]], Message]] = {
     "Cancel": Cancel._make,
     "Written": Written._make,
     "Finished": finished_from,
-    "Failed": Failed._make,
+    "Failed": RoundFailed._make,
     "Cancelled": Cancelled._make,
 }
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from odradek.broker.compaction.process import CompactionProcess
     from odradek.broker.compaction.rounds import BrokerRound, Chosen
     from odradek.storage.compaction.planning import CleanerLimits
-    from odradek.storage.compaction.values import Finished
+    from odradek.storage.compaction.values import RoundFinished
     from odradek.storage.log.log import Log
 
 # What a round needs is imported with the first one: most brokers never compact, and all of them want to start quickly.
@@ -228,7 +228,7 @@ class LogCleaner:
             settings.log_cleaner_io_max_bytes_per_second,
         )
 
-    async def _finished(self, chosen: Chosen, finished: Finished) -> None:
+    async def _finished(self, chosen: Chosen, finished: RoundFinished) -> None:
         name = chosen.partition
         self._failures.pop(name, None)
         self._retry_s = RETRY_S

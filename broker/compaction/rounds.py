@@ -16,7 +16,7 @@ from odradek.broker.runtime.clock import Clock
 from odradek.storage.compaction.planning import CleanerLimits, Round, last_batches, plan_round, still_fits, take_over
 from odradek.storage.compaction.selection import Candidate
 from odradek.storage.compaction.swap import Swapped, discard_cleaned
-from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Written
+from odradek.storage.compaction.values import Cancel, Cancelled, RoundFailed, RoundFinished, Written
 from odradek.storage.directories.manager import LogManager
 from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
@@ -79,7 +79,7 @@ class BrokerRound:
         """Whether the log is still there, and still to be compacted."""
         return self._around.logs.get(self._chosen.partition) is self._log and self._log.config.compacted
 
-    async def run(self, number: int, limits: CleanerLimits) -> Finished | None:
+    async def run(self, number: int, limits: CleanerLimits) -> RoundFinished | None:
         """Do the round; return how it ended, None where it was given up.
 
         Raises UncleanableError, NotNowError, ProcessGoneError, BadFrameError.
@@ -119,16 +119,16 @@ class BrokerRound:
         """Remove what was being written; blocks."""
         discard_cleaned(self._log.local.fs, self._log.directory)
 
-    async def _follow(self, running: Round) -> Finished | None:
+    async def _follow(self, running: Round) -> RoundFinished | None:
         """Take in what the process says, to the end of the round."""
         done = 0
         while True:
             message = await self._next_message(running)
-            if isinstance(message, Finished):
+            if isinstance(message, RoundFinished):
                 return None if self._is_cancelled or not self.is_wanted else message
             if isinstance(message, Cancelled):
                 return None
-            if isinstance(message, Failed):
+            if isinstance(message, RoundFailed):
                 left = len(running.sources) - done
                 if self._is_cancelled or not still_fits(self._log, running, done, left):
                     return None  # what is missing or cut was removed by somebody who may
@@ -159,7 +159,7 @@ class BrokerRound:
         await self._process.send(Cancel(running.task.number))
 
     async def _drain(self, running: Round) -> None:
-        while not isinstance(await self._next_message(running), Finished | Failed | Cancelled):
+        while not isinstance(await self._next_message(running), RoundFinished | RoundFailed | Cancelled):
             pass
 
     async def _swap(self, running: Round, done: int, written: Written) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Generator
 from functools import partial
 from typing import Final, TypeVar
 
-from odradek.broker.coordinator.timers import Scheduler
+from odradek.broker.coordinator.timers import TimerLoop
 from odradek.broker.runtime.deferred import Deferred, gather
 from odradek.broker.runtime.logging import get_logger
 
@@ -36,7 +36,7 @@ class Background:
 
     __slots__ = ("_is_running", "_is_stopped", "_jobs", "_scheduler")
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: TimerLoop) -> None:
         self._scheduler = scheduler
         self._jobs: deque[Generator[None, None, None]] = deque()
         self._is_running = False

@@ -32,7 +32,7 @@ Token = object
 """Stands for one waiting request. Made by `operations`, opaque to a machine, compared by identity."""
 
 
-class Result(Protocol):
+class OperationResult(Protocol):
     """What a request is told: a small named tuple that a handler turns into a message of any version."""
 
     @property
@@ -40,7 +40,7 @@ class Result(Protocol):
         """The error of the request as a whole."""
 
 
-class Record(NamedTuple):
+class CoordinatorRecord(NamedTuple):
     """One record of an internal topic, as the messages that its key and value are."""
 
     key: Message
@@ -62,8 +62,8 @@ class Effects:
     __slots__ = ("after", "answers", "background", "records", "timers")
 
     def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.answers: list[tuple[Token, Result]] = []
+        self.records: list[CoordinatorRecord] = []
+        self.answers: list[tuple[Token, OperationResult]] = []
         self.timers: list[tuple[TimerKey, int | None]] = []
         """Milliseconds from now; None cancels. Of two entries with the same key the later counts."""
         self.after: Callable[[ErrorCode, Now], Effects] | None = None

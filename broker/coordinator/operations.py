@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from odradek.broker.coordinator.background import Background, Slices
-from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey, Token
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, TimerKey, Token
 from odradek.broker.coordinator.plain_records import KeyAndValue
-from odradek.broker.coordinator.timers import Scheduler, Timers
+from odradek.broker.coordinator.timers import TimerLoop, Timers
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
@@ -23,7 +23,7 @@ M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
 
 
-class Failed(NamedTuple):
+class RequestFailed(NamedTuple):
     """The answer to a request that could not be carried out."""
 
     error: ErrorCode
@@ -32,10 +32,10 @@ class Failed(NamedTuple):
 class Machines(Protocol[M_contra]):
     """The state machines of one partition, by name, as the runtime sees them."""
 
-    def encode(self, record: Record) -> KeyAndValue:
+    def encode(self, record: CoordinatorRecord) -> KeyAndValue:
         """Return key and value of a record as they are stored."""
 
-    def appended(self, record: Record, value: bytes | None, end: int) -> None:
+    def appended(self, record: CoordinatorRecord, value: bytes | None, end: int) -> None:
         """A record was appended, with this value; the log ends at the offset `end` behind its batch."""
 
     def settle(self, machine: M_contra) -> None:
@@ -49,12 +49,12 @@ class Machines(Protocol[M_contra]):
 class OperationServices:
     """What the operations of all partitions of a coordinator share."""
 
-    scheduler: Scheduler
+    scheduler: TimerLoop
     clock: Clock
     background: Background
 
 
-class Operations(Generic[M]):
+class CoordinatorOperations(Generic[M]):
     """See the module."""
 
     __slots__ = ("_background", "_clock", "_is_stopped", "_machines", "_timers", "writer")
@@ -67,9 +67,11 @@ class Operations(Generic[M]):
         self._timers: Timers[tuple[str, TimerKey]] = Timers(services.scheduler, self._on_timer)
         self._is_stopped = False
 
-    def ask(self, name: str, machine: M, event: Callable[[Token], Effects]) -> Result | Deferred[Result]:
+    def ask(
+        self, name: str, machine: M, event: Callable[[Token], Effects]
+    ) -> OperationResult | Deferred[OperationResult]:
         """Let a machine work on a request, and return its answer, or the place where it will be."""
-        answer: Deferred[Result] = Deferred()
+        answer: Deferred[OperationResult] = Deferred()
         self.carry_out(name, machine, event(answer))
         return answer.now_or_later()
 
@@ -80,7 +82,7 @@ class Operations(Generic[M]):
         everything done.
         """
         end = -1
-        answers: list[tuple[Token, Result]] = []
+        answers: list[tuple[Token, OperationResult]] = []
         following: Effects | None = effects
         while following is not None:
             effects, following = following, None
@@ -98,7 +100,7 @@ class Operations(Generic[M]):
             if error is ErrorCode.NONE:
                 answers += effects.answers
             else:
-                answers += [(token, Failed(error)) for token, _ in effects.answers]
+                answers += [(token, RequestFailed(error)) for token, _ in effects.answers]
             if effects.background is not None and error is ErrorCode.NONE:
                 self._begin(name, machine, effects.background)
             if effects.after is not None:
@@ -127,7 +129,7 @@ class Operations(Generic[M]):
 
         self._background.add(work, done)
 
-    def _append(self, records: Sequence[Record]) -> int:
+    def _append(self, records: Sequence[CoordinatorRecord]) -> int:
         machines = self._machines
         pairs = [machines.encode(record) for record in records]
         end = self.writer.append(pairs, self._clock.now_ms())
@@ -135,11 +137,11 @@ class Operations(Generic[M]):
             machines.appended(record, value, end)
         return end
 
-    def _give(self, answers: Sequence[tuple[Token, Result]], end: int) -> None:
+    def _give(self, answers: Sequence[tuple[Token, OperationResult]], end: int) -> None:
         def give(error: ErrorCode) -> None:
             for token, answer in answers:
                 assert isinstance(token, Deferred)
-                token.resolve(answer if error is ErrorCode.NONE else Failed(error))
+                token.resolve(answer if error is ErrorCode.NONE else RequestFailed(error))
 
         if end < 0 or self.writer.is_safe(end):
             give(ErrorCode.NONE)

@@ -17,7 +17,7 @@ class Alarm(Protocol):
         """Do not call."""
 
 
-class Scheduler(Protocol):
+class TimerLoop(Protocol):
     """The part of an event loop that is needed here."""
 
     def time(self) -> float:
@@ -44,7 +44,7 @@ class Timers(Generic[Name]):
 
     __slots__ = ("_expired", "_scheduler", "_timers")
 
-    def __init__(self, scheduler: Scheduler, expired: Callable[[Name], None]) -> None:
+    def __init__(self, scheduler: TimerLoop, expired: Callable[[Name], None]) -> None:
         """`expired` is called with the name of a timer whose time is over; it is forgotten by then."""
         self._scheduler = scheduler
         self._expired = expired

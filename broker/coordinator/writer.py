@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from odradek.broker.coordinator.plain_records import KeyAndValue
-from odradek.broker.coordinator.timers import Alarm, Scheduler
+from odradek.broker.coordinator.timers import Alarm, TimerLoop
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -48,7 +48,7 @@ class PartitionWriter:
 
     __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "_waits", "partition")
 
-    def __init__(self, partition: Partition, scheduler: Scheduler, codec: int, timeout_ms: int) -> None:
+    def __init__(self, partition: Partition, scheduler: TimerLoop, codec: int, timeout_ms: int) -> None:
         """`codec` compresses what is written; `timeout_ms` is how long a write may take to become safe."""
         self.partition = partition
         self._scheduler = scheduler

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from odradek.broker.coordinator.effects import Effects, Record, Result, Token
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, Token
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
-from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey
+from odradek.broker.groups.records import NO_TIMESTAMP, OffsetAndMetadata, OffsetKey
 from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, GroupShard
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode
@@ -51,7 +51,8 @@ def _delete(shard: GroupShard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     def delete(token: Token) -> Effects:
         effects = group.delete()
         tombstones = [
-            Record(OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), None) for key in keys
+            CoordinatorRecord(OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), None)
+            for key in keys
         ]
         effects.records = [*tombstones, *effects.records]
         effects.answers.append((token, _Deleted()))
@@ -61,7 +62,7 @@ def _delete(shard: GroupShard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     return then(answer, _error_of)
 
 
-def _error_of(answer: Result) -> ErrorCode:
+def _error_of(answer: OperationResult) -> ErrorCode:
     return answer.error
 
 
@@ -121,7 +122,7 @@ def expire(shard: GroupShard, offsets_retention_ms: int) -> Iterator[None]:
             yield
 
 
-def _expiration(group: Group, now: int, offsets_retention_ms: int) -> Callable[[str, Committed], bool] | None:
+def _expiration(group: Group, now: int, offsets_retention_ms: int) -> Callable[[str, OffsetAndMetadata], bool] | None:
     """Return what decides whether an offset of the group has expired; None where none does as long as it is so."""
     if isinstance(group, ConsumerGroup):
         subscribes = group.subscribes
@@ -143,7 +144,7 @@ def _expiration(group: Group, now: int, offsets_retention_ms: int) -> Callable[[
     return None
 
 
-def _is_over(committed: Committed, since: int, now: int, offsets_retention_ms: int) -> bool:
+def _is_over(committed: OffsetAndMetadata, since: int, now: int, offsets_retention_ms: int) -> bool:
     if committed.expire_timestamp != NO_TIMESTAMP:
         return now >= committed.expire_timestamp
     return now - since >= offsets_retention_ms

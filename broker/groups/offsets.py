@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from odradek.broker.groups.records import Committed, OffsetKey, decode_committed
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, decode_committed
 
 NO_PRODUCER_ID = -1
 
@@ -94,7 +94,7 @@ class OffsetStore:
         pending = (key.group for pending in self._pending.values() for key in pending)
         return dict.fromkeys((*self._groups, *pending))
 
-    def get(self, group: str, topic: str, partition: int) -> Committed | None:
+    def get(self, group: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """Return the offset of a group in a partition, None if there is none."""
         value = self.value_of(OffsetKey(group, topic, partition))
         return None if value is None else decode_committed(value)
@@ -139,7 +139,9 @@ class OffsetStore:
             found.update((key, None) for key in pending if key.group == group)
         return list(found)
 
-    def expired(self, keys: Iterable[OffsetKey], is_expired: Callable[[str, Committed], bool]) -> list[OffsetKey]:
+    def expired(
+        self, keys: Iterable[OffsetKey], is_expired: Callable[[str, OffsetAndMetadata], bool]
+    ) -> list[OffsetKey]:
         """Return those stored under `keys` that `is_expired(topic, offset)`, without those in an open transaction."""
         return [
             key

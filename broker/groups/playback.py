@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.records import (
     LEGACY_OFFSET_COMMIT,
@@ -60,7 +60,7 @@ class GroupPlayback:
         """Let what a transaction brought count, or forget it."""
         self._offsets.end_transaction(producer_id, committed)
 
-    def group_records(self) -> Iterator[Record]:
+    def group_records(self) -> Iterator[CoordinatorRecord]:
         """Return the last record of each key of groups, tombstones left out, in the order of the log."""
         for key, value in self._groups.items():
             if value is None:

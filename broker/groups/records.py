@@ -12,7 +12,7 @@ from struct import Struct, error
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.protocol.codec import DecodeError, Message, decode, encode_into
 from odradek.protocol.uuids import ZERO_UUID
 
@@ -69,7 +69,7 @@ class OffsetKey(NamedTuple):
     partition: int
 
 
-class Committed(NamedTuple):
+class OffsetAndMetadata(NamedTuple):
     """How far a group has read in a partition."""
 
     offset: int
@@ -94,7 +94,7 @@ class OffsetRecord(NamedTuple):
 # records of any type
 
 
-def encode_record(record: Record) -> tuple[bytes, bytes | None]:
+def encode_record(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Return key and value of a record as they are stored."""
     number = type(record.key).SCHEMA.api_key
     key = bytearray(_TYPE.pack(number))
@@ -115,7 +115,7 @@ def record_type(key: bytes) -> int:
     return number
 
 
-def decode_record(key: bytes, value: bytes | None) -> Record:
+def decode_record(key: bytes, value: bytes | None) -> CoordinatorRecord:
     """Return the record that key and value stand for.
 
     Raises:
@@ -131,14 +131,14 @@ def decode_record(key: bytes, value: bytes | None) -> Record:
     key_class: type[Message] = getattr(group_records, f"{name}Key")
     decoded_key, _ = decode(key_class, key, 0, _TYPE.size)
     if value is None:
-        return Record(decoded_key, None)
+        return CoordinatorRecord(decoded_key, None)
     value_class: type[Message] = getattr(group_records, f"{name}Value")
     version = record_type(value)
     versions = value_class.SCHEMA.versions
     if not versions.first <= version <= versions.last:
         raise DecodeError(f"{name}: version {version} of the value is not known")
     decoded_value, _ = decode(value_class, value, version, _TYPE.size)
-    return Record(decoded_key, decoded_value)
+    return CoordinatorRecord(decoded_key, decoded_value)
 
 
 # commits of offsets
@@ -159,7 +159,7 @@ def encode_offset_key(key: OffsetKey) -> bytes:
     )
 
 
-def encode_commit(key: OffsetKey, committed: Committed | None) -> OffsetRecord:
+def encode_commit(key: OffsetKey, committed: OffsetAndMetadata | None) -> OffsetRecord:
     """Return the record of a commit; None removes the offset."""
     return OffsetRecord(key, encode_offset_key(key), None if committed is None else encode_committed(committed))
 
@@ -177,7 +177,7 @@ def decode_offset_key(key: bytes) -> OffsetKey:
     return OffsetKey(group, topic, partition)
 
 
-def encode_committed(committed: Committed) -> bytes:
+def encode_committed(committed: OffsetAndMetadata) -> bytes:
     """Return the value of a commit as it is stored."""
     text = committed.metadata.encode()
     if committed.expire_timestamp != NO_TIMESTAMP:  # only version 1 has a place for it
@@ -196,7 +196,7 @@ def encode_committed(committed: Committed) -> bytes:
     )
 
 
-def decode_committed(value: bytes) -> Committed:
+def decode_committed(value: bytes) -> OffsetAndMetadata:
     """Return what the value of a commit, of any version, says; raise DecodeError if it does not parse."""
     size = len(value)
     if size > _LATEST_HEAD.size and value[1] == _LATEST_VERSION and value[0] == 0 and value[14] <= _SHORT_TEXT:
@@ -205,11 +205,13 @@ def decode_committed(value: bytes) -> Committed:
         if after and size == after + _WITH_TOPIC_ID and value[after + 8 : after + 11] == _TOPIC_ID_TAG:
             (timestamp,) = _LATEST_TIME.unpack_from(value, after)
             text = value[15:after].decode("utf-8", "replace")
-            return Committed(offset, leader_epoch, text, timestamp, NO_TIMESTAMP, UUID(bytes=value[after + 11 :]))
+            return OffsetAndMetadata(
+                offset, leader_epoch, text, timestamp, NO_TIMESTAMP, UUID(bytes=value[after + 11 :])
+            )
     return _decode_any(value)
 
 
-def _decode_any(value: bytes) -> Committed:
+def _decode_any(value: bytes) -> OffsetAndMetadata:
     from odradek.protocol.messages.group_records import OffsetCommitValue
 
     version = record_type(value)
@@ -217,7 +219,7 @@ def _decode_any(value: bytes) -> Committed:
     if not versions.first <= version <= versions.last:
         raise DecodeError(f"version {version} of a committed offset is not known")
     found, _ = decode(OffsetCommitValue, value, version, _TYPE.size)
-    return Committed(
+    return OffsetAndMetadata(
         found.offset, found.leader_epoch, found.metadata, found.commit_timestamp, found.expire_timestamp, found.topic_id
     )
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey, Token
-from odradek.broker.coordinator.operations import Operations, OperationServices
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, TimerKey, Token
+from odradek.broker.coordinator.operations import CoordinatorOperations, OperationServices
 from odradek.broker.coordinator.plain_records import KeyAndValue
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.group import ClassicGroup
@@ -50,7 +50,7 @@ class GroupShard:
         """Make an empty one: call `loaded` once `playback` has all records."""
         self.services = services
         self.writer = writer
-        self.operations: Operations[Group] = Operations(writer, services.operations, self)
+        self.operations: CoordinatorOperations[Group] = CoordinatorOperations(writer, services.operations, self)
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()
         partition = writer.partition
@@ -85,7 +85,7 @@ class GroupShard:
         self.groups.clear()
         self.operations.stop()
 
-    def _replay(self, record: Record) -> None:
+    def _replay(self, record: CoordinatorRecord) -> None:
         key, value = record
         if isinstance(key, GroupMetadataKey):
             assert isinstance(value, GroupMetadataValue)
@@ -141,7 +141,7 @@ class GroupShard:
         self.carry_out(group, group.delete())
         return group.group_id not in self.groups
 
-    def ask(self, group: Group, event: Callable[[Token], Effects]) -> Result | Deferred[Result]:
+    def ask(self, group: Group, event: Callable[[Token], Effects]) -> OperationResult | Deferred[OperationResult]:
         """Let a group work on a request, and return its answer, or the place where it will be."""
         answer = self.operations.ask(group.group_id, group, event)
         if group.group_id not in self.groups and self.offsets.has_offsets(group.group_id):
@@ -154,11 +154,11 @@ class GroupShard:
 
     # what the runtime asks of the machines
 
-    def encode(self, record: Record) -> KeyAndValue:
+    def encode(self, record: CoordinatorRecord) -> KeyAndValue:
         """Return key and value of a record as they are stored."""
         return encode_record(record)
 
-    def appended(self, record: Record, value: bytes | None, end: int) -> None:
+    def appended(self, record: CoordinatorRecord, value: bytes | None, end: int) -> None:
         """Take over an offset; what else is written, the group that wrote it knows."""
         key = record.key
         if isinstance(key, OffsetCommitKey):

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.records import Committed, OffsetKey, decode_committed
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, decode_committed
 
 
 class VisibleOffsets:
@@ -35,7 +35,7 @@ class VisibleOffsets:
         self._before.setdefault(key, deque()).append(self._store.value_of(key))
         self._store.apply(key, value)
 
-    def get(self, group: str, topic: str, partition: int) -> Committed | None:
+    def get(self, group: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """Return the offset of a group in a partition, None if there is none."""
         self._settle()
         before = self._before.get(OffsetKey(group, topic, partition))

@@ -9,7 +9,7 @@ from typing import Final
 
 from odradek.broker.metadata.configs import check_node
 from odradek.broker.runtime.logging import current_level, get_logger, set_level
-from odradek.config.alter import Change, Operation
+from odradek.config.alter import AlterConfigOp, ConfigChange
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 ROOT_LOGGER: Final = "root"
@@ -32,7 +32,7 @@ def level_of_root() -> str:
     return "WARN" if level == "warning" else level.upper()
 
 
-def change_loggers(node: str, changes: Sequence[Change], node_id: int, *, validate_only: bool = False) -> None:
+def change_loggers(node: str, changes: Sequence[ConfigChange], node_id: int, *, validate_only: bool = False) -> None:
     """Set levels of the node named; raise KafkaError where it is not this one or one of the changes cannot be done."""
     check_node(node, node_id)
     for change in changes:
@@ -43,14 +43,14 @@ def change_loggers(node: str, changes: Sequence[Change], node_id: int, *, valida
             logger.info("log level changed", logger_name=change.name, level=change.value)
 
 
-def _check(change: Change) -> None:
-    if change.operation in (Operation.APPEND, Operation.SUBTRACT):
+def _check(change: ConfigChange) -> None:
+    if change.operation in (AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "A logger has one level: APPEND and SUBTRACT are not possible.")
-    if change.operation not in (Operation.SET, Operation.DELETE):
+    if change.operation not in (AlterConfigOp.SET, AlterConfigOp.DELETE):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no operation number {change.operation}.")
     if change.name != ROOT_LOGGER:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {change.name} does not exist; the only one is root.")
-    if change.operation == Operation.DELETE:
+    if change.operation == AlterConfigOp.DELETE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The log level of the root logger cannot be removed.")
     if change.value not in _LEVELS:
         levels = ", ".join(_LEVELS)

@@ -19,7 +19,7 @@ from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
-from odradek.config.alter import Change, Operation, Target, alter, check_form
+from odradek.config.alter import AlterConfigOp, AlterTarget, ConfigChange, alter, check_form
 from odradek.config.errors import ConfigError
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
@@ -46,7 +46,7 @@ _LISTED = (
 )
 """Kafka's order, whatever the order of a request."""
 
-_Wish = tuple[ConfigResource, Sequence[Change]]
+_Wish = tuple[ConfigResource, Sequence[ConfigChange]]
 """A resource and what a request says of its keys."""
 
 
@@ -73,7 +73,7 @@ class ConfigHandlers:
         wishes = [
             (
                 ConfigResource(one.resource_type, one.resource_name),
-                [Change(config.name, Operation.SET, config.value) for config in one.configs],
+                [ConfigChange(config.name, AlterConfigOp.SET, config.value) for config in one.configs],
             )
             for one in request.resources
         ]
@@ -96,7 +96,7 @@ class ConfigHandlers:
         wishes = [
             (
                 ConfigResource(one.resource_type, one.resource_name),
-                [Change(config.name, config.config_operation, config.value) for config in one.configs],
+                [ConfigChange(config.name, config.config_operation, config.value) for config in one.configs],
             )
             for one in request.resources
         ]
@@ -139,7 +139,7 @@ class ConfigHandlers:
         return [resource.name for resource in image.configs if resource.type == resource_type]
 
     def _alter(
-        self, wishes: Sequence[_Wish], kind: Callable[[Sequence[Change]], Alteration], validate_only: bool
+        self, wishes: Sequence[_Wish], kind: Callable[[Sequence[ConfigChange]], Alteration], validate_only: bool
     ) -> _Verdicts | Deferred[_Verdicts]:
         """Change what can be changed; return code and message for each resource, in order."""
         counts = Counter(resource for resource, _ in wishes)
@@ -165,7 +165,7 @@ class ConfigHandlers:
         return then(self._controller.alter_configs(asked, validate_only=validate_only), answers)
 
 
-def _check_form(changes: Sequence[Change]) -> None:
+def _check_form(changes: Sequence[ConfigChange]) -> None:
     try:
         check_form(changes)
     except ConfigError as error:
@@ -184,15 +184,15 @@ def _java_hash(text: str) -> int:
     return value - (value >> 31 << 32)
 
 
-def _replacement(changes: Sequence[Change]) -> Alteration:
-    def alteration(_target: Target, _current: Mapping[str, str]) -> dict[str, str]:
+def _replacement(changes: Sequence[ConfigChange]) -> Alteration:
+    def alteration(_target: AlterTarget, _current: Mapping[str, str]) -> dict[str, str]:
         return {change.name: change.value or "" for change in changes}
 
     return alteration
 
 
-def _increment(changes: Sequence[Change]) -> Alteration:
-    def alteration(target: Target, current: Mapping[str, str]) -> dict[str, str]:
+def _increment(changes: Sequence[ConfigChange]) -> Alteration:
+    def alteration(target: AlterTarget, current: Mapping[str, str]) -> dict[str, str]:
         return alter(target, current, changes)
 
     return alteration

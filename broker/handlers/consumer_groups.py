@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Result
-from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
+from odradek.broker.coordinator.effects import OperationResult
+from odradek.broker.groups.consumer.heartbeat import ClientInfo, ConsumerHeartbeatResult
 from odradek.broker.groups.consumer.member import JOINING
 from odradek.broker.groups.consumer.requests import check_heartbeat
 from odradek.broker.groups.consumer.views import ConsumerGroupView, ConsumerMemberView, TopicView
@@ -61,7 +61,7 @@ class ConsumerGroupHandlers:
             return ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=refused.message or None)
         if not request.member_id:
             request.member_id = to_text(random_uuid())
-        client = Client(context.client_id or "", f"/{context.client_host}")
+        client = ClientInfo(context.client_id or "", f"/{context.client_host}")
         now = self._clock.now_ms()
         answer = shard.ask(group, lambda token: group.heartbeat(request, client, token, now))
         return then(answer, _beaten)
@@ -89,7 +89,7 @@ def _not_found(group_id: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
 
 
-def _beaten(answer: Result) -> ConsumerGroupHeartbeatResponse:
+def _beaten(answer: OperationResult) -> ConsumerGroupHeartbeatResponse:
     if not isinstance(answer, ConsumerHeartbeatResult):
         return ConsumerGroupHeartbeatResponse(error_code=answer.error)
     return ConsumerGroupHeartbeatResponse(

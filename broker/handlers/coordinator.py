@@ -31,7 +31,7 @@ class _Found(NamedTuple):
     port: int = _NO_NODE
 
 
-class Groups(Protocol):
+class CoordinatorLookup(Protocol):
     """The part of the group coordinator that the handler needs."""
 
     def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
@@ -41,7 +41,7 @@ class Groups(Protocol):
 class CoordinatorHandler:
     """Answers FindCoordinator."""
 
-    def __init__(self, node: ThisNode, coordinator: Groups) -> None:
+    def __init__(self, node: ThisNode, coordinator: CoordinatorLookup) -> None:
         self._node = node
         self._coordinator = coordinator
 

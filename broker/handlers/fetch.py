@@ -32,8 +32,7 @@ from odradek.broker.handlers.fetch_sessions import (
     count_of,
     wanted_without_session,
 )
-from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch
-from odradek.broker.handlers.old_fetch import Found as OldFound
+from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, FIRST_WHOLE, OldFetch, OldFetchRead
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
@@ -172,14 +171,14 @@ class FetchHandler:
         return found
 
     def _answer_old(self, job: _Job) -> Deferred[Response]:
-        def look() -> OldFound:
+        def look() -> OldFetchRead:
             return found_old(self._look(job, wait=False))
 
-        async def look_from_disk() -> OldFound:
+        async def look_from_disk() -> OldFetchRead:
             return found_old(await self._look_from_disk(job, self._look(job, wait=False)))
 
-        def found_old(found: _Look) -> OldFound:
-            return OldFound(found.topics, self._is_enough(job, found), bool(found.cold))
+        def found_old(found: _Look) -> OldFetchRead:
+            return OldFetchRead(found.topics, self._is_enough(job, found), bool(found.cold))
 
         partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
         old = OldFetch(self._loop, self._converter, job.version, partitions, look, look_from_disk)

@@ -17,7 +17,7 @@ from odradek.broker.groups.administration import Removed, remove_offsets
 from odradek.broker.groups.classic.values import CommitRequest
 from odradek.broker.groups.commits import check_commit
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.records import NO_TIMESTAMP, Committed, OffsetKey, OffsetRecord, encode_commit
+from odradek.broker.groups.records import NO_TIMESTAMP, OffsetAndMetadata, OffsetKey, OffsetRecord, encode_commit
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -129,7 +129,7 @@ class OffsetCommitHandlers:
                 commit.too_large.append(result)
                 continue
             at = partition.commit_timestamp if partition.commit_timestamp >= 0 else now
-            committed = Committed(
+            committed = OffsetAndMetadata(
                 partition.committed_offset, partition.committed_leader_epoch, metadata, at, expires, topic.topic_id
             )
             commit.offsets.append(encode_commit(OffsetKey(group_id, topic.name, partition.partition_index), committed))

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from odradek.broker.coordinator.effects import Result
-from odradek.broker.coordinator.operations import Failed
+from odradek.broker.coordinator.effects import OperationResult
+from odradek.broker.coordinator.operations import RequestFailed
 from odradek.broker.groups.classic.joining import refusal
 from odradek.broker.groups.classic.values import (
-    HeartbeatRequest as Heartbeat,
-)
-from odradek.broker.groups.classic.values import (
+    ClassicHeartbeat,
     JoinRequest,
     JoinResult,
     LeaveResult,
@@ -58,7 +56,7 @@ class GroupHandlers:
         """Answer JoinGroup, or park it until the group is complete."""
         version = context.api_version
 
-        def respond(answer: Result) -> JoinGroupResponse:
+        def respond(answer: OperationResult) -> JoinGroupResponse:
             return _joined(answer, version, request.member_id)
 
         joining = _join_request(context, request)
@@ -66,7 +64,7 @@ class GroupHandlers:
             _check_group_id(request.group_id)
             shard = self._coordinator.shard(request.group_id)
         except KafkaError as refused:
-            return respond(Failed(refused.code))
+            return respond(RequestFailed(refused.code))
         refused_at_once = refusal(joining, self._coordinator.limits, request.group_id in shard.groups)
         if refused_at_once is not None:
             return respond(refused_at_once)
@@ -81,15 +79,15 @@ class GroupHandlers:
         if context.api_version >= _FIRST_WITH_NAMED_PROTOCOL and (
             request.protocol_type is None or request.protocol_name is None
         ):
-            return _synced(Failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+            return _synced(RequestFailed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         try:
             _check_group_id(request.group_id)
             shard = self._coordinator.shard(request.group_id)
         except KafkaError as refused:
-            return _synced(Failed(refused.code))
+            return _synced(RequestFailed(refused.code))
         group = shard.groups.get(request.group_id)
         if group is None:
-            return _synced(Failed(ErrorCode.UNKNOWN_MEMBER_ID))
+            return _synced(RequestFailed(ErrorCode.UNKNOWN_MEMBER_ID))
         syncing = SyncRequest(
             request.member_id,
             request.group_instance_id,
@@ -114,7 +112,7 @@ class GroupHandlers:
         group = shard.groups.get(request.group_id)
         if group is None:
             return HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
-        beat = Heartbeat(request.member_id, request.group_instance_id, request.generation_id)
+        beat = ClassicHeartbeat(request.member_id, request.group_instance_id, request.generation_id)
         if isinstance(group, ConsumerGroup):
             return then(shard.ask(group, lambda token: group.classic_heartbeat(beat, token)), _beaten)
         return then(shard.ask(group, lambda token: group.heartbeat(beat, token)), _beaten)
@@ -129,14 +127,14 @@ class GroupHandlers:
         else:
             leaving = [LeavingMember(member.member_id, member.group_instance_id) for member in request.members]
 
-        def respond(answer: Result) -> LeaveGroupResponse:
+        def respond(answer: OperationResult) -> LeaveGroupResponse:
             return _left(answer, version)
 
         try:
             _check_group_id(request.group_id)
             shard = self._coordinator.shard(request.group_id)
         except KafkaError as refused:
-            return respond(Failed(refused.code))
+            return respond(RequestFailed(refused.code))
         group = shard.groups.get(request.group_id)
         if group is None:
             strangers = tuple(LeftMember(*member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving)
@@ -164,7 +162,7 @@ def _join_request(context: RequestContext, request: JoinGroupRequest) -> JoinReq
     )
 
 
-def _joined(answer: Result, version: int, member_id: str) -> JoinGroupResponse:
+def _joined(answer: OperationResult, version: int, member_id: str) -> JoinGroupResponse:
     if not isinstance(answer, JoinResult):
         answer = JoinResult(answer.error, member_id)
     name = answer.protocol_name
@@ -187,7 +185,7 @@ def _joined(answer: Result, version: int, member_id: str) -> JoinGroupResponse:
     )
 
 
-def _synced(answer: Result) -> SyncGroupResponse:
+def _synced(answer: OperationResult) -> SyncGroupResponse:
     if not isinstance(answer, SyncResult):
         return SyncGroupResponse(error_code=answer.error)
     return SyncGroupResponse(
@@ -198,11 +196,11 @@ def _synced(answer: Result) -> SyncGroupResponse:
     )
 
 
-def _beaten(answer: Result) -> HeartbeatResponse:
+def _beaten(answer: OperationResult) -> HeartbeatResponse:
     return HeartbeatResponse(error_code=answer.error)
 
 
-def _left(answer: Result, version: int) -> LeaveGroupResponse:
+def _left(answer: OperationResult, version: int) -> LeaveGroupResponse:
     members = answer.members if isinstance(answer, LeaveResult) else ()
     if version < _FIRST_WITH_SEVERAL:
         error = answer.error

@@ -17,7 +17,7 @@ from odradek.broker.partitions.table import TopicPartitions
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.hot.produce import PartitionResult
+from odradek.protocol.hot.produce import ProduceResult
 from odradek.protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE
 from odradek.storage.validation import Effort, TakesLonger, ValidatedBatch, validate_client_batch
 
@@ -60,7 +60,7 @@ class LateBatch:
     partition: Partition
     records: memoryview
     """Of the frame, and a copy of the batch's own once it waits."""
-    results: list[PartitionResult]
+    results: list[ProduceResult]
     place: int
     """Index of its result in `results`."""
 

@@ -17,7 +17,7 @@ from odradek.broker.coordinator.background import Slices
 from odradek.broker.groups.commits import check_fetch
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.records import NO_LEADER_EPOCH, Committed
+from odradek.broker.groups.records import NO_LEADER_EPOCH, OffsetAndMetadata
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext
@@ -203,7 +203,7 @@ def _old_response(found: OffsetFetchResponseGroup, asked: OffsetFetchRequestGrou
     return OffsetFetchResponse(error_code=error, topics=[_old_form(topic) for topic in found.topics])
 
 
-def _partition(index: int, committed: Committed | None) -> OffsetFetchResponsePartitions:
+def _partition(index: int, committed: OffsetAndMetadata | None) -> OffsetFetchResponsePartitions:
     if committed is None:
         return _none(index, ErrorCode.NONE)
     return OffsetFetchResponsePartitions(

@@ -19,7 +19,7 @@ from odradek.protocol.records.errors import TooMuchData
 from odradek.storage.errors import NotInMemory
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import TimestampAndOffset
-from odradek.storage.log.timestamps import Candidate, Search
+from odradek.storage.log.timestamps import Search, TimestampCandidate
 
 DECODED_IN_A_TURN = 256 * 1024
 """Bytes of records that are decoded in one turn of the loop: some 30 ms where each of them is empty."""
@@ -98,7 +98,7 @@ class OffsetsByTime:
             return refused
         return None
 
-    async def _search(self, of: Log, search: Search, start_offset: int) -> Candidate | None:
+    async def _search(self, of: Log, search: Search, start_offset: int) -> TimestampCandidate | None:
         for _ in range(LOOKS + 4 * len(list(of.segments))):
             try:
                 return search(start_offset, False)

@@ -47,7 +47,7 @@ _ENOUGH: Response = b""
 _ANSWERED_AS_UNKNOWN = (DecompressionError, TooMuchData)
 
 
-class Found(NamedTuple):
+class OldFetchRead(NamedTuple):
     """What one look at the partitions gave."""
 
     topics: list[tuple[TopicRef, list[FetchResult]]]
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     """Whether partitions are left out since only the disk has what is needed."""
 
 
-Look = Callable[[], Found]
+Look = Callable[[], OldFetchRead]
 
 
 class OldFetch:
@@ -69,7 +69,7 @@ class OldFetch:
         version: int,
         partitions: list[FetchPartition],
         look: Look,
-        look_from_disk: Callable[[], Awaitable[Found]],
+        look_from_disk: Callable[[], Awaitable[OldFetchRead]],
     ) -> None:
         """`partitions` are those of the request, in its order; `look` reads their offsets each time it is called.
 
@@ -114,10 +114,10 @@ class OldFetch:
                 gone_on = True
         return gone_on
 
-    async def _wait(self, watched: Sequence[Watched], seconds: float) -> Found:
+    async def _wait(self, watched: Sequence[Watched], seconds: float) -> OldFetchRead:
         """Wait until there is enough, or the time is up; return what there is then."""
 
-        last: list[Found] = []
+        last: list[OldFetchRead] = []
 
         def attempt(final: bool) -> Response:
             found = self._look()
@@ -204,7 +204,7 @@ def _read_some(file: OpenFile, region: FileRegion, budget: int) -> bytes:
     return data if first <= size else file.pread(min(first, region.length), region.position)
 
 
-def _encoded(head: bytes, version: int, found: Found, converted: list[_Converted]) -> Response:
+def _encoded(head: bytes, version: int, found: OldFetchRead, converted: list[_Converted]) -> Response:
     rest = iter(converted)
     topics = [
         (

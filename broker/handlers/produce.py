@@ -37,7 +37,7 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
 from odradek.storage.validation import Effort, TakesLonger, check_produce_records
@@ -93,10 +93,10 @@ class ProduceHandler:
         for wanted in request.topic_data:
             ref: TopicRef = wanted.topic_id if version >= FIRST_BY_ID else wanted.name
             topic = self._partitions.find(ref)
-            results: list[PartitionResult] = []
+            results: list[ProduceResult] = []
             for data in wanted.partition_data:
                 if topic is None:
-                    results.append(PartitionResult(data.index, unknown_topic(version)))
+                    results.append(ProduceResult(data.index, unknown_topic(version)))
                     continue
                 try:
                     partition, records = admit(context, topic, data, acks)
@@ -109,13 +109,13 @@ class ProduceHandler:
                     info = partition.append(records, now_ms, effort=effort)
                 except TakesLonger:
                     late.append(LateBatch(topic, partition, records, results, len(results)))
-                    results.append(PartitionResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
+                    results.append(ProduceResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
                     continue
                 except KafkaError as error:
                     results.append(_refused_by_log(data.index, error, context, topic, partition))
                     continue
                 results.append(
-                    PartitionResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+                    ProduceResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
                 )
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
                     appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
@@ -180,9 +180,7 @@ class ProduceHandler:
                 self._late_checks.tell(batch.topic.name, context.peer, error)
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
                 return
-            results[place] = PartitionResult(
-                index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
-            )
+            results[place] = ProduceResult(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
             if partition.high_watermark <= info.last_offset and request.acks != ACKS_NONE:
                 appended.append(_Appended(partition, info.last_offset + 1, results, place))
 
@@ -239,18 +237,18 @@ class _Appended:
     partition: Partition
     end: int
     """Offset behind its last record."""
-    results: list[PartitionResult]
+    results: list[ProduceResult]
     place: int
     """Index of its result in `results`."""
 
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""
-        self.results[self.place] = PartitionResult(self.results[self.place].partition, code)
+        self.results[self.place] = ProduceResult(self.results[self.place].partition, code)
 
 
 def _refused_by_log(
     index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, partition: Partition
-) -> PartitionResult:
+) -> ProduceResult:
     start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
     return refused(index, error, context, topic, start)
 

@@ -10,7 +10,7 @@ from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.hot.produce import FIRST_BY_ID, PartitionResult, encode_produce_response
+from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import ProduceRequest
 from odradek.protocol.records.batch import (
@@ -42,7 +42,7 @@ WITHOUT_LOG_START = frozenset(
 )
 """Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
 
-Topics = list[tuple[TopicRef, list[PartitionResult]]]
+Topics = list[tuple[TopicRef, list[ProduceResult]]]
 
 
 def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable) -> ErrorCode | None:
@@ -104,7 +104,7 @@ def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCo
     topics: Topics = [
         (
             wanted.topic_id if version >= FIRST_BY_ID else wanted.name,
-            [PartitionResult(data.index, code) for data in wanted.partition_data],
+            [ProduceResult(data.index, code) for data in wanted.partition_data],
         )
         for wanted in request.topic_data
         if wanted.partition_data
@@ -114,7 +114,7 @@ def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCo
 
 def refused(
     index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
-) -> PartitionResult:
+) -> ProduceResult:
     """The result for a partition that refused its records with `error`, which is logged."""
     if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
         log.error("append failed", topic=topic.name, partition=index, reason=error.message)
@@ -130,7 +130,7 @@ def refused(
     code = error.code
     if code is ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < FIRST_OF_STORAGE_ERROR:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return PartitionResult(
+    return ProduceResult(
         index,
         code,
         log_start_offset=log_start_offset,

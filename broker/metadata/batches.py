@@ -34,7 +34,7 @@ _LENGTH = Struct(">i")
 _START = Struct(">qii")
 
 
-class Replay:
+class MetadataReplay:
     """Reads batches, in order, and gives every record to `effect` that takes effect; `quorum` has its own records.
 
     Records of batches that end before the offset `start` are stepped over. Batches of a log follow each other without a

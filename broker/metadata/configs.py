@@ -11,13 +11,13 @@ from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.topic_names import check_name
-from odradek.config.alter import Surroundings, Target, check
+from odradek.config.alter import AlterContext, AlterTarget, check
 from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ConfigRecord
 
-Alteration = Callable[[Target, Mapping[str, str]], dict[str, str]]
+Alteration = Callable[[AlterTarget, Mapping[str, str]], dict[str, str]]
 """Returns the values after a change of the current ones, not judged yet; raises ConfigError."""
 
 
@@ -31,7 +31,7 @@ def plan_alteration(
     """
     target = find_target(resource, node_id)
     current = image.config(resource.type, resource.name)
-    surroundings = Surroundings(layers, image.feature(ELIGIBLE_LEADER_REPLICAS) > 0)
+    surroundings = AlterContext(layers, image.feature(ELIGIBLE_LEADER_REPLICAS) > 0)
     try:
         after = alteration(target, current)
         _check_name(resource)
@@ -42,26 +42,26 @@ def plan_alteration(
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
-    if target is Target.TOPIC and image.topic(resource.name) is None:
+    if target is AlterTarget.TOPIC and image.topic(resource.name) is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
     names = dict.fromkeys((*current, *after))
     return [_record(resource, name, after.get(name)) for name in names if current.get(name) != after.get(name)]
 
 
-def find_target(resource: ConfigResource, node_id: int) -> Target:
+def find_target(resource: ConfigResource, node_id: int) -> AlterTarget:
     """Return what a resource is; raise KafkaError if it is no kind of thing, or a broker, that this node can change."""
     match resource.type:
         case ResourceType.TOPIC:
-            return Target.TOPIC
+            return AlterTarget.TOPIC
         case ResourceType.BROKER:
             if not resource.name:
-                return Target.ALL_BROKERS
+                return AlterTarget.ALL_BROKERS
             check_node(resource.name, node_id)
-            return Target.BROKER
+            return AlterTarget.BROKER
         case ResourceType.CLIENT_METRICS:
-            return Target.CLIENT_METRICS
+            return AlterTarget.CLIENT_METRICS
         case ResourceType.GROUP:
-            return Target.GROUP
+            return AlterTarget.GROUP
     raise _refusal(f"Unknown resource type {resource.type}")
 
 

@@ -8,7 +8,7 @@ lost). Must not know: appending. The log proper is opened for writing only once 
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from odradek.broker.metadata.batches import Replay, is_undamaged
+from odradek.broker.metadata.batches import MetadataReplay, is_undamaged
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.quorum import Quorum, read_epoch
@@ -59,7 +59,7 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
             f"the metadata in {directory} has a gap: its log begins at offset {bases[0]}, and no whole snapshot reaches"
             f" that far{_damage_of(snapshot)}. {_remedy(directory)}"
         )
-    replay = Replay(builder.apply, snapshot.quorum, bases[0] if bases else start, start)
+    replay = MetadataReplay(builder.apply, snapshot.quorum, bases[0] if bases else start, start)
     torn = None
     for base in bases:
         if base != replay.offset:
@@ -108,7 +108,7 @@ def _list_segments(fs: FileSystem, directory: str) -> list[int]:
     return sorted(name.offset for name in names if name and name.suffix == LOG_SUFFIX and not name.state)
 
 
-def _read_segment(fs: FileSystem, directory: str, base: int, replay: Replay, is_last: bool) -> str | None:
+def _read_segment(fs: FileSystem, directory: str, base: int, replay: MetadataReplay, is_last: bool) -> str | None:
     """Read a segment from its start; return where its end is torn, None if it is whole.
 
     Raises CorruptMetadataError if it is damaged before its end, UnsupportedMetadataError for records of a newer Kafka.
@@ -139,7 +139,7 @@ def _read_segment(fs: FileSystem, directory: str, base: int, replay: Replay, is_
         file.close()
 
 
-def _read_chunk(chunk: memoryview, replay: Replay, path: str, position: int) -> int:
+def _read_chunk(chunk: memoryview, replay: MetadataReplay, path: str, position: int) -> int:
     """Replay the batches in a chunk of a segment; errors tell where in the file they are."""
     try:
         return replay.read(chunk)

@@ -28,7 +28,7 @@ from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
-from odradek.broker.metadata.snapshot_writing import Schedule, SnapshotWriter
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule, SnapshotWriter
 from odradek.broker.metadata.snapshots import load_bootstrap
 from odradek.broker.metadata.source import stored_now
 from odradek.broker.metadata.takeover import check_takeover, plan_elections
@@ -64,7 +64,7 @@ class MetadataOptions(NamedTuple):
     """Becomes the cluster's default when eligible leader replicas are first used, as in Kafka (KIP-966)."""
     clean: bool = False
     """Whether the log directory was closed in order."""
-    snapshots: Schedule = Schedule()
+    snapshots: SnapshotSchedule = SnapshotSchedule()
     """When snapshots are written."""
     limits: MetadataRetention = MetadataRetention()
     """What of log and snapshots may stay."""

@@ -27,7 +27,7 @@ _RECORDS_PER_BATCH: Final = 5_000
 log = get_logger("metadata")
 
 
-class Schedule(NamedTuple):
+class SnapshotSchedule(NamedTuple):
     """When a snapshot is due."""
 
     max_bytes: int = 20 * 1024 * 1024
@@ -40,7 +40,7 @@ class SnapshotWriter:
     """Writes a snapshot whenever the log has grown by so many bytes since the last one, or so long ago."""
 
     def __init__(
-        self, fs: FileSystem, directory: str, quorum: Quorum, node_id: int, schedule: Schedule, now_ms: int
+        self, fs: FileSystem, directory: str, quorum: Quorum, node_id: int, schedule: SnapshotSchedule, now_ms: int
     ) -> None:
         """Count from `now_ms`, with nothing behind the last snapshot; see `begin`."""
         self._fs = fs

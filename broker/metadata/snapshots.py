@@ -9,7 +9,7 @@ log.
 import re
 from typing import Final, NamedTuple
 
-from odradek.broker.metadata.batches import Replay, is_undamaged
+from odradek.broker.metadata.batches import MetadataReplay, is_undamaged
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.quorum import Quorum
@@ -109,7 +109,7 @@ def load_newest(fs: FileSystem, directory: str) -> LoadedSnapshot:
     for name in list_snapshots(fs, directory):
         builder, quorum = ImageBuilder(MetadataImage()), Quorum()
         path = f"{directory}/{name}"
-        reason = _read_whole(fs, path, Replay(builder.apply, quorum))
+        reason = _read_whole(fs, path, MetadataReplay(builder.apply, quorum))
         if reason is None:
             try:
                 image, _ = builder.finish(name.end_offset, name.epoch)
@@ -130,13 +130,13 @@ def load_bootstrap(fs: FileSystem, log_dir: str) -> list[MetadataRecord] | None:
     if not fs.exists(path):
         return None
     records: list[MetadataRecord] = []
-    damage = _read_whole(fs, path, Replay(records.append, Quorum()))
+    damage = _read_whole(fs, path, MetadataReplay(records.append, Quorum()))
     if damage is not None:
         raise CorruptMetadataError(f"{damage}: remove the file, and new metadata begins with the defaults")
     return records
 
 
-def _read_whole(fs: FileSystem, path: str, replay: Replay) -> str | None:
+def _read_whole(fs: FileSystem, path: str, replay: MetadataReplay) -> str | None:
     """Read a snapshot file; return where and why it is damaged, None if it is whole.
 
     Raises UnsupportedMetadataError for records of a newer Kafka.

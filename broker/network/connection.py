@@ -48,7 +48,7 @@ Raises CloseConnectionError where the request has no answer but the end of the c
 """
 
 
-class Connection:
+class ClientConnection:
     """See the module."""
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Connection:
         transport: Transport,
         context: RequestContext,
         handle: FrameHandler,
-        shared: Shared,
+        shared: ConnectionServices,
     ) -> None:
         self._loop = loop
         self._transport = transport
@@ -383,12 +383,12 @@ class Connection:
             self._memory.forget_unread(self)
 
 
-class Shared(NamedTuple):
+class ConnectionServices(NamedTuple):
     """What all connections of a broker share."""
 
     buffers: ReceiveBuffers
     max_frame_bytes: int
     threads: Executor
-    on_close: Callable[[Connection], None]
+    on_close: Callable[[ClientConnection], None]
     on_starved: Callable[[], None]
     """Called when a connection must wait for memory."""

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
-from odradek.broker.network.connection import Connection, FrameHandler, Shared
+from odradek.broker.network.connection import ClientConnection, ConnectionServices, FrameHandler
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
@@ -69,7 +69,7 @@ class Network:
         self._admission = Admission(connection_limits)
         self._handle = handle
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
-        self._connections: set[Connection] = set()
+        self._connections: set[ClientConnection] = set()
         self._refused_logged: set[str] = set()
         self._full: dict[str, socket.socket] = {}
         """The listeners that accept nothing until a connection ends, by name."""
@@ -80,7 +80,7 @@ class Network:
         self.all_closed = Event()
         self._memory = memory
         self._relief: TimerHandle | None = None
-        self._shared = Shared(
+        self._shared = ConnectionServices(
             ReceiveBuffers(memory), limits.socket_request_max_bytes, threads, self._forget, self._relieve_later
         )
 
@@ -202,7 +202,7 @@ class Network:
             local_host=_plain_host(local_host),
             local_port=local_port,
         )
-        connection = Connection(self._loop, PlainTransport(sock), context, self._handle, self._shared)
+        connection = ClientConnection(self._loop, PlainTransport(sock), context, self._handle, self._shared)
         self._connections.add(connection)
         self._admission.entered(name, client_host, self._loop.time())
         connection.start()
@@ -244,7 +244,7 @@ class Network:
 
         self._loop.call_later(wait_s, resume)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ClientConnection) -> None:
         self._connections.discard(connection)
         self._admission.left(connection.context.listener, connection.context.client_host)
         self._refused_logged.clear()

@@ -15,7 +15,7 @@ from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import KafkaError
-from odradek.storage.log.retention import DueSegment, Reason
+from odradek.storage.log.retention import DueSegment, SegmentDeletionReason
 from odradek.storage.names import TopicPartition
 
 log = get_logger("retention")
@@ -90,13 +90,13 @@ def _report(partition: Partition, removed: list[DueSegment]) -> None:
         )
 
 
-def _reason_text(partition: Partition, reason: Reason) -> str:
+def _reason_text(partition: Partition, reason: SegmentDeletionReason) -> str:
     config = partition.log.config
     match reason:
-        case Reason.SIZE:
+        case SegmentDeletionReason.SIZE:
             return f"the log is larger than retention.bytes={config.retention_bytes}"
-        case Reason.TIME:
+        case SegmentDeletionReason.TIME:
             return f"newest record older than retention.ms={config.retention_ms}"
-        case Reason.IDLE_TIME:
+        case SegmentDeletionReason.IDLE_TIME:
             return f"no timestamps, last written longer ago than retention.ms={config.retention_ms}"
     return str(reason)

@@ -26,7 +26,7 @@ OPENED_PER_TURN = 4
 """Logs opened before others get their turn; each makes a directory and a handful of files where it is new."""
 
 
-class Logs(Protocol):
+class PartitionLogs(Protocol):
     """The part of the log manager that the table needs."""
 
     def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log: ...
@@ -160,7 +160,7 @@ class PartitionTable:
     def __init__(
         self,
         node_id: int,
-        logs: Logs,
+        logs: PartitionLogs,
         flusher: Flusher,
         topic_config: Callable[[Mapping[str, str]], TopicConfig],
         schedule: Callable[[Callable[[], None]], object],

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 
-class Reader(Protocol):
+class UnreadConnection(Protocol):
     """A connection with an answer that its client has not read yet."""
 
     def close(self, reason: str | None = None) -> None:
@@ -31,7 +31,7 @@ class RequestMemory:
         self._schedule = schedule
         self._waiting: list[Callable[[], None]] = []
         self._held = 0
-        self._unread: dict[Reader, int] = {}
+        self._unread: dict[UnreadConnection, int] = {}
         self._unread_bytes = 0
         self._working_bytes = 0
 
@@ -75,14 +75,14 @@ class RequestMemory:
 
     # answers, and work
 
-    def keep_unread(self, reader: Reader, size: int) -> None:
+    def keep_unread(self, reader: UnreadConnection, size: int) -> None:
         """Count `size` bytes of answers that wait for their client; whoever has waited longest is closed if they are
         too many."""
         self._unread[reader] = size
         self._unread_bytes += size
         self._make_room()
 
-    def forget_unread(self, reader: Reader) -> None:
+    def forget_unread(self, reader: UnreadConnection) -> None:
         """The client has read on, or is gone."""
         self._unread_bytes -= self._unread.pop(reader, 0)
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from odradek.terminal.errors import WrongUsageError
 
 
-class Compression(StrEnum):
+class ProducerCompression(StrEnum):
     """How batches are compressed."""
 
     NONE = "none"

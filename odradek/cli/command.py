@@ -23,7 +23,7 @@ from odradek.cli import options
 from odradek.cluster.connection import connect
 from odradek.documents.document import Document
 from odradek.terminal.errors import EXIT_OK, report
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 Function = TypeVar("Function", bound=Callable[..., int | None])
 
@@ -60,7 +60,7 @@ def online(
     """
 
     def register(function: Function) -> Function:
-        def call(given: dict[str, Any], output: Output) -> int | None:
+        def call(given: dict[str, Any], output: CommandOutput) -> int | None:
             bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
             return function(connect(bootstrap, properties, debug=output.debug), output, **given)
 
@@ -87,7 +87,7 @@ def offline(
     """Register a function `(output, ...)` as a command that needs no cluster; adds --json and --debug."""
 
     def register(function: Function) -> Function:
-        def call(given: dict[str, Any], output: Output) -> int | None:
+        def call(given: dict[str, Any], output: CommandOutput) -> int | None:
             return function(output, **given)
 
         command = _wrap(function, call, taken=1, shared=[], json=json, document=document)
@@ -109,7 +109,7 @@ def _register(app: typer.Typer, name: str, command: Callable[..., None], details
 
 def _wrap(
     function: Callable[..., int | None],
-    call: Callable[[dict[str, Any], Output], int | None],
+    call: Callable[[dict[str, Any], CommandOutput], int | None],
     *,
     taken: int,
     shared: Sequence[inspect.Parameter],
@@ -120,7 +120,7 @@ def _wrap(
 
     @functools.wraps(function)
     def command(**given: Any) -> None:
-        output = Output(json=given.pop("json"), debug=given.pop("debug"))
+        output = CommandOutput(json=given.pop("json"), debug=given.pop("debug"))
         try:
             code = call(given, output)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a person sees a sentence, whatever it was

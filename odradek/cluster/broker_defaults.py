@@ -15,7 +15,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigSource, ResourceType
 
 from odradek.client.errors import ClientError
 from odradek.cluster.configs import Config
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, sentence
 from odradek.cluster.one_request import ask, can_ask
 from odradek.protocol.codec import Message
@@ -41,7 +41,7 @@ _BROKER = ResourceType.BROKER.value
 Answer = TypeVar("Answer", bound=Message)
 
 
-def describe_broker_defaults(cluster: Cluster) -> list[Config]:
+def describe_broker_defaults(cluster: ClusterClients) -> list[Config]:
     """Return what is set for all brokers, by name; CommandError where it cannot be asked for."""
     resource = DescribeConfigsResource(resource_type=_BROKER, resource_name="", configuration_keys=None)
     request = DescribeConfigsRequest(resources=[resource])
@@ -61,7 +61,9 @@ def describe_broker_defaults(cluster: Cluster) -> list[Config]:
     ]
 
 
-def alter_broker_defaults(cluster: Cluster, changes: Sequence[tuple[str, str]], deletions: Sequence[str]) -> None:
+def alter_broker_defaults(
+    cluster: ClusterClients, changes: Sequence[tuple[str, str]], deletions: Sequence[str]
+) -> None:
     """Set some for all brokers and take others back; CommandError where one is refused, and then none is changed."""
     set_one, delete_one = AlterConfigOpType.SET.value, AlterConfigOpType.DELETE.value
     configs = [AlterableConfig(name=name, config_operation=set_one, value=value) for name, value in changes]
@@ -73,7 +75,7 @@ def alter_broker_defaults(cluster: Cluster, changes: Sequence[tuple[str, str]], 
         _check(result.error_code, result.error_message)
 
 
-def _ask(cluster: Cluster, api: ApiKey, version: int, request: Message, answer: type[Answer]) -> Answer:
+def _ask(cluster: ClusterClients, api: ApiKey, version: int, request: Message, answer: type[Answer]) -> Answer:
     if not can_ask(cluster.settings):
         raise CommandError(f"{WHAT} can only be asked for over a PLAINTEXT listener")
     found = cluster.metadata()

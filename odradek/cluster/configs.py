@@ -8,11 +8,11 @@ from enum import Enum
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 
 
-class Kind(Enum):
+class ConfigResourceType(Enum):
     """What has configs."""
 
     TOPIC = ResourceType.TOPIC
@@ -36,14 +36,14 @@ class Config:
         return self.source == ConfigSource.DEFAULT_CONFIG
 
 
-def describe_configs(cluster: Cluster, kind: Kind, name: str) -> list[Config]:
+def describe_configs(cluster: ClusterClients, kind: ConfigResourceType, name: str) -> list[Config]:
     """Return the configs of a topic, a broker or a group, by name; CommandError where it does not exist."""
     resource = ConfigResource(kind.value, name)
     future = cluster.admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)[resource]
     return _configs(answer(future, f"{kind.name.lower()} {name}"))
 
 
-def describe_topic_configs(cluster: Cluster, names: Sequence[str]) -> dict[str, list[Config]]:
+def describe_topic_configs(cluster: ClusterClients, names: Sequence[str]) -> dict[str, list[Config]]:
     """Return the configs of topics; CommandError where one does not exist."""
     if not names:
         return {}
@@ -53,7 +53,11 @@ def describe_topic_configs(cluster: Cluster, names: Sequence[str]) -> dict[str, 
 
 
 def alter_configs(
-    cluster: Cluster, kind: Kind, name: str, changes: Sequence[tuple[str, str]], deletions: Sequence[str]
+    cluster: ClusterClients,
+    kind: ConfigResourceType,
+    name: str,
+    changes: Sequence[tuple[str, str]],
+    deletions: Sequence[str],
 ) -> None:
     """Set some configs and take others back; CommandError with the broker's reason where it refuses, and then none."""
     entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in changes]

@@ -26,7 +26,7 @@ NONE: Settings = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterClients:
     """A cluster to talk to.
 
     `settings` are librdkafka's, for clients of every kind. `log` takes what librdkafka logs, which is for those who ask
@@ -86,7 +86,7 @@ class Cluster:
             self.refusals.append(error)
 
 
-def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> Cluster:
+def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> ClusterClients:
     """Return the cluster at these addresses.
 
     Raises:
@@ -96,7 +96,9 @@ def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> 
     settings = read_client_settings(properties) if properties is not None else {}
     addresses = parse_addresses(bootstrap)
     check_reachable(addresses)
-    cluster = Cluster(bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug))
+    cluster = ClusterClients(
+        bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug)
+    )
     cluster.metadata()
     return cluster
 

@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.disconnects import Disconnects, Tell
 from odradek.cluster.errors import sentence
 from odradek.cluster.offset_spec import OffsetSpecification
@@ -77,7 +77,7 @@ class Reading:
 
 
 def read_partitions(
-    cluster: Cluster,
+    cluster: ClusterClients,
     topic: str,
     numbers: Sequence[int],
     start: OffsetSpecification,
@@ -97,7 +97,7 @@ def read_partitions(
     return Reading(consumer, ends, disconnects, starts)
 
 
-def join_group(cluster: Cluster, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> Reading:
+def join_group(cluster: ClusterClients, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> Reading:
     """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
     disconnects = Disconnects(cluster.bootstrap, tell)
     settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": disconnects.on_error}

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     MemberDescription,
 )
 
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.coordinators import ask_coordinator
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, failure, sentence
 from odradek.cluster.offsets import Offsets, Partition, latest
@@ -51,7 +51,7 @@ class CommittedPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupDescription:
     """One group; `state` and `kind` are Kafka's names for them."""
 
     name: str
@@ -63,7 +63,7 @@ class Group:
     positions: Sequence[CommittedPosition]
 
 
-def list_groups(cluster: Cluster) -> list[ConsumerGroupListing]:
+def list_groups(cluster: ClusterClients) -> list[ConsumerGroupListing]:
     """Return all groups that any broker knows, by name."""
     found: ListConsumerGroupsResult = ask_coordinator(
         lambda: cluster.admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S),
@@ -76,14 +76,14 @@ def list_groups(cluster: Cluster) -> list[ConsumerGroupListing]:
     return sorted(found.valid or (), key=lambda each: each.group_id)
 
 
-def describe_group(cluster: Cluster, name: str) -> Group:
+def describe_group(cluster: ClusterClients, name: str) -> GroupDescription:
     """Return everything of a group; CommandError where it does not exist."""
     found = _description(cluster, name)
     members = [_member(each) for each in found.members]
     committed = committed_offsets(cluster, name)
     if found.state.name == "DEAD" and not members and not committed:
         raise CommandError(f"group {name} does not exist; `odradek groups list` shows those that do")
-    return Group(
+    return GroupDescription(
         name=name,
         state=found.state.name,
         kind=found.type.name,
@@ -94,7 +94,7 @@ def describe_group(cluster: Cluster, name: str) -> Group:
     )
 
 
-def committed_offsets(cluster: Cluster, name: str) -> dict[Partition, int]:
+def committed_offsets(cluster: ClusterClients, name: str) -> dict[Partition, int]:
     """Return what a group has committed; empty for a group that has not, or does not exist."""
     asked = [ConsumerGroupTopicPartitions(name)]
     found: ConsumerGroupTopicPartitions = ask_coordinator(
@@ -108,7 +108,7 @@ def committed_offsets(cluster: Cluster, name: str) -> dict[Partition, int]:
     }
 
 
-def check_empty(cluster: Cluster, name: str) -> None:
+def check_empty(cluster: ClusterClients, name: str) -> None:
     """Return where a group has no members, or does not exist; CommandError otherwise."""
     members = _description(cluster, name).members
     if members:
@@ -116,7 +116,7 @@ def check_empty(cluster: Cluster, name: str) -> None:
         raise CommandError(f"group {name} has {count}; stop its consumers first")
 
 
-def move_offsets(cluster: Cluster, name: str, offsets: Offsets) -> None:
+def move_offsets(cluster: ClusterClients, name: str, offsets: Offsets) -> None:
     """Commit offsets for a group; CommandError where it has members, or the broker refuses one."""
     wanted = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
     asked = [ConsumerGroupTopicPartitions(name, wanted)]
@@ -130,14 +130,14 @@ def move_offsets(cluster: Cluster, name: str, offsets: Offsets) -> None:
             raise CommandError(sentence(each.error, f"group {name}, partition {each.partition} of {each.topic}"))
 
 
-def delete_group(cluster: Cluster, name: str) -> None:
+def delete_group(cluster: ClusterClients, name: str) -> None:
     """Delete a group with its offsets; CommandError where it has members or does not exist."""
     ask_coordinator(
         lambda: cluster.admin.delete_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)[name], f"group {name}"
     )
 
 
-def _description(cluster: Cluster, name: str) -> ConsumerGroupDescription:
+def _description(cluster: ClusterClients, name: str) -> ConsumerGroupDescription:
     found: ConsumerGroupDescription = ask_coordinator(
         lambda: cluster.admin.describe_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)[name],
         f"group {name}",
@@ -158,7 +158,7 @@ def _member(found: MemberDescription) -> GroupMember:
 
 
 def _positions(
-    cluster: Cluster, members: Sequence[GroupMember], committed: Mapping[Partition, int]
+    cluster: ClusterClients, members: Sequence[GroupMember], committed: Mapping[Partition, int]
 ) -> list[CommittedPosition]:
     owners = {partition: member for member in members for partition in member.partitions}
     partitions = sorted({*owners, *committed})

@@ -11,7 +11,7 @@ from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import ConfigSource, TopicDescription
 
 from odradek.cluster.configs import describe_topic_configs
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.log_dirs import SizesUnknownError, partition_sizes
 from odradek.cluster.offsets import Offsets, earliest, latest
@@ -48,7 +48,7 @@ class TopicFacts:
     configs: Mapping[str, str | None]
 
 
-def describe(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
+def describe(cluster: ClusterClients, names: Sequence[str]) -> list[TopicDescription]:
     """Return what the metadata says of topics, in order; CommandError for one that does not exist."""
     if not names:
         return []
@@ -58,7 +58,7 @@ def describe(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
     return [answer(futures[name], f"topic {name}") for name in names]
 
 
-def wait_until_known(cluster: Cluster, names: Sequence[str]) -> None:
+def wait_until_known(cluster: ClusterClients, names: Sequence[str]) -> None:
     """Return when new topics can be used, or after a few seconds.
 
     The controller has them at once; the broker that is asked next learns of them a moment later.
@@ -73,7 +73,7 @@ def wait_until_known(cluster: Cluster, names: Sequence[str]) -> None:
             return
 
 
-def partitions_of(cluster: Cluster, topic: str) -> list[int]:
+def partitions_of(cluster: ClusterClients, topic: str) -> list[int]:
     """Return the numbers of a topic's partitions; CommandError where it does not exist."""
     [description] = describe(cluster, [topic])
     return [each.id for each in description.partitions]
@@ -84,7 +84,7 @@ def id_text(topic: TopicDescription) -> str:
     return str(topic.topic_id).translate(_URL_SAFE)
 
 
-def facts(cluster: Cluster, names: Sequence[str]) -> tuple[list[TopicFacts], str]:
+def facts(cluster: ClusterClients, names: Sequence[str]) -> tuple[list[TopicFacts], str]:
     """Return everything of some topics, and one sentence on why sizes are not among it, empty where they are."""
     descriptions = describe(cluster, names)
     led = [(each.name, part.id) for each in descriptions for part in each.partitions if _leader(part)]
@@ -123,7 +123,7 @@ def _partitions(topic: TopicDescription, first: Offsets, end: Offsets, sizes: Of
     ]
 
 
-def _sizes(cluster: Cluster, topics: Sequence[TopicDescription]) -> tuple[dict[tuple[str, int], int], str]:
+def _sizes(cluster: ClusterClients, topics: Sequence[TopicDescription]) -> tuple[dict[tuple[str, int], int], str]:
     """Return the size of each partition at its leader, and why some are missing."""
     if not can_ask(cluster.settings):
         return {}, "sizes are only known over PLAINTEXT listeners"

@@ -10,9 +10,9 @@ from typing import Annotated
 from confluent_kafka import KafkaError, Message
 from typer import Argument, Option
 
-from odradek.cli.arguments import Compression
+from odradek.cli.arguments import ProducerCompression
 from odradek.cli.command import group, online
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import batches, read_partitions
 from odradek.cluster.errors import sentence
 from odradek.cluster.offset_spec import SYNTAX, Latest, parse_offset_spec
@@ -23,7 +23,7 @@ from odradek.load.payload import payloads
 from odradek.load.report import Report
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
 from odradek.terminal.interrupts import asked_to_stop
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 app = group("bench", "Measure throughput and latency.")
 
@@ -52,8 +52,8 @@ Topic = Annotated[str, Argument(metavar="TOPIC", help="A topic that exists.", sh
     odradek bench produce load --compression zstd --batch 1000000""",
 )
 def produce(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Topic,
     records: Annotated[int, Option("--records", "-n", min=1, metavar="N", help="How many records.")] = 100_000,
     size: Annotated[int, Option("--size", "-s", min=0, metavar="BYTES", help="Size of each value.")] = 100,
@@ -62,7 +62,9 @@ def produce(
         Option("--rate", min=0.001, metavar="N", help="At most so many a second."),
     ] = None,
     acks: Annotated[Acks, Option("--acks", help="Who must have a record before it counts.")] = Acks.ALL,
-    compression: Annotated[Compression, Option("--compression", "-z", help="Compress batches.")] = Compression.NONE,
+    compression: Annotated[
+        ProducerCompression, Option("--compression", "-z", help="Compress batches.")
+    ] = ProducerCompression.NONE,
     linger: Annotated[float, Option("--linger", min=0, metavar="MS", help="How long a batch waits for more.")] = 5,
     batch: Annotated[int, Option("--batch", min=1, max=2**31 - 1, metavar="BYTES", help="Largest batch.")] = 1_000_000,
 ) -> int:
@@ -122,8 +124,8 @@ def produce(
     odradek bench consume load --from end --records 10000        while something produces""",
 )
 def consume(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Topic,
     start: Annotated[str, Option("--from", metavar="WHERE", help="Where to start.")] = "beginning",
     records: Annotated[

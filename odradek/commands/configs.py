@@ -13,11 +13,11 @@ from typer import Option
 from odradek.cli.arguments import pairs
 from odradek.cli.command import group, online
 from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
-from odradek.cluster.configs import Config, Kind, alter_configs, describe_configs
-from odradek.cluster.connection import Cluster
+from odradek.cluster.configs import Config, ConfigResourceType, alter_configs, describe_configs
+from odradek.cluster.connection import ClusterClients
 from odradek.documents import configs as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 app = group("configs", "Describe and alter the configs of topics, brokers and groups.")
 
@@ -40,7 +40,7 @@ SOURCES = {
 class _Resource:
     """What has configs; without a name it is all brokers."""
 
-    kind: Kind
+    kind: ConfigResourceType
     name: str | None
 
     def __str__(self) -> str:
@@ -50,13 +50,13 @@ class _Resource:
         """Return how documents about it begin."""
         return {"resource": self.kind.name.lower(), "name": self.name}
 
-    def describe(self, cluster: Cluster) -> Sequence[Config]:
+    def describe(self, cluster: ClusterClients) -> Sequence[Config]:
         """Return its configs."""
         return (
             describe_broker_defaults(cluster) if self.name is None else describe_configs(cluster, self.kind, self.name)
         )
 
-    def alter(self, cluster: Cluster, changes: Sequence[tuple[str, str]], deletions: Sequence[str]) -> None:
+    def alter(self, cluster: ClusterClients, changes: Sequence[tuple[str, str]], deletions: Sequence[str]) -> None:
         """Set and take back."""
         if self.name is None:
             alter_broker_defaults(cluster, changes, deletions)
@@ -76,8 +76,8 @@ class _Resource:
     odradek configs describe --group billing""",
 )
 def describe(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Topic = None,
     broker: Broker = None,
     broker_defaults: BrokerDefaults = False,
@@ -110,8 +110,8 @@ def describe(
     odradek configs alter --group billing --set consumer.session.timeout.ms=60000""",
 )
 def alter(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Topic = None,
     broker: Broker = None,
     broker_defaults: BrokerDefaults = False,
@@ -134,20 +134,20 @@ def alter(
 
 
 def _resource(
-    cluster: Cluster, topic: str | None, broker: int | None, broker_defaults: bool, group_name: str | None
+    cluster: ClusterClients, topic: str | None, broker: int | None, broker_defaults: bool, group_name: str | None
 ) -> _Resource:
     if [topic is not None, broker is not None, broker_defaults, group_name is not None].count(True) != 1:
         raise WrongUsageError("give either --topic, --broker, --broker-defaults or --group")
     if topic is not None:
-        return _Resource(Kind.TOPIC, topic)
+        return _Resource(ConfigResourceType.TOPIC, topic)
     if group_name is not None:
-        return _Resource(Kind.GROUP, group_name)
+        return _Resource(ConfigResourceType.GROUP, group_name)
     if broker is None:
-        return _Resource(Kind.BROKER, None)
+        return _Resource(ConfigResourceType.BROKER, None)
     brokers = sorted(cluster.metadata().brokers)
     if broker not in brokers:
         raise CommandError(f"there is no broker {broker}; the cluster has {', '.join(str(each) for each in brokers)}")
-    return _Resource(Kind.BROKER, str(broker))
+    return _Resource(ConfigResourceType.BROKER, str(broker))
 
 
 def _row(config: Config) -> list[object]:

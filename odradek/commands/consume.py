@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from typer import Argument, Option
 
 from odradek.cli.command import online
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import Reading, batches, consumed, join_group, read_partitions, store
 from odradek.cluster.disconnects import ignore
 from odradek.cluster.errors import failure
@@ -23,7 +23,7 @@ from odradek.records.format import FIELDS, Formatter, parse_format
 from odradek.records.json_lines import record_line
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
 from odradek.terminal.interrupts import asked_to_stop
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 DEFAULT_FORMAT = "%s\\n"
 LINES_AT_ONCE = 100
@@ -50,8 +50,8 @@ _fields = ", ".join(f"%{field} {meaning}" for field, (meaning, _) in FIELDS.item
     odradek consume orders --group billing --follow""",
 )
 def consume(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Annotated[str, Argument(metavar="TOPIC", help="What to read.", show_default=False)],
     start: Annotated[
         str | None, Option("--from", metavar="WHERE", help="Where to start; the beginning if not given.")
@@ -125,7 +125,7 @@ def _chosen(topic: str, numbers: Sequence[int], wanted: Sequence[int] | None) ->
     return sorted(set(wanted)) if wanted else list(numbers)
 
 
-def _formatter(output: Output, line_format: str | None) -> Formatter:
+def _formatter(output: CommandOutput, line_format: str | None) -> Formatter:
     if output.json:
         if line_format is not None:
             raise WrongUsageError("--format and --json exclude each other")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from odradek.terminal.errors import CommandError
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 
-def delete_each(output: Output, kind: str, names: Iterable[str], delete: Callable[[str], None]) -> None:
+def delete_each(output: CommandOutput, kind: str, names: Iterable[str], delete: Callable[[str], None]) -> None:
     """Delete by name, show what was deleted, and raise CommandError with what kept the others."""
     deleted: list[str] = []
     failures: list[str] = []

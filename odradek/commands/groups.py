@@ -10,10 +10,10 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import topic_partitions
 from odradek.cli.command import group, online
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.groups import (
     CommittedPosition,
-    Group,
+    GroupDescription,
     check_empty,
     committed_offsets,
     delete_group,
@@ -28,7 +28,7 @@ from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.human import count_text, plural
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
@@ -37,7 +37,7 @@ Names = Annotated[list[str], Argument(metavar="GROUP...", help="Names of groups.
 
 
 @online(app, "list", document=documents.LISTED, examples="odradek groups list\nodradek groups list --json")
-def list_all(cluster: Cluster, output: Output) -> None:
+def list_all(cluster: ClusterClients, output: CommandOutput) -> None:
     """List consumer groups with their state and the protocol they use."""
     groups = list_groups(cluster)
     if output.json:
@@ -58,7 +58,7 @@ def list_all(cluster: Cluster, output: Output) -> None:
     document=documents.DESCRIBED,
     examples="odradek groups describe billing\nodradek groups describe billing audit --json",
 )
-def describe(cluster: Cluster, output: Output, names: Names) -> None:
+def describe(cluster: ClusterClients, output: CommandOutput, names: Names) -> None:
     """Show how far groups are behind in each partition, and who reads it."""
     groups = [describe_group(cluster, name) for name in names]
     if output.json:
@@ -82,8 +82,8 @@ def describe(cluster: Cluster, output: Output, names: Names) -> None:
     odradek groups reset billing --shift-by -100""",
 )
 def reset(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     name: Name,
     to: Annotated[str | None, Option("--to", metavar="WHERE", help="Where the group is to go on.")] = None,
     shift_by: Annotated[
@@ -129,12 +129,12 @@ def reset(
 
 
 @online(app, "delete", document=documents.DELETED, examples="odradek groups delete billing")
-def delete(cluster: Cluster, output: Output, names: Names) -> None:
+def delete(cluster: ClusterClients, output: CommandOutput, names: Names) -> None:
     """Delete groups with their committed offsets; they must have no members."""
     delete_each(output, "group", names, lambda name: delete_group(cluster, name))
 
 
-def _wanted(cluster: Cluster, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:
+def _wanted(cluster: ClusterClients, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:
     """Return the partitions to move: those named, or all that have an offset."""
     if not topics:
         if not committed:
@@ -160,7 +160,7 @@ def _shifted(name: str, wanted: Sequence[Partition], committed: Offsets, by: int
     return {each: committed[each] + by for each in wanted}
 
 
-def _show(output: Output, group: Group) -> None:
+def _show(output: CommandOutput, group: GroupDescription) -> None:
     lags = [each.lag for each in group.positions if each.lag is not None]
     output.heading(group.name)
     words = [_word(group.state), f"{_word(group.kind)} protocol", f"coordinator {group.coordinator}"]
@@ -182,7 +182,7 @@ def _row(position: CommittedPosition) -> list[object]:
     return [position.topic, position.partition, position.committed, position.end, position.lag, *who]
 
 
-def _group_json(group: Group) -> dict[str, object]:
+def _group_json(group: GroupDescription) -> dict[str, object]:
     return {
         "group": group.name,
         "state": group.state,

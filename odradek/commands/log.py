@@ -16,7 +16,7 @@ from odradek.logs.dump import DumpOptions
 from odradek.logs.kinds import Contents
 from odradek.logs.verify.repair import DEFAULT_INTERVAL_BYTES
 from odradek.terminal.errors import EXIT_FAILED, EXIT_OK, WrongUsageError
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 app = group("log", "Look into Kafka's files: dump, verify, explain, stat.")
 
@@ -47,7 +47,7 @@ class _Records(StrEnum):
     """,
 )
 def dump(
-    output: Output,
+    output: CommandOutput,
     files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of a log directory, told by their names.")],
     print_data: Annotated[bool, Option("--print-data", help="Show records with their keys and values.")] = False,
     deep: Annotated[bool, Option("--deep", help="Show records, without keys and values.")] = False,
@@ -80,7 +80,7 @@ Partition = Annotated[Path, Argument(metavar="DIR", help="The directory of a par
     """,
 )
 def explain(
-    output: Output,
+    output: CommandOutput,
     directory: Partition,
     offset: Annotated[int | None, Option("--offset", help="The offset to look for.", show_default=False)] = None,
     timestamp: Annotated[
@@ -114,7 +114,7 @@ def explain(
     """,
 )
 def verify(
-    output: Output,
+    output: CommandOutput,
     directory: Annotated[
         Path, Argument(metavar="DIR", help="A log directory, or that of a partition.", show_default=False)
     ],
@@ -145,7 +145,7 @@ def verify(
     """,
 )
 def stat(
-    output: Output,
+    output: CommandOutput,
     directory: Annotated[
         Path, Argument(metavar="DIR", help="A log directory, or that of a partition.", show_default=False)
     ],

@@ -13,13 +13,13 @@ from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem, PosixFiles
 from odradek.storage.segment.entry_walk import Progress
 from odradek.terminal.errors import complain
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 _WRITTEN_AT_ONCE = 1 << 16
 """Characters: a write for each line would take longer than all else."""
 
 
-def run(output: Output, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:
+def run(output: CommandOutput, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:
     """Print what the files hold; return whether all could be read to their end."""
     files = fs or PosixFiles()
     progress = output.progress(in_bytes=True)
@@ -69,7 +69,7 @@ def _document(
     yield DOCUMENT_END
 
 
-def _write(output: Output, pieces: Iterable[str]) -> None:
+def _write(output: CommandOutput, pieces: Iterable[str]) -> None:
     kept: list[str] = []
     length = 0
     for piece in pieces:

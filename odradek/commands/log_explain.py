@@ -9,10 +9,10 @@ from odradek.logs.explain import explain_offset, explain_timestamp
 from odradek.logs.explain_json import explain_json
 from odradek.logs.explain_text import explain_lines
 from odradek.storage.files import PosixFiles
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 
-def run(output: Output, directory: str, offset: int | None, timestamp: int | None) -> bool:
+def run(output: CommandOutput, directory: str, offset: int | None, timestamp: int | None) -> bool:
     """Print the steps of the lookup; return whether a record was found."""
     with in_one_sentence(directory):
         if offset is not None:

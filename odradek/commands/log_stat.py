@@ -13,12 +13,12 @@ from odradek.logs.stat import PartitionStat, SegmentStat, stat_partitions, stat_
 from odradek.logs.verify.directory import data_size, read_layout
 from odradek.storage.files import PosixFiles
 from odradek.terminal.human import count_text, plural, size_text, time_text
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 _BAR_WIDTH = 32
 
 
-def run(output: Output, directory: str, deep: bool) -> None:
+def run(output: CommandOutput, directory: str, deep: bool) -> None:
     """Print the figures of a log directory or of one partition."""
     fs = PosixFiles()
     with in_one_sentence(directory):
@@ -33,7 +33,7 @@ def run(output: Output, directory: str, deep: bool) -> None:
             _show_segments(output, layout.path, segments, deep)
 
 
-def _show_segments(output: Output, directory: str, segments: Sequence[SegmentStat], deep: bool) -> None:
+def _show_segments(output: CommandOutput, directory: str, segments: Sequence[SegmentStat], deep: bool) -> None:
     size, index_bytes = sum(each.size for each in segments), sum(each.index_bytes for each in segments)
     if output.json:
         document: dict[str, Json] = {
@@ -80,7 +80,7 @@ def _show_segments(output: Output, directory: str, segments: Sequence[SegmentSta
     )
 
 
-def _show_partitions(output: Output, directory: str, partitions: Sequence[PartitionStat]) -> None:
+def _show_partitions(output: CommandOutput, directory: str, partitions: Sequence[PartitionStat]) -> None:
     ordered = sorted(partitions, key=lambda each: (each.topic, each.partition))
     topics = {topic: list(each) for topic, each in groupby(ordered, key=lambda each: each.topic)}
     total = sum(each.total_bytes for each in ordered)

@@ -10,10 +10,10 @@ from odradek.logs.verify.repair import Repair, repair_indexes
 from odradek.storage.directories.directory_lock import lock_directory
 from odradek.storage.files import FileSystem, HeldLock, PosixFiles
 from odradek.terminal.human import plural, size_text
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 
-def run(output: Output, directory: str, deep: bool, repair: bool, interval_bytes: int) -> bool:
+def run(output: CommandOutput, directory: str, deep: bool, repair: bool, interval_bytes: int) -> bool:
     """Print what is wrong in the directory; return whether nothing is, at the end."""
     fs = PosixFiles()
     with in_one_sentence(directory):
@@ -43,14 +43,14 @@ def _lock(fs: FileSystem, directory: str) -> HeldLock | None:
 
 
 def _verify(
-    output: Output, fs: FileSystem, directory: str, deep: bool, what: str, is_ours: bool = False
+    output: CommandOutput, fs: FileSystem, directory: str, deep: bool, what: str, is_ours: bool = False
 ) -> VerifyReport:
     with output.progress(in_bytes=True) as progress:
         task = progress.add_task(what, total=data_size(fs, read_layout(fs, directory)))
         return verify_directory(fs, directory, deep, lambda count: progress.advance(task, count), is_ours)
 
 
-def _print(output: Output, report: VerifyReport, done: Repair | None) -> None:
+def _print(output: CommandOutput, report: VerifyReport, done: Repair | None) -> None:
     if report.is_running:
         output.note("a broker runs on this directory: what it writes just now may look unfinished")
     elif report.was_clean is False:

@@ -15,7 +15,7 @@ from odradek.commands.pipeline_jobs import MakeJob, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
 from odradek.documents import pipeline as documents
 from odradek.terminal.errors import WrongUsageError
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
     from odradek.pipeline.running import Job
@@ -29,7 +29,7 @@ STOPPING = (
 )
 
 
-class Compression(StrEnum):
+class ParquetCompression(StrEnum):
     """How Parquet files are compressed."""
 
     ZSTD = "zstd"
@@ -51,7 +51,7 @@ class Compression(StrEnum):
     odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
 )
 def archive(
-    output: Output,
+    output: CommandOutput,
     given: JobOptions,
     archive: Annotated[
         str, Option("--output", "-o", metavar="DIR", help="Where the Parquet files go.", show_default=False)
@@ -61,7 +61,7 @@ def archive(
         Option("--columns", metavar="NAMES", help="What to keep of a record, with commas; everything if not given."),
     ] = None,
     text: Annotated[bool, Option("--text", help="Keep keys and values as text, not as bytes.")] = False,
-    compression: Annotated[Compression, Option("--compression", help="Of the files.")] = Compression.ZSTD,
+    compression: Annotated[ParquetCompression, Option("--compression", help="Of the files.")] = ParquetCompression.ZSTD,
 ) -> tuple[str | None, MakeJob]:
     """Keep topics as Parquet files in directories by topic and date, every record exactly once.
 
@@ -96,7 +96,7 @@ def archive(
     odradek pipeline wordcount lines --to counts --checkpoint wordcount-checkpoint""",
 )
 def wordcount(
-    output: Output,
+    output: CommandOutput,
     given: JobOptions,
     to: Annotated[
         str | None, Option("--to", metavar="TOPIC", help="Produce each new count there, with the word as the key.")
@@ -122,7 +122,7 @@ def wordcount(
     return None, make
 
 
-def _show_words(output: Output, batch: int, words: Sequence[tuple[str, int]]) -> None:
+def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, int]]) -> None:
     if output.json:
         counts = [{"word": word, "count": count} for word, count in words]
         output.line(json.dumps({"batch": batch, "words": counts}, ensure_ascii=False))
@@ -144,7 +144,7 @@ def _show_words(output: Output, batch: int, words: Sequence[tuple[str, int]]) ->
 --to shouted --checkpoint shouted-checkpoint""",
 )
 def relay(
-    output: Output,
+    output: CommandOutput,
     given: JobOptions,
     to: Annotated[
         str | None, Option("--to", metavar="TOPIC", help="Where to, unless --select makes a column topic.")
@@ -205,7 +205,7 @@ def relay(
     "odradek pipeline progress --redis redis://127.0.0.1:6379/0 --application archive --json",
 )
 def progress(
-    output: Output,
+    output: CommandOutput,
     redis: Annotated[str, Option("--redis", metavar="URL", help="Where jobs keep their offsets.", show_default=False)],
     application: Annotated[str | None, Option("--application", metavar="NAME", help="Only this one.")] = None,
 ) -> None:

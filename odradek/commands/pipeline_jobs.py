@@ -26,7 +26,7 @@ from odradek.commands.pipeline_options import (
 from odradek.terminal.errors import EXIT_OK, CommandError, WrongUsageError
 from odradek.terminal.human import count_text, duration_text, plural
 from odradek.terminal.interrupts import asked_to_stop
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
     from odradek.pipeline.progress import BatchProgress
@@ -52,7 +52,7 @@ def register(
         shared = list(inspect.signature(JobOptions, eval_str=True).parameters.values())
         first, _, *own = inspect.signature(function, eval_str=True).parameters.values()
 
-        def command(output: Output, **values: Any) -> int:
+        def command(output: CommandOutput, **values: Any) -> int:
             given = JobOptions(**{each.name: values.pop(each.name) for each in shared})
             with _told_in_a_sentence():
                 default_checkpoint, make = function(output, given, **values)
@@ -67,7 +67,7 @@ def register(
     return decorate
 
 
-def show_progress(output: Output, url: str, application: str | None) -> None:
+def show_progress(output: CommandOutput, url: str, application: str | None) -> None:
     """Show what Redis has of applications."""
     _require("redis", "pyspark")
     from odradek.pipeline import redis_offsets
@@ -104,7 +104,7 @@ def _progress_json(found: Any) -> dict[str, Any]:
 
 
 def _run(
-    output: Output, given: JobOptions, job: str, default_checkpoint: str | None, make: MakeJob, keeps_state: bool
+    output: CommandOutput, given: JobOptions, job: str, default_checkpoint: str | None, make: MakeJob, keeps_state: bool
 ) -> int:
     name, when = application_name(given, job), trigger(given)
     options, conf = reader_options(given, _now_ms()), settings(given.conf, "--conf")
@@ -138,7 +138,7 @@ def _checkpoint(given: JobOptions, default: str | None) -> Iterator[str]:
         yield f"file://{scratch}/checkpoint"
 
 
-def _show(output: Output, progress: BatchProgress) -> None:
+def _show(output: CommandOutput, progress: BatchProgress) -> None:
     from odradek.pipeline.progress import as_dict
 
     if output.json:

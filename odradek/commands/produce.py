@@ -12,9 +12,9 @@ from typing import Annotated, BinaryIO
 import typer
 from typer import Argument, Option
 
-from odradek.cli.arguments import Compression, pairs
+from odradek.cli.arguments import ProducerCompression, pairs
 from odradek.cli.command import online
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.producing import (
     FLUSH_TIMEOUT_S,
@@ -32,7 +32,7 @@ from odradek.documents import records as documents
 from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
 from odradek.terminal.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
 from odradek.terminal.human import count_text, duration_text, plural, size_text
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 PROGRESS_EVERY = 256
 
@@ -58,8 +58,8 @@ app = typer.Typer()
     echo hello | odradek produce greetings --headers lang=en --partition 0""",
 )
 def produce(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     topic: Annotated[str, Argument(metavar="TOPIC", help="Where to; it must exist.", show_default=False)],
     file: Annotated[Path | None, Argument(metavar="[FILE]", help="Lines to produce; standard input if none.")] = None,
     key_separator: Annotated[
@@ -73,7 +73,7 @@ def produce(
         Option("--partition", "-p", min=0, help="The same for all; else murmur2 of the key chooses, as in Java."),
     ] = None,
     compression: Annotated[
-        Compression | None, Option("--compression", "-z", help="Compress batches; none if not given.")
+        ProducerCompression | None, Option("--compression", "-z", help="Compress batches; none if not given.")
     ] = None,
     rate: Annotated[
         float | None, Option("--rate", min=0.001, metavar="N", help="At most so many records a second.")
@@ -122,7 +122,7 @@ def produce(
     return code
 
 
-def _check(cluster: Cluster, topic: str, partition: int | None) -> None:
+def _check(cluster: ClusterClients, topic: str, partition: int | None) -> None:
     try:
         numbers = partitions_of(cluster, topic)
     except CommandError as missing:
@@ -135,7 +135,7 @@ def _check(cluster: Cluster, topic: str, partition: int | None) -> None:
         raise CommandError(f"topic {topic} has no partition {partition}; it has 0 to {max(numbers)}")
 
 
-def _source(file: Path | None, output: Output, stack: ExitStack) -> BinaryIO:
+def _source(file: Path | None, output: CommandOutput, stack: ExitStack) -> BinaryIO:
     if file is not None:
         return stack.enter_context(file.open("rb"))
     if sys.stdin.isatty():
@@ -143,7 +143,9 @@ def _source(file: Path | None, output: Output, stack: ExitStack) -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _with_progress(records: Iterator[NewRecord], output: Output, stack: ExitStack, topic: str) -> Iterator[NewRecord]:
+def _with_progress(
+    records: Iterator[NewRecord], output: CommandOutput, stack: ExitStack, topic: str
+) -> Iterator[NewRecord]:
     """Yield the records, showing how many went by."""
     progress = output.progress()
     if progress.disable or sys.stdin.isatty():
@@ -157,7 +159,7 @@ def _with_progress(records: Iterator[NewRecord], output: Output, stack: ExitStac
             progress.update(task, completed=number)
 
 
-def _summary(output: Output, topic: str, tally: Tally, seconds: float) -> None:
+def _summary(output: CommandOutput, topic: str, tally: Tally, seconds: float) -> None:
     if output.json:
         output.document(
             {

@@ -12,14 +12,14 @@ from typer import Argument, Option
 from odradek.cli.arguments import assignment, pairs
 from odradek.cli.command import group, online
 from odradek.cluster import configs
-from odradek.cluster.connection import Cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
 from odradek.commands.deletion import delete_each
 from odradek.documents import topics as documents
 from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.human import plural, size_text
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 app = group("topics", "List, create, describe, alter and delete topics.")
 
@@ -30,8 +30,8 @@ Names = Annotated[list[str], Argument(metavar="TOPIC...", help="Names of topics.
 
 @online(app, "list", document=documents.LISTED, examples="odradek topics list\nodradek topics list --internal --json")
 def list_topics(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     internal: Annotated[bool, Option("--internal", help="Also those that Kafka keeps for itself.")] = False,
 ) -> None:
     """List the topics with their number of partitions and replicas."""
@@ -65,8 +65,8 @@ def list_topics(
     odradek topics create placed --replica-assignment 1:2,2:3""",
 )
 def create_topics(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     names: Names,
     partitions: Annotated[
         int | None, Option("--partitions", "-p", min=1, help="How many; num.partitions of the broker if not given.")
@@ -120,8 +120,8 @@ def create_topics(
     examples="odradek topics describe orders\nodradek topics describe --json",
 )
 def describe_topics(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     names: Annotated[
         list[str] | None, Argument(metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.")
     ] = None,
@@ -151,8 +151,8 @@ def describe_topics(
     odradek topics alter orders --config retention.ms=86400000 --delete-config segment.bytes""",
 )
 def alter_topic(
-    cluster: Cluster,
-    output: Output,
+    cluster: ClusterClients,
+    output: CommandOutput,
     name: Annotated[str, Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
     partitions: Annotated[
         int | None, Option("--partitions", "-p", min=1, help="How many there are to be; never fewer than there are.")
@@ -172,7 +172,7 @@ def alter_topic(
         more = [NewPartitions(name, partitions)]
         answer(cluster.admin.create_partitions(more, request_timeout=ANSWER_TIMEOUT_S)[name], f"topic {name}")
     if changes or deletions:
-        configs.alter_configs(cluster, configs.Kind.TOPIC, name, changes, deletions)
+        configs.alter_configs(cluster, configs.ConfigResourceType.TOPIC, name, changes, deletions)
     if output.json:
         output.document({"name": name, "partitions": partitions, "set": dict(changes), "deleted": deletions})
     else:
@@ -185,13 +185,13 @@ def alter_topic(
     document=documents.DELETED,
     examples="odradek topics delete orders\nodradek topics delete orders audit",
 )
-def delete_topics(cluster: Cluster, output: Output, names: Names) -> None:
+def delete_topics(cluster: ClusterClients, output: CommandOutput, names: Names) -> None:
     """Delete topics with everything in them."""
     futures = cluster.admin.delete_topics(names, request_timeout=ANSWER_TIMEOUT_S)
     delete_each(output, "topic", futures, lambda name: answer(futures[name], f"topic {name}"))
 
 
-def _show_topic(output: Output, topic: TopicFacts) -> None:
+def _show_topic(output: CommandOutput, topic: TopicFacts) -> None:
     replicas = max((len(part.replicas) for part in topic.partitions), default=0)
     output.heading(topic.name)
     output.line(f"id {topic.topic_id}, {plural(len(topic.partitions), 'partition')}, replication factor {replicas}")

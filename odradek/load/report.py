@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from odradek.load.histogram import Histogram
 from odradek.terminal.human import count_text, duration_text, plural, size_text
-from odradek.terminal.output import Output
+from odradek.terminal.output import CommandOutput
 
 PERCENTILES: Mapping[str, float] = {"p50": 50, "p95": 95, "p99": 99, "p99.9": 99.9}
 _MICROSECONDS = 1_000
@@ -24,7 +24,7 @@ class Report:
     seconds: float = 0.0
     latency: Histogram = field(default_factory=Histogram)
 
-    def show(self, output: Output, verb: str, latency_name: str) -> None:
+    def show(self, output: CommandOutput, verb: str, latency_name: str) -> None:
         """Print it; `latency_name` says from when to when was measured."""
         if output.json:
             output.document(self.as_json())

@@ -21,7 +21,7 @@ from odradek.logs.decoding import (
     decode_transaction_record,
 )
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, IndexEntries
-from odradek.logs.kinds import Contents, Kind, base_offset_of, contents_of, kind_of, snapshot_end_of
+from odradek.logs.kinds import Contents, LogFileKind, base_offset_of, contents_of, kind_of, snapshot_end_of
 from odradek.logs.message_json import Json
 from odradek.logs.small_files import small_file_rows
 from odradek.protocol.errors import KafkaError
@@ -102,7 +102,7 @@ class Dump(NamedTuple):
     """A file, opened."""
 
     path: str
-    kind: Kind
+    kind: LogFileKind
     head: dict[str, Json]
     """What its name says."""
     rows: Iterator[Row]
@@ -120,18 +120,18 @@ def open_dump(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progres
     size, base = file.size(), base_offset_of(name)
     head: dict[str, Json] = {}
     match kind:
-        case Kind.LOG:
+        case LogFileKind.LOG:
             head = {"start_offset": base}
             rows: Iterator[Row] = _log_rows(file, path, options, on_bytes)
-        case Kind.METADATA_SNAPSHOT:
+        case LogFileKind.METADATA_SNAPSHOT:
             end = snapshot_end_of(name)
             head = {"end_offset": end[0], "epoch": end[1]} if end else {}
             rows = _log_rows(file, path, options, on_bytes)
-        case Kind.OFFSET_INDEX:
+        case LogFileKind.OFFSET_INDEX:
             rows = _offset_rows(file, base)
-        case Kind.TIME_INDEX:
+        case LogFileKind.TIME_INDEX:
             rows = _time_rows(file, base)
-        case Kind.TRANSACTION_INDEX:
+        case LogFileKind.TRANSACTION_INDEX:
             rows = _aborted_rows(file)
         case _:
             rows = map(EntryRow, small_file_rows(fs, path, kind))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from odradek.logs.batch_values import BatchForm
 from odradek.logs.dump import BatchRow, Dump, EndRow, EntryRow, RecordRow
-from odradek.logs.kinds import Kind
+from odradek.logs.kinds import LogFileKind
 from odradek.logs.message_json import Json
 from odradek.records.json_lines import bytes_to_json
 
@@ -31,7 +31,7 @@ _BATCH = BatchForm(
 def dump_pieces(dump: Dump) -> Iterator[str]:
     """Yield the object of one file; raises what reading the file raises, after which `close_failed` ends the object."""
     head: dict[str, Json] = {"path": dump.path, "kind": dump.kind.value, "size": dump.size, **dump.head}
-    is_log = dump.kind in (Kind.LOG, Kind.METADATA_SNAPSHOT)
+    is_log = dump.kind in (LogFileKind.LOG, LogFileKind.METADATA_SNAPSHOT)
     yield json.dumps(head, ensure_ascii=False)[:-1] + (', "batches": [' if is_log else ', "entries": [')
     separator, end, show = "\n", None, _BATCH.show
     for row in dump.rows:

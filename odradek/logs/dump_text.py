@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from odradek.logs.batch_values import BOOL, BatchForm
 from odradek.logs.decoding import DELETED, ControlNote
 from odradek.logs.dump import BatchRow, Dump, EndRow, EntryRow, RecordRow
-from odradek.logs.kinds import Kind
+from odradek.logs.kinds import LogFileKind
 from odradek.logs.message_json import Json
 from odradek.storage.segment.entry_walk import Ending
 
@@ -50,9 +50,9 @@ _ESCAPES = {
 def dump_lines(dump: Dump) -> Iterator[str]:
     """Yield the lines of a dump, each with its line end; raises what reading the file raises."""
     yield f"Dumping {dump.path}\n"
-    if dump.kind is Kind.LOG:
+    if dump.kind is LogFileKind.LOG:
         yield f"Log starting offset: {dump.head['start_offset']}\n"
-    elif dump.kind is Kind.METADATA_SNAPSHOT:
+    elif dump.kind is LogFileKind.METADATA_SNAPSHOT:
         known = "Snapshot end offset: {end_offset}, epoch: {epoch}\n"
         yield known.format_map(dump.head) if dump.head else "KRaft bootstrap snapshot\n"
     show = _BATCH.show
@@ -104,7 +104,7 @@ def _control_text(note: ControlNote) -> str:
 
 def _end_lines(dump: Dump, end: EndRow, shown: int) -> Iterator[str]:
     name = os.path.basename(dump.path)
-    if dump.kind in (Kind.LOG, Kind.METADATA_SNAPSHOT):
+    if dump.kind in (LogFileKind.LOG, LogFileKind.METADATA_SNAPSHOT):
         if end.left:
             yield f"Found {end.left} invalid bytes at the end of {name}\n"
             yield f"at byte {end.position}: {end.reason}\n"

@@ -31,7 +31,7 @@ OFFSET_CHECKPOINTS = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, 
 _SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint(?:\.deleted|\.part)?", re.ASCII)
 
 
-class Kind(StrEnum):
+class LogFileKind(StrEnum):
     """The kinds of files that Kafka keeps."""
 
     LOG = "log"
@@ -62,15 +62,15 @@ class Contents(StrEnum):
 
 
 _BY_NAME = {
-    **dict.fromkeys(OFFSET_CHECKPOINTS, Kind.OFFSET_CHECKPOINT),
-    LEADER_EPOCH_FILE: Kind.LEADER_EPOCHS,
-    PARTITION_METADATA_FILE: Kind.PARTITION_METADATA,
-    META_PROPERTIES_FILE: Kind.META_PROPERTIES,
-    QUORUM_STATE_FILE: Kind.QUORUM_STATE,
-    CLEAN_SHUTDOWN_FILE: Kind.CLEAN_SHUTDOWN,
-    BOOTSTRAP_FILE: Kind.METADATA_SNAPSHOT,
+    **dict.fromkeys(OFFSET_CHECKPOINTS, LogFileKind.OFFSET_CHECKPOINT),
+    LEADER_EPOCH_FILE: LogFileKind.LEADER_EPOCHS,
+    PARTITION_METADATA_FILE: LogFileKind.PARTITION_METADATA,
+    META_PROPERTIES_FILE: LogFileKind.META_PROPERTIES,
+    QUORUM_STATE_FILE: LogFileKind.QUORUM_STATE,
+    CLEAN_SHUTDOWN_FILE: LogFileKind.CLEAN_SHUTDOWN,
+    BOOTSTRAP_FILE: LogFileKind.METADATA_SNAPSHOT,
 }
-_OF_SEGMENT = {f".{kind}": kind for kind in list(Kind)[:5]}
+_OF_SEGMENT = {f".{kind}": kind for kind in list(LogFileKind)[:5]}
 
 _CONTENTS = {
     METADATA_TOPIC: Contents.METADATA,
@@ -79,14 +79,14 @@ _CONTENTS = {
 }
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> LogFileKind | None:
     """Return the kind of a file by its name (without directory), None if no file of Kafka has such a name."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     parsed = parse_file_name(name)
     if parsed is not None:
         return _OF_SEGMENT[parsed.suffix]
-    return Kind.METADATA_SNAPSHOT if _SNAPSHOT_NAME.fullmatch(name) else None
+    return LogFileKind.METADATA_SNAPSHOT if _SNAPSHOT_NAME.fullmatch(name) else None
 
 
 def base_offset_of(name: str) -> int:
@@ -104,7 +104,7 @@ def snapshot_end_of(name: str) -> tuple[int, int] | None:
 def contents_of(path: str) -> Contents:
     """Return what the records in the file at `path` are, by the name of its directory."""
     directory, name = os.path.split(os.path.abspath(path))
-    if kind_of(name) is Kind.METADATA_SNAPSHOT:
+    if kind_of(name) is LogFileKind.METADATA_SNAPSHOT:
         return Contents.METADATA
     parsed = parse_directory_name(os.path.basename(directory))
     topic = parsed.partition.topic if parsed is not None else ""

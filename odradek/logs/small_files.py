@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from odradek.logs.kinds import Kind
+from odradek.logs.kinds import LogFileKind
 from odradek.logs.message_json import Json
 from odradek.protocol.uuids import to_text
 from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
@@ -24,7 +24,7 @@ MAX_SMALL_FILE = 64 << 20
 _SEQUENCES = 1 << 31
 
 
-def small_file_rows(fs: FileSystem, path: str, kind: Kind) -> list[dict[str, Json]]:
+def small_file_rows(fs: FileSystem, path: str, kind: LogFileKind) -> list[dict[str, Json]]:
     """Return the lines of a file of that kind. Raises CorruptFile, OSError."""
     size = fs.size(path)
     if size > MAX_SMALL_FILE:
@@ -32,19 +32,19 @@ def small_file_rows(fs: FileSystem, path: str, kind: Kind) -> list[dict[str, Jso
     directory = os.path.dirname(path)
     values: list[dict[str, Json]]
     match kind:
-        case Kind.PRODUCER_SNAPSHOT:
+        case LogFileKind.PRODUCER_SNAPSHOT:
             values = _producers(fs.read_bytes(path), path)
-        case Kind.OFFSET_CHECKPOINT:
+        case LogFileKind.OFFSET_CHECKPOINT:
             found = read_offset_checkpoint(fs, path)
             values = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in found.items()]
-        case Kind.LEADER_EPOCHS:
+        case LogFileKind.LEADER_EPOCHS:
             values = [
                 {"epoch": epoch, "start_offset": start} for epoch, start in read_leader_epochs(fs, directory or ".")
             ]
-        case Kind.PARTITION_METADATA:
+        case LogFileKind.PARTITION_METADATA:
             topic_id = read_topic_id(fs, directory or ".")
             values = [{"topic_id": to_text(topic_id)}] if topic_id else []
-        case Kind.META_PROPERTIES:
+        case LogFileKind.META_PROPERTIES:
             values = [dict(_properties(fs.read_bytes(path), path))]
         case _:
             values = [_json_object(fs.read_bytes(path), path)]

@@ -14,7 +14,7 @@ from struct import Struct
 from odradek.logs.batch_values import CODEC_NAMES
 from odradek.logs.dump import MAX_DECODED_BATCH
 from odradek.logs.index_entries import ABORTED_ENTRY, OFFSET_ENTRY, TIME_ENTRY, count_entries
-from odradek.logs.verify.directory import Layout
+from odradek.logs.verify.directory import DirectoryLayout
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import CODEC_MASK, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP
 from odradek.protocol.records.compression import DEFAULT_LIMIT, decompress
@@ -112,7 +112,7 @@ def stat_segments(
     return found
 
 
-def stat_partitions(fs: FileSystem, layout: Layout) -> list[PartitionStat]:
+def stat_partitions(fs: FileSystem, layout: DirectoryLayout) -> list[PartitionStat]:
     """Return the figures of all partitions of a log directory. Raises OSError."""
     found = []
     for directory in layout.partitions:

@@ -22,7 +22,7 @@ UNBOUNDED_WIDTH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class CommandOutput:
     """Where a command prints; `json` says that a program reads it."""
 
     json: bool = False

@@ -12,7 +12,7 @@ from typing import TypeVar
 from odradek.protocol.codec.decoder import compile_decoder
 from odradek.protocol.codec.encoder import compile_encoder
 from odradek.protocol.codec.errors import DecodeError, EncodeError
-from odradek.protocol.codec.layout import Layout, layout_of
+from odradek.protocol.codec.layout import StructLayout, layout_of
 from odradek.protocol.codec.message import Message
 
 M = TypeVar("M", bound=Message)
@@ -66,7 +66,7 @@ def encode(message: Message, version: int) -> bytes:
     return bytes(out)
 
 
-def layout(cls: type[Message], version: int) -> Layout:
+def layout(cls: type[Message], version: int) -> StructLayout:
     """The layout of a message at a version; KeyError if there is no such version."""
     if version not in cls.SCHEMA.versions:
         raise KeyError(f"{cls.__name__} has no version {version}")

@@ -46,18 +46,18 @@ from typing import cast
 
 from odradek.protocol.codec import runtime
 from odradek.protocol.codec.fields import BYTES, STRING, UUID128, Field, Primitive
-from odradek.protocol.codec.layout import Layout, Slot, minimum_size
-from odradek.protocol.codec.source import Source
+from odradek.protocol.codec.layout import Slot, StructLayout, minimum_size
+from odradek.protocol.codec.source import FunctionSource
 
 Decoder = Callable[[bytes | memoryview, int], tuple[object, int]]
 
 
-def compile_decoder(layout: Layout, title: str) -> Decoder:
+def compile_decoder(layout: StructLayout, title: str) -> Decoder:
     """Generate the function ``decode(data, pos) -> (message, next position)``."""
     return cast("Decoder", decoder_source(layout).build("decode", title))
 
 
-def decoder_source(layout: Layout) -> Source:
+def decoder_source(layout: StructLayout) -> FunctionSource:
     """Generate the source of the decode function."""
     builder = _DecoderBuilder(layout)
     source = builder.source
@@ -80,11 +80,11 @@ def decoder_source(layout: Layout) -> Source:
 class _DecoderBuilder:
     """Walks a layout and appends the lines that read it; `depth` numbers the variables of nested structs."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StructLayout) -> None:
         self.layout = layout
         self.compact = layout.flexible
         self.views = layout.has_records
-        self.source = Source()
+        self.source = FunctionSource()
         self.provide = self.source.provide
         self._codes = ""
         self._targets: list[str] = []
@@ -142,7 +142,7 @@ class _DecoderBuilder:
 
     # -- structs
 
-    def struct(self, layout: Layout, depth: int, target: str) -> None:
+    def struct(self, layout: StructLayout, depth: int, target: str) -> None:
         """Read a struct into `target`, which also gets the short name of its depth."""
         own = f"o{depth}"
         self.flush()  # what was noted may speak of an earlier struct of this depth
@@ -165,7 +165,7 @@ class _DecoderBuilder:
             return repr(field.default)
         return self.source.constant("d", field.default, field.default)
 
-    def tags(self, layout: Layout, depth: int) -> None:
+    def tags(self, layout: StructLayout, depth: int) -> None:
         """Read the tagged fields: those we know by tag, others are passed over."""
         own, last, stop = f"o{depth}", f"last{depth}", f"stop{depth}"
         self.fixed("B", "n")
@@ -194,7 +194,7 @@ class _DecoderBuilder:
         """Read one field."""
         if slot.is_array:
             self.array(slot, target, depth)
-        elif isinstance(slot.kind, Layout):
+        elif isinstance(slot.kind, StructLayout):
             if slot.nullable:
                 self.presence(slot, target)
                 with self.source.block("else:"):
@@ -261,12 +261,12 @@ class _DecoderBuilder:
         """Read the `n` elements of a list."""
         kind = slot.kind
         # An element of no bytes at all would let any count pass: it is bounded as if it had one.
-        smallest = max(1, kind.minimum_size if isinstance(kind, Layout) else minimum_size(kind, self.compact))
+        smallest = max(1, kind.minimum_size if isinstance(kind, StructLayout) else minimum_size(kind, self.compact))
         share = f" // {smallest}" if smallest > 1 else ""
         self.source.line(f"if n > (end - pos){share}: refuse_count({slot.name!r}, n, end - pos)")
         self.source.line("left -= n")
         self.source.line(f"if left < 0: refuse_elements({slot.name!r})")
-        if isinstance(kind, Layout):
+        if isinstance(kind, StructLayout):
             self.source.line(f"{target} = a{depth} = []; add{depth} = a{depth}.append")
             with self.source.block("for _ in range(n):"):
                 self.struct(kind, depth + 1, f"o{depth + 1}")

@@ -22,18 +22,18 @@ from typing import cast
 
 from odradek.protocol.codec import runtime
 from odradek.protocol.codec.fields import STRING, UUID128, Primitive
-from odradek.protocol.codec.layout import Layout, Slot
-from odradek.protocol.codec.source import Source
+from odradek.protocol.codec.layout import Slot, StructLayout
+from odradek.protocol.codec.source import FunctionSource
 
 Encoder = Callable[[bytearray, object], None]
 
 
-def compile_encoder(layout: Layout, title: str) -> Encoder:
+def compile_encoder(layout: StructLayout, title: str) -> Encoder:
     """Generate the function ``encode(out, message)``."""
     return cast("Encoder", encoder_source(layout).build("encode", title))
 
 
-def encoder_source(layout: Layout) -> Source:
+def encoder_source(layout: StructLayout) -> FunctionSource:
     """Generate the source of the encode function."""
     builder = _EncoderBuilder(layout)
     with builder.source.block("def encode(out, o0):"):
@@ -45,10 +45,10 @@ def encoder_source(layout: Layout) -> Source:
 class _EncoderBuilder:
     """Walks a layout and appends the lines that write it; `depth` numbers the variables of nested structs."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StructLayout) -> None:
         self.layout = layout
         self.compact = layout.flexible
-        self.source = Source()
+        self.source = FunctionSource()
         self.out = "out"
         """The buffer that is written now: the message's, or that of a tagged field's value."""
         self._codes = ""
@@ -83,7 +83,7 @@ class _EncoderBuilder:
 
     # -- structs
 
-    def struct(self, layout: Layout, depth: int) -> None:
+    def struct(self, layout: StructLayout, depth: int) -> None:
         """Write the struct in the variable of its depth."""
         for slot in layout.slots:
             self.slot(slot, f"o{depth}.{slot.name}", depth)
@@ -92,7 +92,7 @@ class _EncoderBuilder:
         elif layout.flexible:
             self.fixed("x")
 
-    def tags(self, layout: Layout, depth: int) -> None:
+    def tags(self, layout: StructLayout, depth: int) -> None:
         """Write the tagged fields that differ from their defaults."""
         self.flush()
         outer = self.out
@@ -126,7 +126,7 @@ class _EncoderBuilder:
         """Write one field."""
         if slot.is_array:
             self.array(slot, target, depth)
-        elif isinstance(slot.kind, Layout):
+        elif isinstance(slot.kind, StructLayout):
             self.nested(slot, slot.kind, target, depth + 1)
         elif slot.kind is UUID128:
             self.fixed("16s", f"{target}.bytes")
@@ -135,7 +135,7 @@ class _EncoderBuilder:
         else:
             self.sized(slot.kind, slot.nullable, target)
 
-    def nested(self, slot: Slot, layout: Layout, target: str, depth: int) -> None:
+    def nested(self, slot: Slot, layout: StructLayout, target: str, depth: int) -> None:
         """Write a struct inside a struct; where it can be null a byte says so (in a tag another one)."""
         self.flush()
         self.source.line(f"o{depth} = {target}")
@@ -191,7 +191,7 @@ class _EncoderBuilder:
     def elements(self, slot: Slot, values: str, depth: int) -> None:
         """Write the elements of a list of `n`."""
         kind = slot.kind
-        if isinstance(kind, Layout):
+        if isinstance(kind, StructLayout):
             with self.source.block(f"for o{depth + 1} in {values}:"):
                 self.struct(kind, depth + 1)
                 self.flush()

@@ -16,7 +16,7 @@ class Slot(NamedTuple):
     """One field of a struct at a version."""
 
     name: str
-    kind: Primitive | Layout
+    kind: Primitive | StructLayout
     """The wire type; of the elements where it is an array."""
     is_array: bool
     nullable: bool
@@ -28,7 +28,7 @@ class Slot(NamedTuple):
         return self.kind if isinstance(self.kind, Primitive) else None
 
 
-class Layout(NamedTuple):
+class StructLayout(NamedTuple):
     """One struct at a version."""
 
     type: type[Struct]
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
     def _minimum_of(self, slot: Slot) -> int:
         if slot.is_array:
             return 1 if self.flexible else 4
-        if isinstance(slot.kind, Layout):
+        if isinstance(slot.kind, StructLayout):
             return 1 if slot.nullable else slot.kind.minimum_size
         return minimum_size(slot.kind, self.flexible)
 
@@ -56,7 +56,7 @@ class Layout(NamedTuple):
     def has_records(self) -> bool:
         """True where record batches are somewhere inside, which are decoded as views."""
         return any(
-            slot.kind is RECORDS if slot.primitive else isinstance(slot.kind, Layout) and slot.kind.has_records
+            slot.kind is RECORDS if slot.primitive else isinstance(slot.kind, StructLayout) and slot.kind.has_records
             for slot in (*self.slots, *self.tagged)
         )
 
@@ -66,7 +66,7 @@ def minimum_size(kind: Primitive, compact: bool) -> int:
     return 1 if compact and kind in (STRING, BYTES, RECORDS) else kind.size
 
 
-def layout_of(type_: type[Struct], version: int, flexible: bool) -> Layout:
+def layout_of(type_: type[Struct], version: int, flexible: bool) -> StructLayout:
     """Resolve a declaration at a version."""
     slots, tagged, absent = [], [], []
     for field in type_.SCHEMA.fields:
@@ -80,7 +80,7 @@ def layout_of(type_: type[Struct], version: int, flexible: bool) -> Layout:
         else:
             tagged.append(slot)
     tagged.sort(key=lambda slot: slot.field.tag or 0)
-    return Layout(type_, flexible, slots, tagged, absent)
+    return StructLayout(type_, flexible, slots, tagged, absent)
 
 
 def _struct(type_: type[object]) -> type[Struct]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Source:
+class FunctionSource:
     """The source of one generated function."""
 
     def __init__(self) -> None:

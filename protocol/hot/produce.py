@@ -36,7 +36,7 @@ _RESULT_V2 = Struct(">ihqq")
 _RESULT_V5 = Struct(">ihqqq")
 
 
-class PartitionResult(NamedTuple):
+class ProduceResult(NamedTuple):
     """What became of one partition of a Produce request."""
 
     partition: int
@@ -54,7 +54,7 @@ class PartitionResult(NamedTuple):
 def encode_produce_response(
     head: bytes,
     version: int,
-    topics: list[tuple[TopicRef, list[PartitionResult]]],
+    topics: list[tuple[TopicRef, list[ProduceResult]]],
     endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> bytes:
     """Encode a Produce response of `version` behind its header `head`."""
@@ -78,7 +78,7 @@ def encode_produce_response(
     return b"".join(out)
 
 
-def _encode_usual(head: bytes, version: int, ref: TopicRef, result: PartitionResult) -> bytes:
+def _encode_usual(head: bytes, version: int, ref: TopicRef, result: ProduceResult) -> bytes:
     """The answer to one batch for one partition that was appended: from v5 on it differs only in how it ends."""
     flexible = version >= FIRST_FLEXIBLE
     one = b"\2" if flexible else b"\0\0\0\1"
@@ -86,7 +86,7 @@ def _encode_usual(head: bytes, version: int, ref: TopicRef, result: PartitionRes
     return b"".join((head, one, topic_ref_bytes(ref, flexible), one, _RESULT_V5.pack(*result[:5]), tail))
 
 
-def _encode_result(out: list[bytes], result: PartitionResult, version: int) -> None:
+def _encode_result(out: list[bytes], result: ProduceResult, version: int) -> None:
     if version >= 5:
         out.append(_RESULT_V5.pack(*result[:5]))
     elif version >= 2:

@@ -41,7 +41,7 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message as stored: a record, or the wrapper of several."""
 
     offset: int
@@ -75,7 +75,7 @@ class Message(NamedTuple):
         return self.magic > 0 and self.attributes & LOG_APPEND_TIME_BIT != 0
 
 
-def read_message(data: Buffer, position: int = 0) -> Message:
+def read_message(data: Buffer, position: int = 0) -> LegacyMessage:
     """Return the message at `position`; its checksum is not looked at.
 
     Raises CorruptRecord where no whole message of version 0 or 1 is, InvalidRecord where its fields do not fit into it.
@@ -95,7 +95,7 @@ def read_message(data: Buffer, position: int = 0) -> Message:
     value: bytes | memoryview | None = field
     if field is not None and not attributes & CODEC_MASK:
         value = bytes(field)
-    return Message(offset, length, crc, magic, attributes, timestamp, None if key is None else bytes(key), value)
+    return LegacyMessage(offset, length, crc, magic, attributes, timestamp, None if key is None else bytes(key), value)
 
 
 def _read_field(data: Buffer, position: int, end: int) -> tuple[memoryview | None, int]:
@@ -141,7 +141,7 @@ def iter_message_records(entry: Buffer, limit: int = DEFAULT_LIMIT) -> Iterator[
     return _iter_wrapped(outer, unwrap(outer, limit))
 
 
-def unwrap(wrapper: Message, limit: int = DEFAULT_LIMIT) -> bytes:
+def unwrap(wrapper: LegacyMessage, limit: int = DEFAULT_LIMIT) -> bytes:
     """Return the decompressed messages of a wrapper, at most `limit` bytes; raise InvalidRecord, TooMuchData,
     DecompressionError."""
     if wrapper.codec == Codec.ZSTD:
@@ -172,7 +172,7 @@ def iter_inner(content: Buffer) -> Iterator[int]:
         raise InvalidRecord("Found invalid compressed record set with no inner records")
 
 
-def first_inner_offset(wrapper: Message, content: Buffer) -> int:
+def first_inner_offset(wrapper: LegacyMessage, content: Buffer) -> int:
     """Return what has to be added to the offset inside each message of `content` to get its offset in the log.
 
     Nothing in version 0. In version 1 the last message has the wrapper's offset, but for wrappers with offset 0, which
@@ -195,7 +195,7 @@ def first_inner_offset(wrapper: Message, content: Buffer) -> int:
     return first
 
 
-def _iter_wrapped(wrapper: Message, content: bytes) -> Iterator[Record]:
+def _iter_wrapped(wrapper: LegacyMessage, content: bytes) -> Iterator[Record]:
     base = first_inner_offset(wrapper, content)
     for position in iter_inner(content):
         inner = read_message(content, position)
@@ -204,7 +204,7 @@ def _iter_wrapped(wrapper: Message, content: bytes) -> Iterator[Record]:
         yield _record(base + inner.offset, inner, wrapper)
 
 
-def _record(offset: int, message: Message, wrapper: Message) -> Record:
+def _record(offset: int, message: LegacyMessage, wrapper: LegacyMessage) -> Record:
     timestamp = message.timestamp
     if message.magic and wrapper.is_log_append_time:
         timestamp = wrapper.timestamp

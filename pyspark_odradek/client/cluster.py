@@ -20,7 +20,7 @@ from odradek.protocol.messages.list_offsets import (
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.connection import call, source_errors
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, UnknownTopicError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, UnknownTopicError
 from pyspark_odradek.offsets import Offsets, TopicPartition
 
 FETCH_BYTES: Final = 4 * 1024 * 1024
@@ -77,7 +77,7 @@ class Cluster:
         while True:
             try:
                 return action()
-            except ConnectionLostError:
+            except BrokerUnreachableError:
                 self.close()
                 self._leaders.clear()
                 timeout = self.options.retry_timeout_s if self._answered else self.options.first_retry_timeout_s
@@ -119,7 +119,7 @@ class Cluster:
             raise UnknownTopicError(f"there is no partition {partition.partition} of a topic {partition.topic}")
         node = self._leaders.get(partition)
         if node is None:
-            raise ConnectionLostError(f"partition {partition} has no leader now")
+            raise BrokerUnreachableError(f"partition {partition} has no leader now")
         if node not in self._connections:
             self._connections[node] = self._connect(self._addresses[node])
         return self._connections[node]
@@ -156,23 +156,23 @@ class Cluster:
         for node, connection in list(self._connections.items()):
             try:
                 return ask(connection)
-            except ConnectionLostError:
+            except BrokerUnreachableError:
                 connection.close()
                 del self._connections[node]
-        failed: ConnectionLostError | None = None
+        failed: BrokerUnreachableError | None = None
         for address in random.sample(self.options.bootstrap, len(self.options.bootstrap)):
             try:
                 connection = self._connect(address)
-            except ConnectionLostError as error:
+            except BrokerUnreachableError as error:
                 failed = error
                 continue
             try:
                 return ask(connection)
-            except ConnectionLostError as error:
+            except BrokerUnreachableError as error:
                 failed = error
             finally:
                 connection.close()
-        raise failed or ConnectionLostError("no broker is named")
+        raise failed or BrokerUnreachableError("no broker is named")
 
     def _offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         by_leader: dict[BrokerConnection, list[TopicPartition]] = {}
@@ -226,7 +226,7 @@ def _refuse(error_code: int, what: str) -> NoReturn:
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         error = UnknownTopicError
     elif code in RETRIABLE - _FINAL:
-        error = ConnectionLostError
+        error = BrokerUnreachableError
     raise error(f"{what} cannot be read: the broker answers {code.name}")
 
 

@@ -10,7 +10,7 @@ from odradek.client import errors
 from odradek.client.connection import DEFAULT_ANSWER_LIMIT, BrokerConnection
 from odradek.protocol.codec import Message
 from odradek.protocol.registry import ApiKey
-from pyspark_odradek.errors import ClusterError, ConnectionLostError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError
 
 VERSIONS: Final = {ApiKey.METADATA: 7, ApiKey.LIST_OFFSETS: 5, ApiKey.FETCH: 11}
 """The versions that are spoken: old enough for every broker since Kafka 2.3, and known to all that came later."""
@@ -24,7 +24,7 @@ def source_errors() -> Iterator[None]:
     try:
         yield
     except errors.ConnectionLostError as lost:
-        raise ConnectionLostError(str(lost)) from lost
+        raise BrokerUnreachableError(str(lost)) from lost
     except errors.ClientError as refused:
         raise ClusterError(str(refused)) from refused
 

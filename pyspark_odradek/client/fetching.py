@@ -23,7 +23,7 @@ from odradek.protocol.registry import ApiKey
 from pyspark_odradek.client.cluster import Cluster, check
 from pyspark_odradek.client.connection import receive, send
 from pyspark_odradek.columns.body import Body
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError, UnknownTopicError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range
 
 MAX_WAIT_MS: Final = 500
@@ -108,7 +108,7 @@ class _RangeReader:
         if entries:
             self._move(entries[-1].header.next_offset)
             if self.position < self._wanted.until:
-                with suppress(ConnectionLostError, UnknownTopicError):  # then the next step asks, and tells
+                with suppress(BrokerUnreachableError, UnknownTopicError):  # then the next step asks, and tells
                     self._ahead = self._ask()
             return list(_readable(entries, data))
         before = self.position
@@ -181,7 +181,7 @@ class _RangeReader:
 
     def _waited_for(self, gone: UnknownTopicError) -> None:
         if self._waited() < _GRACE_S:
-            raise ConnectionLostError(str(gone)) from gone
+            raise BrokerUnreachableError(str(gone)) from gone
         self._lose(self._wanted.until, str(gone))
 
     def _lose(self, following: int, why: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_odradek.client.settings import librdkafka_settings
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError, OptionError, UnknownTopicError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, OptionError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, Offsets, Range, TopicPartition
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class LibrdkafkaView:
         try:
             metadata = self._admin.list_topics(timeout=self._patience_s)
         except KafkaException as failed:
-            raise ConnectionLostError(f"the cluster cannot be reached: {failed.args[0].str()}") from failed
+            raise BrokerUnreachableError(f"the cluster cannot be reached: {failed.args[0].str()}") from failed
         return {name: sorted(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
 
 

@@ -16,7 +16,7 @@ from pyspark_odradek.log_files.conditions import MAX_OFFSET, Conditions
 from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, find_partitions, reading, segment_path
 from pyspark_odradek.log_files.locating import Extent, Locator
 from pyspark_odradek.log_files.options import LogOptions
-from pyspark_odradek.log_files.transactions import ALL_COMMITTED, AbortedTransaction, find_committed
+from pyspark_odradek.log_files.transactions import ALL_COMMITTED, AbortedRange, find_committed
 from pyspark_odradek.offsets import EARLIEST, LATEST, Range, TopicPartition
 from pyspark_odradek.option_values import Position
 
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     """Where the next batch begins, or the segment ended when this was planned."""
     not_before_ms: int
     """Batches with only earlier records need not be decoded."""
-    aborted: tuple[AbortedTransaction, ...]
+    aborted: tuple[AbortedRange, ...]
 
     @property
     def is_tail(self) -> bool:

@@ -25,7 +25,7 @@ class PiecesPartition(InputPartition):
     pieces: Sequence[Piece]
 
 
-class LogReader(DataSourceReader):
+class LogFilesReader(DataSourceReader):
     """Reads what is on disk when the query is planned."""
 
     def __init__(self, options: LogOptions) -> None:
@@ -56,7 +56,7 @@ class LogReader(DataSourceReader):
             yield from read_pieces(LogFiles(), partition.pieces, options.include_headers, options.skip_damaged)
 
 
-class FilteringLogReader(LogReader):
+class FilteringLogFilesReader(LogFilesReader):
     """Reads only the bytes that the filters of the query need.
 
     Spark (4.1 to 4.3) keeps what it planned with the filters of one query for all others on the same DataFrame, and so
@@ -70,14 +70,14 @@ class FilteringLogReader(LogReader):
         return filters
 
 
-def make_reader(options: LogOptions) -> LogReader:
+def make_reader(options: LogOptions) -> LogFilesReader:
     """Return a reader, one that takes filters if the options say so.
 
     Raises:
         OptionError: this version of Spark has no filters to hand over.
     """
     if not options.filter_pushdown:
-        return LogReader(options)
+        return LogFilesReader(options)
     if not hasattr(DataSourceReader, "pushFilters"):
         raise OptionError("filterPushdown needs Spark 4.1 or newer; other options choose what is read with any version")
-    return FilteringLogReader(options)
+    return FilteringLogFilesReader(options)

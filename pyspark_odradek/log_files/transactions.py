@@ -25,7 +25,7 @@ from pyspark_odradek.log_files.files import PartitionFiles, segment_path
 from pyspark_odradek.log_files.locating import Locator, read_batch
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedRange(NamedTuple):
     """Records of a producer that do not count: those of its transactional batches from `first` to `last`."""
 
     producer_id: int
@@ -36,7 +36,7 @@ class AbortedTransaction(NamedTuple):
 class AbortedOffsets:
     """Which offsets aborted transactions cover; found by bisection, as there may be as many of them as batches."""
 
-    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+    def __init__(self, aborted: Iterable[AbortedRange]) -> None:
         self._by_producer: dict[int, tuple[list[int], list[int]]] = {}
         """By producer id: where its transactions begin, ascending, and how far those up to there reach at most."""
         for each in sorted(aborted, key=lambda one: one.first):
@@ -51,24 +51,24 @@ class AbortedOffsets:
         return before > 0 and furthest[before - 1] >= offset
 
 
-class Committed(NamedTuple):
+class DecidedTransactions(NamedTuple):
     """What is known to be decided."""
 
     until: int
     """The last stable offset: where the oldest open transaction begins, MAX_OFFSET where none is open."""
-    aborted: list[AbortedTransaction]
+    aborted: list[AbortedRange]
 
-    def between(self, first: int, until: int) -> tuple[AbortedTransaction, ...]:
+    def between(self, first: int, until: int) -> tuple[AbortedRange, ...]:
         """Return what matters for some offsets."""
         return tuple(each for each in self.aborted if each.first < until and each.last >= first)
 
 
 _MARKER_BYTES: Final = 64 * 1024
 """The largest batch that is looked into for the end of a transaction; one with such a marker has less than 100."""
-ALL_COMMITTED = Committed(MAX_OFFSET, [])
+ALL_COMMITTED = DecidedTransactions(MAX_OFFSET, [])
 
 
-def find_committed(fs: FileSystem, files: PartitionFiles) -> Committed:
+def find_committed(fs: FileSystem, files: PartitionFiles) -> DecidedTransactions:
     """Find out what is committed in a partition.
 
     Raises:
@@ -79,19 +79,21 @@ def find_committed(fs: FileSystem, files: PartitionFiles) -> Committed:
     if not files.segments:
         return ALL_COMMITTED
     since, open_since = _newest_snapshot(fs, files)
-    aborted: set[AbortedTransaction] = set()
+    aborted: set[AbortedRange] = set()
     for segment in files.segments:
         if segment.base_offset < since:
             path = segment_path(files.directory, segment.base_offset, TRANSACTION_INDEX_SUFFIX)
             index = TransactionIndex(fs, path, segment.base_offset)
-            aborted |= {AbortedTransaction(each.producer_id, each.first_offset, each.last_offset) for each in index}
+            aborted |= {AbortedRange(each.producer_id, each.first_offset, each.last_offset) for each in index}
         if segment.end_offset > since:
             start = Locator(fs, files, segment).start_of(max(since, segment.base_offset))
             file = fs.open(segment_path(files.directory, segment.base_offset), writable=False)
             for position, header in walk_headers(file, start, segment.size):
                 if header.base_offset >= since and header.magic == CURRENT_MAGIC:
                     _follow(file, position, header, open_since, aborted)
-    return Committed(min(open_since.values(), default=MAX_OFFSET), sorted(aborted, key=lambda each: each.last))
+    return DecidedTransactions(
+        min(open_since.values(), default=MAX_OFFSET), sorted(aborted, key=lambda each: each.last)
+    )
 
 
 def _newest_snapshot(fs: FileSystem, files: PartitionFiles) -> tuple[int, dict[int, int]]:
@@ -111,7 +113,7 @@ def _newest_snapshot(fs: FileSystem, files: PartitionFiles) -> tuple[int, dict[i
 
 
 def _follow(
-    file: OpenFile, position: int, header: BatchHeader, open_since: dict[int, int], aborted: set[AbortedTransaction]
+    file: OpenFile, position: int, header: BatchHeader, open_since: dict[int, int], aborted: set[AbortedRange]
 ) -> None:
     """Take note of a batch: it can begin a transaction, or end one."""
     if header.is_transactional and not header.is_control:
@@ -123,4 +125,4 @@ def _follow(
             return
         first = open_since.pop(header.producer_id, None)
         if first is not None and not marker.committed:
-            aborted.add(AbortedTransaction(header.producer_id, first, header.last_offset))
+            aborted.add(AbortedRange(header.producer_id, first, header.last_offset))

@@ -29,7 +29,7 @@ from pyspark_odradek.option_values import (
 )
 
 
-class Subscription(StrEnum):
+class SubscribeOption(StrEnum):
     """The three ways to say what is read."""
 
     TOPICS = "subscribe"
@@ -43,7 +43,7 @@ class ReadOptions:
 
     kafka: Mapping[str, str]
     """Settings of the client, without the prefix `kafka.`."""
-    subscription: Subscription
+    subscription: SubscribeOption
     topics: tuple[str, ...]
     pattern: re.Pattern[str] | None
     assigned: Mapping[str, tuple[int, ...]]
@@ -63,7 +63,7 @@ class ReadOptions:
     """For how long a broker that cannot be reached is tried again."""
 
 
-_SUBSCRIPTIONS: Final = tuple(Subscription)
+_SUBSCRIPTIONS: Final = tuple(SubscribeOption)
 _START: Final = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
 _END: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _OTHERS: Final = (
@@ -106,10 +106,10 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
         raise OptionError(f"minOffsetsPerTrigger ({fewest}) is more than maxOffsetsPerTrigger ({most})")
     return ReadOptions(
         kafka=kafka_settings(options),
-        subscription=Subscription(subscription),
-        topics=topic_names(what, subscription) if subscription == Subscription.TOPICS else (),
-        pattern=pattern_of(what, subscription) if subscription == Subscription.PATTERN else None,
-        assigned=assigned_partitions(what) if subscription == Subscription.ASSIGN else {},
+        subscription=SubscribeOption(subscription),
+        topics=topic_names(what, subscription) if subscription == SubscribeOption.TOPICS else (),
+        pattern=pattern_of(what, subscription) if subscription == SubscribeOption.PATTERN else None,
+        assigned=assigned_partitions(what) if subscription == SubscribeOption.ASSIGN else {},
         start=start,
         end=end,
         unknown_timestamp_is_latest=_strategy(given),

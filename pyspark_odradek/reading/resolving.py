@@ -9,7 +9,7 @@ from pyspark_odradek.client.view import ClusterView
 from pyspark_odradek.errors import OptionError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from pyspark_odradek.option_values import Position
-from pyspark_odradek.reading.options import ReadOptions, Subscription
+from pyspark_odradek.reading.options import ReadOptions, SubscribeOption
 
 _NO_OFFSET: Final = -1
 _SHOWN: Final = 5
@@ -24,7 +24,7 @@ def subscribed(
     partitions are missing in what is returned. None stands for knowing of all of them. Raises UnknownTopicError,
     ClusterError.
     """
-    if options.subscription == Subscription.PATTERN:
+    if options.subscription == SubscribeOption.PATTERN:
         pattern = options.pattern
         assert pattern is not None
         there = {name: found for name, found in cluster.topics().items() if pattern.fullmatch(name)}
@@ -35,7 +35,7 @@ def subscribed(
             if name not in there and known is not None and not any(partition.topic == name for partition in known):
                 raise UnknownTopicError(f"there is no topic {name}; create it first, or see how the option spells it")
     found = {TopicPartition(topic, partition) for topic, partitions in there.items() for partition in partitions}
-    if options.subscription != Subscription.ASSIGN:
+    if options.subscription != SubscribeOption.ASSIGN:
         return found
     wanted = {TopicPartition(topic, partition) for topic, some in options.assigned.items() for partition in some}
     for partition in sorted(wanted - found - (wanted if known is None else set(known))):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, OptionError, SourceError, UnknownTopicError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, OptionError, SourceError, UnknownTopicError
 from pyspark_odradek.writing.columns import Outgoing
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Sink:
                 self._producer.poll(0)
                 servers = self._settings["bootstrap.servers"]
                 why = self._trouble or failed.args[0].str()
-                raise ConnectionLostError(
+                raise BrokerUnreachableError(
                     f"no broker of {servers} answered within {METADATA_TIMEOUT_S:g} s: {why}"
                 ) from failed
             error = known.topics[topic].error if topic else None

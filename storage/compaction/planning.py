@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from odradek.storage.compaction.selection import Candidate, CompactionLimits, LogFacts
 from odradek.storage.compaction.swap import Swapped, swap_in
-from odradek.storage.compaction.values import LastBatch, Source, Task, Written, pack_aborted, pack_producers
+from odradek.storage.compaction.values import LastBatch, SourceSegment, Task, Written, pack_aborted, pack_producers
 from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
 from odradek.storage.producers.producer_entry import NO_OFFSET
 from odradek.storage.segment.segment import Segment
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 
 class CleanerLimits(NamedTuple):
@@ -62,7 +62,7 @@ def plan_round(
     task = Task(
         number=number,
         directory=log.directory,
-        sources=tuple(Source(segment.base_offset, segment.size) for segment in sources),
+        sources=tuple(SourceSegment(segment.base_offset, segment.size) for segment in sources),
         first_dirty=candidate.first_dirty,
         end=candidate.end,
         now_ms=now_ms,
@@ -106,9 +106,9 @@ def last_batches(log: Log, candidate: Candidate) -> Iterator[bytes]:
         )
 
 
-def _aborted_later(log: Log, end: int) -> list[AbortedTransaction]:
+def _aborted_later(log: Log, end: int) -> list[AbortedTxn]:
     """Return the transactions with records before `end` whose abort marker comes later."""
-    found: list[AbortedTransaction] = []
+    found: list[AbortedTxn] = []
     for segment in log.segments.since(end):
         if segment.base_offset < end:
             continue

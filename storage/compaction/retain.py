@@ -24,7 +24,7 @@ from odradek.storage.compaction.entries import RecordPlace
 from odradek.storage.compaction.values import NO_OFFSET, LastBatch
 
 
-class Offsets(Protocol):
+class LatestOffsets(Protocol):
     """The part of the offset map that is asked."""
 
     latest_offset: int
@@ -43,7 +43,7 @@ class BatchFate(Enum):
 class RoundRules(NamedTuple):
     """What holds for a whole round."""
 
-    offsets: Offsets
+    offsets: LatestOffsets
     now_ms: int
     producers: Mapping[int, LastBatch]
     end: int
@@ -87,7 +87,7 @@ def tombstones_stay(header: BatchHeader, now_ms: int) -> bool:
 
 
 def kept_records(
-    header: BatchHeader, records: Sequence[RecordPlace], offsets: Offsets, tombstones: bool
+    header: BatchHeader, records: Sequence[RecordPlace], offsets: LatestOffsets, tombstones: bool
 ) -> list[RecordPlace]:
     """Return the records of a V2 batch that stay; `tombstones`: those may stay."""
     base, latest, get = header.base_offset, offsets.latest_offset, offsets.get
@@ -99,7 +99,7 @@ def kept_records(
     ]
 
 
-def is_kept(offset: int, key: bytes | None, has_value: bool, offsets: Offsets, tombstones: bool) -> bool:
+def is_kept(offset: int, key: bytes | None, has_value: bool, offsets: LatestOffsets, tombstones: bool) -> bool:
     """Return whether one record stays."""
     if offset > offsets.latest_offset:
         return True

@@ -19,7 +19,7 @@ from odradek.storage.compaction.indexing import map_keys
 from odradek.storage.compaction.retain import RoundRules
 from odradek.storage.compaction.segment_rewrite import Counts, Rewriter
 from odradek.storage.compaction.sources import SourceLog
-from odradek.storage.compaction.values import Failed, Finished, Statistics, Task, Written, unpack_producers
+from odradek.storage.compaction.values import CleanerStats, RoundFailed, RoundFinished, Task, Written, unpack_producers
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
 
@@ -28,7 +28,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def compact(
     fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float]
-) -> Iterator[Written | Finished | Failed]:
+) -> Iterator[Written | RoundFinished | RoundFailed]:
     """Do the round; yield each segment once it is on the disk, and at last how the round ended.
 
     `seconds` is a clock that only goes forward. `pace` may raise to end the round: the segment that is being written
@@ -37,17 +37,17 @@ def compact(
     try:
         yield from _compact(fs, task, pace, seconds)
     except CorruptFile as error:
-        yield Failed(task.number, error.path, error.reason)
+        yield RoundFailed(task.number, error.path, error.reason)
     except KafkaError as error:
-        yield Failed(task.number, task.directory, str(error))
+        yield RoundFailed(task.number, task.directory, str(error))
     except (OverflowError, StructError) as error:
-        yield Failed(task.number, task.directory, f"a batch has an offset or a time that is no int64: {error}")
+        yield RoundFailed(task.number, task.directory, f"a batch has an offset or a time that is no int64: {error}")
     except OSError as error:
         reason = error.strerror or str(error)
-        yield Failed(task.number, str(error.filename or task.directory), reason, error.errno in _FULL)
+        yield RoundFailed(task.number, str(error.filename or task.directory), reason, error.errno in _FULL)
 
 
-def _compact(fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float]) -> Iterator[Written | Finished]:
+def _compact(fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float]) -> Iterator[Written | RoundFinished]:
     started = seconds()
     log = SourceLog(fs, task)
     offsets, dirty_bytes = map_keys(task, log, pace)
@@ -66,7 +66,7 @@ def _compact(fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float
             setattr(total, field.name, getattr(total, field.name) + getattr(counts, field.name))
         yield Written(task.number, segment.base_offset, len(group), segment.size, unchanged)
         first += len(group)
-    statistics = Statistics(
+    statistics = CleanerStats(
         dirty_bytes,
         total.bytes_before,
         total.bytes_after,
@@ -75,4 +75,4 @@ def _compact(fs: FileSystem, task: Task, pace: Pace, seconds: Callable[[], float
         offsets.size,
         seconds() - started,
     )
-    yield Finished(task.number, end_offset, statistics)
+    yield RoundFinished(task.number, end_offset, statistics)

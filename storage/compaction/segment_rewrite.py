@@ -78,7 +78,7 @@ class Counts:
     """Batches that are gone, or not as they were."""
 
 
-class Output:
+class SegmentOutput:
     """The segment that is written, in large pieces."""
 
     def __init__(self, segment: Segment, piece_bytes: int, pace: Pace) -> None:
@@ -142,7 +142,7 @@ class Rewriter:
         counts = Counts()
         try:
             segment.make_files()
-            output = Output(segment, self._task.io_bytes, self._pace)
+            output = SegmentOutput(segment, self._task.io_bytes, self._pace)
             for index in range(first, first + count):
                 self._write_source(index, output, counts)
             output.flush()
@@ -165,7 +165,7 @@ class Rewriter:
         segment.close()
         self._fs.sync_dir(self._task.directory)
 
-    def _write_source(self, index: int, output: Output, counts: Counts) -> None:
+    def _write_source(self, index: int, output: SegmentOutput, counts: Counts) -> None:
         self._transactions.expect(self._log.aborted(index))
         old_tombstones = self._log.mtime_ms(index) > self._old_tombstones_before_ms
         for entry in self._log.entries(index, self._pace):

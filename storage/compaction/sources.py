@@ -24,7 +24,7 @@ from odradek.storage.names import (
     TRANSACTION_INDEX_SUFFIX,
     file_name,
 )
-from odradek.storage.segment.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.segment.transaction_index import AbortedTxn, TransactionIndex
 
 
 class SourceLog:
@@ -72,10 +72,10 @@ class SourceLog:
         finally:
             file.close()
 
-    def aborted(self, index: int) -> list[AbortedTransaction]:
+    def aborted(self, index: int) -> list[AbortedTxn]:
         """Return the aborted transactions that have records or marker in the segment."""
         start, end = self._task.sources[index].base_offset, self.end_of(index)
-        found: list[AbortedTransaction] = []
+        found: list[AbortedTxn] = []
         for later in self._with_aborted:
             if later < index:
                 continue

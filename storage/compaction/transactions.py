@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.control import ControlType
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 
 class MarkerFate(NamedTuple):
@@ -21,7 +21,7 @@ class MarkerFate(NamedTuple):
 
     may_go: bool
     """No batch of its transaction was seen; only a delete horizon may still keep it."""
-    aborted: AbortedTransaction | None
+    aborted: AbortedTxn | None
     """The transaction that it aborts, whose records were seen: the index of the new segment must have it."""
 
 
@@ -30,7 +30,7 @@ class _Ongoing:
 
     __slots__ = ("seen", "transaction")
 
-    def __init__(self, transaction: AbortedTransaction) -> None:
+    def __init__(self, transaction: AbortedTxn) -> None:
         self.transaction = transaction
         self.seen = False
 
@@ -41,11 +41,11 @@ class TransactionPass:
     __slots__ = ("_aborted", "_committed", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, AbortedTransaction]] = []  # a heap, by first offset
+        self._waiting: list[tuple[int, AbortedTxn]] = []  # a heap, by first offset
         self._aborted: dict[int, _Ongoing] = {}
         self._committed: set[int] = set()
 
-    def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
+    def expect(self, aborted: Iterable[AbortedTxn]) -> None:
         """Take note of aborted transactions of what comes next; some may be known already."""
         for transaction in aborted:
             heappush(self._waiting, (transaction.first_offset, transaction))

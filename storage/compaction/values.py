@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 from typing import NamedTuple
 
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 _PRODUCER = Struct(">qhq")
 _ABORTED = Struct(">qqqq")
 NO_OFFSET = -1
 
 
-class Source(NamedTuple):
+class SourceSegment(NamedTuple):
     """A closed segment."""
 
     base_offset: int
@@ -38,7 +38,7 @@ class Task(NamedTuple):
     number: int
     """Tells the messages of this round from those of another."""
     directory: str
-    sources: tuple[Source, ...]
+    sources: tuple[SourceSegment, ...]
     """The segments that may be compacted, from the first of the log on; none of them is appended to."""
     first_dirty: int
     """Records below this offset were compacted before."""
@@ -59,7 +59,7 @@ class Task(NamedTuple):
     """Packed: aborted transactions with records in the sources, and their marker behind them; see `pack_aborted`."""
 
 
-class Statistics(NamedTuple):
+class CleanerStats(NamedTuple):
     """What a round did, in bytes of data files and in records."""
 
     dirty_bytes: int = 0
@@ -83,16 +83,16 @@ class Written(NamedTuple):
     """Nothing was to be done: there is no new segment, the old one stays."""
 
 
-class Finished(NamedTuple):
+class RoundFinished(NamedTuple):
     """A round is at its end."""
 
     number: int
     end_offset: int
     """Everything below this offset is compacted now."""
-    statistics: Statistics
+    statistics: CleanerStats
 
 
-class Failed(NamedTuple):
+class RoundFailed(NamedTuple):
     """A round cannot go on."""
 
     number: int
@@ -118,13 +118,13 @@ class Cancel(NamedTuple):
 def task_from(fields: tuple[object, ...]) -> Task:
     """Return the task whose fields these are, as they come out of a message; TypeError where they are not."""
     task = Task(*fields)  # type: ignore[arg-type]  # what sends them is the same program
-    return task._replace(sources=tuple(Source(*source) for source in task.sources))
+    return task._replace(sources=tuple(SourceSegment(*source) for source in task.sources))
 
 
-def finished_from(fields: tuple[object, ...]) -> Finished:
+def finished_from(fields: tuple[object, ...]) -> RoundFinished:
     """Return the end of a round whose fields these are, as they come out of a message."""
-    finished = Finished(*fields)  # type: ignore[arg-type]  # what sends them is the same program
-    return finished._replace(statistics=Statistics(*finished.statistics))
+    finished = RoundFinished(*fields)  # type: ignore[arg-type]  # what sends them is the same program
+    return finished._replace(statistics=CleanerStats(*finished.statistics))
 
 
 def pack_producers(producers: Mapping[int, LastBatch]) -> bytes:
@@ -137,11 +137,11 @@ def unpack_producers(packed: bytes) -> dict[int, LastBatch]:
     return {producer: LastBatch(epoch, offset) for producer, epoch, offset in _PRODUCER.iter_unpack(packed)}
 
 
-def pack_aborted(aborted: Iterable[AbortedTransaction]) -> bytes:
+def pack_aborted(aborted: Iterable[AbortedTxn]) -> bytes:
     """Return aborted transactions as bytes."""
     return b"".join(_ABORTED.pack(*transaction) for transaction in aborted)
 
 
-def unpack_aborted(packed: bytes) -> Iterator[AbortedTransaction]:
+def unpack_aborted(packed: bytes) -> Iterator[AbortedTxn]:
     """Yield what `pack_aborted` was given."""
-    return map(AbortedTransaction._make, _ABORTED.iter_unpack(packed))
+    return map(AbortedTxn._make, _ABORTED.iter_unpack(packed))

@@ -38,7 +38,7 @@ from odradek.storage.producers.producer_replay import index_if_aborted, read_mar
 from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 from odradek.storage.validation import (
     Effort,
     ValidatedBatch,
@@ -257,7 +257,7 @@ class Log:
         except OSError as error:
             raise self.local.failure("read from", error) from error
 
-    def aborted_transactions(self, offset: int, upto: int, wait: bool = True) -> list[AbortedTransaction]:
+    def aborted_transactions(self, offset: int, upto: int, wait: bool = True) -> list[AbortedTxn]:
         """Return the aborted transactions with records or marker in [offset, upto), in the order of their markers.
 
         Raises StorageError, and NotInMemory if it is not to `wait` for the disk and would have to.

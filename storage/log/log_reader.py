@@ -11,7 +11,7 @@ from odradek.storage.log.log_values import LogSlice
 from odradek.storage.segment.batch_headers import find_batch
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 _PLACES_KEPT = 64
 """How many offsets have their place remembered: those at which readers stopped, and will go on."""
@@ -75,9 +75,9 @@ class LogReader:
         following = self._segments.after(segment)
         return following.base_offset if following else log_end
 
-    def aborted_transactions(self, offset: int, upto: int, wait: bool) -> list[AbortedTransaction]:
+    def aborted_transactions(self, offset: int, upto: int, wait: bool) -> list[AbortedTxn]:
         """Return the aborted transactions in [offset, upto); see `Log.aborted_transactions`."""
-        found: list[AbortedTransaction] = []
+        found: list[AbortedTxn] = []
         for segment in self._segments.since(offset):
             index = segment.indexes.transactions
             if not wait and not index.is_in_memory():

@@ -26,7 +26,7 @@ from odradek.storage.segment.segment import Segment
 DELETE = "delete"
 
 
-class Reason(StrEnum):
+class SegmentDeletionReason(StrEnum):
     """Why a segment goes."""
 
     LOG_START = "before the start of the log"
@@ -40,7 +40,7 @@ class DueSegment(NamedTuple):
     """A segment that is to go."""
 
     segment: Segment
-    reason: Reason
+    reason: SegmentDeletionReason
     end_offset: int
     """Where the log starts once it is gone."""
 
@@ -57,7 +57,7 @@ def due_segments(log: Log, high_watermark: int, now_ms: int) -> Iterator[DueSegm
         if high_watermark < end or (following is None and not segment.size):
             return
         if following is not None and end <= log.log_start_offset:
-            reason: Reason | None = Reason.LOG_START
+            reason: SegmentDeletionReason | None = SegmentDeletionReason.LOG_START
         else:
             reason = _reason(log, segment, size, now_ms)
         if reason is None:
@@ -66,17 +66,17 @@ def due_segments(log: Log, high_watermark: int, now_ms: int) -> Iterator[DueSegm
         size -= segment.size
 
 
-def _reason(log: Log, segment: Segment, size: int, now_ms: int) -> Reason | None:
+def _reason(log: Log, segment: Segment, size: int, now_ms: int) -> SegmentDeletionReason | None:
     """Return why a segment of a log of `size` bytes is to go by the topic's limits, None if it may stay."""
     config = log.config
     if DELETE not in config.cleanup_policy:
         return None
     if 0 <= config.retention_bytes <= size - segment.size:
-        return Reason.SIZE
+        return SegmentDeletionReason.SIZE
     if config.retention_ms >= 0:
-        newest, reason = segment.max_timestamp, Reason.TIME
+        newest, reason = segment.max_timestamp, SegmentDeletionReason.TIME
         if newest < 0:
-            newest, reason = segment.fs.mtime_ms(segment.path(LOG_SUFFIX)), Reason.IDLE_TIME
+            newest, reason = segment.fs.mtime_ms(segment.path(LOG_SUFFIX)), SegmentDeletionReason.IDLE_TIME
         if now_ms - newest > config.retention_ms:
             return reason
     return None

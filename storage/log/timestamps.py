@@ -17,7 +17,7 @@ from odradek.storage.log.log_values import TimestampAndOffset
 from odradek.storage.segment.segment import NO_TIMESTAMP, Segment
 
 
-class Candidate(NamedTuple):
+class TimestampCandidate(NamedTuple):
     """A batch that may hold the record that is looked for: the first from `start_offset` on not before `timestamp`."""
 
     file: OpenFile
@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
         return None
 
 
-Search = Callable[[int, bool], Candidate | None]
+Search = Callable[[int, bool], TimestampCandidate | None]
 """Returns the first candidate from an offset on. Raises NotInMemory if it is not to wait for the disk and would have
 to, CorruptRecord, StorageError."""
 
@@ -53,7 +53,7 @@ to, CorruptRecord, StorageError."""
 def by_timestamp(log: Log, timestamp: int, upto: int) -> Search:
     """Return the search for the first record that is not earlier than `timestamp` (ms) and below `upto`."""
 
-    def search(start_offset: int, wait: bool) -> Candidate | None:
+    def search(start_offset: int, wait: bool) -> TimestampCandidate | None:
         start_offset = max(start_offset, log.log_start_offset)
         with log.local.translated("read from"):
             for segment in log.segments.since(start_offset):
@@ -73,7 +73,7 @@ def by_timestamp(log: Log, timestamp: int, upto: int) -> Search:
 def by_max_timestamp(log: Log) -> Search:
     """Return the search for the first record that has the largest timestamp of the log."""
 
-    def search(start_offset: int, wait: bool) -> Candidate | None:
+    def search(start_offset: int, wait: bool) -> TimestampCandidate | None:
         with log.local.translated("read from"):
             segments = list(log.segments.since(log.log_start_offset))
             if not wait:
@@ -90,8 +90,10 @@ def by_max_timestamp(log: Log) -> Search:
     return search
 
 
-def _candidate(segment: Segment, position: int, header: BatchHeader, timestamp: int, start_offset: int) -> Candidate:
-    return Candidate(
+def _candidate(
+    segment: Segment, position: int, header: BatchHeader, timestamp: int, start_offset: int
+) -> TimestampCandidate:
+    return TimestampCandidate(
         segment.file,
         position,
         header.size,

@@ -13,7 +13,7 @@ from odradek.protocol.records.record import iter_records
 from odradek.storage.files import Buffer
 from odradek.storage.producers.producer_state import CompletedTransaction, ProducerStates
 from odradek.storage.segment.segment import Segment
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 
 def replay(producers: ProducerStates, header: BatchHeader, batch: Buffer) -> CompletedTransaction | None:
@@ -45,7 +45,7 @@ def index_if_aborted(segment: Segment, completed: CompletedTransaction | None) -
     """Put a transaction that a marker in this segment has aborted into the segment's index."""
     if completed is not None and completed.is_aborted:
         segment.indexes.transactions.append(
-            AbortedTransaction(
+            AbortedTxn(
                 completed.producer_id,
                 completed.first_offset,
                 completed.last_offset,

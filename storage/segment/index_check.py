@@ -22,7 +22,7 @@ _INDEXED_SURELY = 1 << 20
 """A sealed segment of this size without any index entry has lost its index."""
 
 
-class Indexes(NamedTuple):
+class OffsetAndTimeIndex(NamedTuple):
     """The two indexes of a segment that every batch may get an entry in."""
 
     offsets: OffsetIndex
@@ -38,7 +38,7 @@ class Indexed(NamedTuple):
     max_timestamp_offset: int
 
 
-def indexes_problem(fs: FileSystem, indexes: Indexes, file: OpenFile, size: int) -> str:
+def indexes_problem(fs: FileSystem, indexes: OffsetAndTimeIndex, file: OpenFile, size: int) -> str:
     """Return why these cannot be the indexes of a data file of `size` bytes, empty if they can.
 
     Looks at a few entries and at the last batches. Raises OSError.
@@ -57,7 +57,7 @@ def indexes_problem(fs: FileSystem, indexes: Indexes, file: OpenFile, size: int)
     return ""
 
 
-def _are_lost(indexes: Indexes, file: OpenFile, size: int) -> bool:
+def _are_lost(indexes: OffsetAndTimeIndex, file: OpenFile, size: int) -> bool:
     """Return whether there is data of which an index should know but does not.
 
     The last entry of a sealed segment's time index is at least as late as its last batches.
@@ -76,7 +76,9 @@ def _are_lost(indexes: Indexes, file: OpenFile, size: int) -> bool:
     return walk_tail(file, before, size).max_timestamp > indexed
 
 
-def index_batches(indexes: Indexes, interval_bytes: int, batches: Iterable[tuple[int, BatchHeader]]) -> Indexed:
+def index_batches(
+    indexes: OffsetAndTimeIndex, interval_bytes: int, batches: Iterable[tuple[int, BatchHeader]]
+) -> Indexed:
     """Fill empty indexes from (position, header) of all batches, up to the first that is damaged. Raises OSError.
 
     By the rule that `Segment.note_batch` follows for one batch at a time.
@@ -112,7 +114,13 @@ class IndexCheck:
     )
 
     def __init__(
-        self, fs: FileSystem, log_path: str, size: int, indexes: Indexes, interval_bytes: int, is_damaged: bool
+        self,
+        fs: FileSystem,
+        log_path: str,
+        size: int,
+        indexes: OffsetAndTimeIndex,
+        interval_bytes: int,
+        is_damaged: bool,
     ) -> None:
         """`indexes` say where the files are, and are not used otherwise; `is_damaged` spares the look at them."""
         self._fs = fs
@@ -138,7 +146,7 @@ class IndexCheck:
                     self.result = error
                 self.is_done = True
 
-    def put_in_place(self, indexes: Indexes) -> None:
+    def put_in_place(self, indexes: OffsetAndTimeIndex) -> None:
         """Let the new files take the place of those of the indexes. Raises OSError."""
         for index in indexes:
             index.replace_file(index.path + self._suffix)
@@ -161,9 +169,9 @@ class IndexCheck:
         finally:
             file.close()
 
-    def _indexes(self, suffix: str) -> Indexes:
+    def _indexes(self, suffix: str) -> OffsetAndTimeIndex:
         (offsets, base_offset, most), (times, _, most_times) = self._places
-        return Indexes(
+        return OffsetAndTimeIndex(
             OffsetIndex(self._fs, offsets + suffix, base_offset, most),
             TimeIndex(self._fs, times + suffix, base_offset, most_times),
         )

@@ -13,7 +13,7 @@ from odradek.storage.errors import NotInMemory
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from odradek.storage.segment.batch_headers import walk_headers
-from odradek.storage.segment.index_check import IndexCheck, Indexed, Indexes, index_batches, indexes_problem
+from odradek.storage.segment.index_check import IndexCheck, Indexed, OffsetAndTimeIndex, index_batches, indexes_problem
 from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
 from odradek.storage.segment.transaction_index import TransactionIndex
@@ -147,8 +147,8 @@ class IndexSet:
         self.are_rebuilt = True
 
     @property
-    def _pair(self) -> Indexes:
-        return Indexes(self.offsets, self.times)
+    def _pair(self) -> OffsetAndTimeIndex:
+        return OffsetAndTimeIndex(self.offsets, self.times)
 
     # --- their content
 

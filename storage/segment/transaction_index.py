@@ -1,6 +1,6 @@
 """The transaction index of a segment: the aborted transactions whose abort marker is in that segment.
 
-An entry is 34 bytes, see `AbortedTransaction`; markers are in ascending order. There is no file until the first
+An entry is 34 bytes, see `AbortedTxn`; markers are in ascending order. There is no file until the first
 aborted transaction that wrote data. Follows Kafka's storage format, "Transaction index" (`TransactionIndex`, KIP-98).
 """
 
@@ -19,7 +19,7 @@ _unpack_entry = _ENTRY.unpack_from
 _unpack_last_offset = Struct(">18xq").unpack_from
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedTxn(NamedTuple):
     """A transaction that was aborted after it had written to the partition."""
 
     producer_id: int
@@ -43,19 +43,19 @@ class TransactionIndex(IndexFile):
         """Refer to an index file, which need not exist, without touching it."""
         super().__init__(fs, path, base_offset, active)
 
-    def __iter__(self) -> Iterator[AbortedTransaction]:
+    def __iter__(self) -> Iterator[AbortedTxn]:
         """Yield all entries, in the order of their markers. Raises CorruptFile at an entry of another version."""
         data = self._read()
         for slot in range(self._count):
             yield self._entry(data, slot)
 
     @property
-    def last_entry(self) -> AbortedTransaction | None:
+    def last_entry(self) -> AbortedTxn | None:
         """The entry with the last marker."""
         data = self._read()
         return self._entry(data, self._count - 1) if self._count else None
 
-    def append(self, aborted: AbortedTransaction) -> None:
+    def append(self, aborted: AbortedTxn) -> None:
         """Add an entry; raise InvalidOffset where its marker does not follow the last entry's."""
         data = self._change()
         last = self.last_entry
@@ -66,7 +66,7 @@ class TransactionIndex(IndexFile):
         data += _ENTRY.pack(_VERSION, *aborted)
         self._count += 1
 
-    def collect(self, first: int, end: int) -> tuple[list[AbortedTransaction], bool]:
+    def collect(self, first: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """Return the aborted transactions that overlap the offsets from `first` up to but not including `end`.
 
         Also returns whether that is all of them: if not, the next segments' indexes can have more.
@@ -106,11 +106,11 @@ class TransactionIndex(IndexFile):
                 raise CorruptFile(self.path, f"entry {slot} does not ascend or is before the segment: {aborted}")
             last = aborted.last_offset
 
-    def _entry(self, data: IndexData, slot: int) -> AbortedTransaction:
+    def _entry(self, data: IndexData, slot: int) -> AbortedTxn:
         version, *fields = _unpack_entry(data, slot * _SIZE)
         if version != _VERSION:
             raise CorruptFile(self.path, f"entry {slot} has the unknown version {version}")
-        return AbortedTransaction(*fields)
+        return AbortedTxn(*fields)
 
     def _map(self) -> MappedFile:
         return super()._map() if self._fs.exists(self.path) else b""

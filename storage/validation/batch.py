@@ -46,7 +46,7 @@ from odradek.storage.validation.effort import (
 )
 from odradek.storage.validation.errors import MessageTooLarge, TooManyRecordsInBatch
 from odradek.storage.validation.framing import MIN_RECORD_SIZE, check_framing
-from odradek.storage.validation.records import Findings, look_at_records, reject_records
+from odradek.storage.validation.records import ValidationResult, look_at_records, reject_records
 from odradek.storage.validation.renumbering import MOST_RENUMBERED, renumber_records
 from odradek.storage.validation.rules import MAX_TIMESTAMP, ValidationRules
 
@@ -199,7 +199,7 @@ def _decompress(codec: int, data: memoryview, rules: ValidationRules, effort: Ef
 
 def _check_records(
     body: Buffer, start: int, header: BatchHeader, rules: ValidationRules, effort: Effort | None
-) -> Findings:
+) -> ValidationResult:
     """Check that the records are what the header says, each as closely as its batch demands."""
     count = header.records_count
     end = len(body)
@@ -226,14 +226,14 @@ def _check_records(
     return found
 
 
-def _greatest_timestamp(found: Findings, header: BatchHeader) -> int:
+def _greatest_timestamp(found: ValidationResult, header: BatchHeader) -> int:
     """Return the greatest timestamp of the records, -1 if none is greater than that."""
     if header.attributes & LOG_APPEND_TIME_BIT:
         return max(header.max_timestamp, NO_TIMESTAMP)
     return max(header.base_timestamp + found.greatest_delta, NO_TIMESTAMP)
 
 
-def _check_found(found: Findings, header: BatchHeader, rules: ValidationRules, now_ms: int) -> int | None:
+def _check_found(found: ValidationResult, header: BatchHeader, rules: ValidationRules, now_ms: int) -> int | None:
     """Return the greatest timestamp that the batch is to be stored with, None if some record may have to be refused."""
     if rules.compacted and not found.keys:
         return None

@@ -25,7 +25,7 @@ from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.conversion import up_convert
 from odradek.protocol.records.errors import CorruptRecord, DecompressionError, InvalidRecord, TooManyRecords
 from odradek.protocol.records.legacy import (
-    Message,
+    LegacyMessage,
     check_message_crc,
     first_inner_offset,
     iter_inner,
@@ -57,7 +57,7 @@ class Allowance:
             raise TooManyRecords(MOST_RECORDS)
         self.records -= 1
 
-    def unwrap(self, wrapper: Message) -> bytes:
+    def unwrap(self, wrapper: LegacyMessage) -> bytes:
         """Return the content of a wrapper, and count it. Raises what `unwrap` raises, CorruptRecord, TooManyRecords."""
         content = unwrap(wrapper, self.unwrapped_bytes)
         self.unwrapped_bytes -= len(content)
@@ -140,7 +140,7 @@ def _checked_records(
         findings.conclude()
 
 
-def _unwrapped(wrapper: Message, allowance: Allowance) -> Iterator[Message]:
+def _unwrapped(wrapper: LegacyMessage, allowance: Allowance) -> Iterator[LegacyMessage]:
     """Yield the messages in a wrapper, whose checksums are right; their offsets only have to be possible."""
     content = memoryview(allowance.unwrap(wrapper))
     first_inner_offset(wrapper, content)
@@ -159,7 +159,7 @@ class _Findings:
 
     __slots__ = ("_earliest", "_errors", "_invalid_timestamp", "_latest", "_outer", "_rules")
 
-    def __init__(self, rules: ValidationRules, now_ms: int, outer: Message) -> None:
+    def __init__(self, rules: ValidationRules, now_ms: int, outer: LegacyMessage) -> None:
         self._rules = rules
         self._outer = outer
         self._earliest = now_ms - rules.timestamp_before_max_ms
@@ -167,7 +167,7 @@ class _Findings:
         self._errors: list[RecordError] = []
         self._invalid_timestamp = False
 
-    def accept(self, place: int, message: Message) -> bool:
+    def accept(self, place: int, message: LegacyMessage) -> bool:
         """Take note of a message; return whether it may be stored, as long as all before it may."""
         problem = None
         if message.magic != self._outer.magic:
@@ -186,7 +186,7 @@ class _Findings:
         if self._errors:
             raise RejectedRecords(self._errors, self._invalid_timestamp)
 
-    def _timestamp_problem(self, message: Message) -> str | None:
+    def _timestamp_problem(self, message: LegacyMessage) -> str | None:
         timestamp = message.timestamp
         append_time = self._outer.is_log_append_time
         if append_time and self._outer.is_wrapper:

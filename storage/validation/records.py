@@ -23,7 +23,7 @@ _MIN_INT64 = -(1 << 63)
 _MAX_INT64 = (1 << 63) - 1
 
 
-class Findings(NamedTuple):
+class ValidationResult(NamedTuple):
     """What a look at some records of a batch found."""
 
     end: int
@@ -36,9 +36,9 @@ class Findings(NamedTuple):
     keys: bool
     """Whether each of them has a key."""
 
-    def and_then(self, later: "Findings") -> "Findings":
+    def and_then(self, later: "ValidationResult") -> "ValidationResult":
         """Return the findings for these records and `later` ones."""
-        return Findings(
+        return ValidationResult(
             later.end,
             min(self.least_delta, later.least_delta),
             max(self.greatest_delta, later.greatest_delta),
@@ -47,7 +47,9 @@ class Findings(NamedTuple):
         )
 
 
-def look_at_records(body: Buffer, position: int, first: int, count: int, effort: Effort | None = None) -> Findings:
+def look_at_records(
+    body: Buffer, position: int, first: int, count: int, effort: Effort | None = None
+) -> ValidationResult:
     """Check the structure of `count` (at least 1) records from `position` on, the first of which is the batch's
     `first`.
 
@@ -116,7 +118,7 @@ def look_at_records(body: Buffer, position: int, first: int, count: int, effort:
                 raise InvalidRecord("Invalid record size: the fields of a record do not fill its length")
     except IndexError:
         raise InvalidRecord("Incorrect declared batch size, premature EOF reached") from None
-    return Findings(position, least, greatest, in_order, keys)
+    return ValidationResult(position, least, greatest, in_order, keys)
 
 
 def _past_headers(body: Buffer, at: int, end: int, effort: Effort | None) -> int:
@@ -167,7 +169,7 @@ def reject_records(body: Buffer, start: int, header: BatchHeader, rules: Validat
         raise RejectedRecords(errors[:MOST_RECORD_ERRORS], invalid_timestamp)
 
 
-def _may_break_rules(found: Findings, header: BatchHeader, rules: ValidationRules, now_ms: int) -> bool:
+def _may_break_rules(found: ValidationResult, header: BatchHeader, rules: ValidationRules, now_ms: int) -> bool:
     """Whether one of the records that were looked at may have to be refused."""
     if header.is_log_append_time or (rules.compacted and not found.keys):
         return True

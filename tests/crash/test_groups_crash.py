@@ -11,12 +11,12 @@ from itertools import pairwise
 
 import pytest
 
-from odradek.broker.coordinator.effects import Effects, Result, Token
+from odradek.broker.coordinator.effects import Effects, OperationResult, Token
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, JoinResult, LeavingMember, SupportedProtocol, SyncRequest
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
+from odradek.broker.groups.consumer.heartbeat import ClientInfo, ConsumerHeartbeatResult
 from odradek.broker.groups.group import Group
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
@@ -26,7 +26,7 @@ from tests.support.memory_files import MemoryFiles, SimulatedCrash
 from tests.unit.broker.groups.shard_world import World, offsets_of
 
 SEEDS = range(2)
-CLIENT = Client("tests", "/127.0.0.1")
+CLIENT = ClientInfo("tests", "/127.0.0.1")
 
 Step = Callable[[World], None]
 
@@ -46,7 +46,7 @@ def _done(world: World, outcome: object) -> object:
     return told[0]
 
 
-def _ask(world: World, group: Group, event: Callable[[Token], Effects]) -> Result:
+def _ask(world: World, group: Group, event: Callable[[Token], Effects]) -> OperationResult:
     answer = _done(world, world.shard.ask(group, event))
     assert answer.error is ErrorCode.NONE  # type: ignore[attr-defined]  # an Result
     return answer  # type: ignore[return-value]  # as above
@@ -65,7 +65,7 @@ def join_classic(world: World) -> None:
     joining = JoinRequest("", None, "c", "/h", 10_000, 10_000, "consumer", protocols, 3, "id")
     waiting = world.shard.ask(group, lambda token: group.join(joining, token, world.clock.now_ms()))
     assert isinstance(waiting, Deferred)
-    told: list[Result] = []
+    told: list[OperationResult] = []
     waiting.on_done(told.append)
     _flush(world)
     world.scheduler.advance(3)

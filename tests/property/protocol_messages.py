@@ -25,7 +25,7 @@ from odradek.protocol.codec.fields import (
     UUID128,
     Primitive,
 )
-from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.layout import Slot, StructLayout
 from odradek.protocol.codec.message import Message, Struct
 
 EXAMPLES_FACTOR = int(os.environ.get("ODRADEK_EXAMPLES", "1"))
@@ -64,14 +64,14 @@ def messages(cls: type[Message], version: int, values_of: ValuesOf = any_value) 
     return _structs(layout(cls, version), values_of)  # type: ignore[return-value]  # the struct of a message's layout
 
 
-def _structs(struct: Layout, values_of: ValuesOf) -> st.SearchStrategy[Struct]:
+def _structs(struct: StructLayout, values_of: ValuesOf) -> st.SearchStrategy[Struct]:
     slots = (*struct.slots, *struct.tagged)
     return st.builds(struct.type, **{slot.name: _values(slot, values_of) for slot in slots})
 
 
 def _values(slot: Slot, values_of: ValuesOf) -> st.SearchStrategy[object]:
     values: st.SearchStrategy[object]
-    if isinstance(slot.kind, Layout):
+    if isinstance(slot.kind, StructLayout):
         values = _structs(slot.kind, values_of)
     else:
         values = values_of(slot, slot.kind)

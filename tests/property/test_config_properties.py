@@ -6,7 +6,7 @@ import tempfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.config.alter import Change, Surroundings, Target, alter, check, check_form
+from odradek.config.alter import AlterContext, AlterTarget, ConfigChange, alter, check, check_form
 from odradek.config.definitions import (
     broker_definitions,
     client_metrics_definitions,
@@ -80,15 +80,17 @@ def test_any_stored_dynamic_values_leave_usable_settings(stored: dict[str, str])
 
 
 @given(
-    st.sampled_from(Target), VALUES, st.lists(st.tuples(KEY_NAMES, st.integers(-1, 5), st.none() | TEXTS), max_size=4)
+    st.sampled_from(AlterTarget),
+    VALUES,
+    st.lists(st.tuples(KEY_NAMES, st.integers(-1, 5), st.none() | TEXTS), max_size=4),
 )
 def test_any_change_gives_values_or_a_config_error(
-    target: Target, stored: dict[str, str], changes: list[tuple[str, int, str | None]]
+    target: AlterTarget, stored: dict[str, str], changes: list[tuple[str, int, str | None]]
 ) -> None:
     """A change that was accepted is accepted again as a whole."""
-    around = Surroundings(BrokerLayers({"node.id": "1"}))
+    around = AlterContext(BrokerLayers({"node.id": "1"}))
     try:
-        wishes = [Change(*change) for change in changes]
+        wishes = [ConfigChange(*change) for change in changes]
         check_form(wishes)
         after = alter(target, stored, wishes)
         check(target, stored, after, around)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from odradek.protocol.hot.fetch import FIRST_BY_ID as FETCH_BY_ID
 from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
 from odradek.protocol.hot.produce import FIRST_BY_ID as PRODUCE_BY_ID
-from odradek.protocol.hot.produce import PartitionResult, encode_produce_response
+from odradek.protocol.hot.produce import ProduceResult, encode_produce_response
 from odradek.protocol.hot.wire import NodeEndpoint, TopicRef
 from odradek.protocol.messages import fetch, produce
 from odradek.protocol.registry import encode
@@ -34,7 +34,7 @@ class Bytes(NamedTuple):
 
 
 produce_results = st.builds(
-    PartitionResult,
+    ProduceResult,
     int32s,
     int16s,
     int64s,
@@ -85,7 +85,7 @@ def test_produce_responses_equal_the_compiled_ones(data: st.DataObject, version:
     assert encode_produce_response(HEAD, version, topics, nodes) == HEAD + encode(compiled, version)
 
 
-def _compiled_produce(result: PartitionResult, version: int) -> produce.PartitionProduceResponse:
+def _compiled_produce(result: ProduceResult, version: int) -> produce.PartitionProduceResponse:
     compiled = produce.PartitionProduceResponse(
         index=result.partition,
         error_code=result.error_code,

@@ -5,7 +5,7 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.metadata.batches import Replay
+from odradek.broker.metadata.batches import MetadataReplay
 from odradek.broker.metadata.errors import CorruptMetadataError, MetadataError
 from odradek.broker.metadata.export import image_records
 from odradek.broker.metadata.image import MetadataImage, ResourceType
@@ -94,7 +94,7 @@ def test_log_cut_anywhere_holds_the_whole_batches_before_the_cut(seed: int, chan
         images.append(apply(images[-1], batch, offset + len(batch), 1)[0])
     whole = sum(end <= cut for end in ends) - 1
     builder = ImageBuilder(MetadataImage())
-    replay = Replay(builder.apply, Quorum())
+    replay = MetadataReplay(builder.apply, Quorum())
     assert replay.read(memoryview(data[:cut])) == ends[whole]
     assert builder.finish(replay.offset, 1)[0].topics_by_name == images[whole].topics_by_name
     assert replay.offset == images[whole].offset
@@ -124,7 +124,7 @@ def test_flipped_bytes_in_a_log_are_noticed(seed: int, flips: list[tuple[int, in
         data[position % len(data)] = value
     damaged = next((at for at in range(len(data)) if data[at] != original[at]), len(data))
     builder = ImageBuilder(MetadataImage())
-    replay = Replay(builder.apply, Quorum(), 0)
+    replay = MetadataReplay(builder.apply, Quorum(), 0)
     try:
         read = replay.read(memoryview(bytes(data)))
     except CorruptMetadataError:

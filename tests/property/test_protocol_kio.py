@@ -22,7 +22,7 @@ from kio.static.constants import EntityType
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.codec.compiler import layout
 from odradek.protocol.codec.fields import INT16, INT64, Primitive
-from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.layout import Slot, StructLayout
 from odradek.protocol.codec.message import Struct
 from odradek.protocol.uuids import ZERO_UUID
 from tests.property.protocol_messages import any_value, examples, messages
@@ -63,7 +63,7 @@ def kio_values(slot: Slot, kind: Primitive) -> st.SearchStrategy[object]:
     return MILLISECONDS if kind is INT64 else any_value(slot, kind)
 
 
-def to_kio(value: Struct, struct: Layout, kio: KioClass) -> object:
+def to_kio(value: Struct, struct: StructLayout, kio: KioClass) -> object:
     """Our struct as kio's: fields stand in the same order, some values have other types."""
     slots = {slot.name: slot for slot in (*struct.slots, *struct.tagged)}
     ordered = [slots[field.name] for field in struct.type.SCHEMA.fields if field.name in slots]
@@ -80,7 +80,7 @@ def kio_value(value: Any, slot: Slot, field: dataclasses.Field[Any]) -> object:
     """One value of ours as kio's."""
     if value is None:
         return None
-    if isinstance(slot.kind, Layout):
+    if isinstance(slot.kind, StructLayout):
         element = nested_class(field.type)
         if slot.is_array:
             return tuple(to_kio(item, slot.kind, element) for item in value)
@@ -138,14 +138,14 @@ def test_defaults_agree(cls: type[Message], version: int) -> None:
     compare_defaults(cls(), layout(cls, version), kio_class(cls, version))
 
 
-def compare_defaults(value: Struct, struct: Layout, kio: KioClass) -> None:
+def compare_defaults(value: Struct, struct: StructLayout, kio: KioClass) -> None:
     """Compare the defaults of a struct, and of the structs inside."""
     slots = {slot.name: slot for slot in (*struct.slots, *struct.tagged)}
     ordered = [slots[field.name] for field in struct.type.SCHEMA.fields if field.name in slots]
     for slot, field in zip(ordered, dataclasses.fields(kio), strict=True):
         if field.default is not dataclasses.MISSING:
             assert kio_value(getattr(value, slot.name), slot, field) == field.default, slot.name
-        if isinstance(slot.kind, Layout):
+        if isinstance(slot.kind, StructLayout):
             compare_defaults(slot.kind.type(), slot.kind, nested_class(field.type))
 
 

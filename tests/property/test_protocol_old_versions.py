@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.codec.compiler import layout
-from odradek.protocol.codec.layout import Layout
+from odradek.protocol.codec.layout import StructLayout
 from odradek.protocol.codec.message import Struct
 from odradek.protocol.registry import API
 from tests.property.protocol_messages import examples, messages
@@ -22,12 +22,12 @@ DROPPED = [
 ]
 
 
-def as_fields(value: Struct, struct: Layout) -> dict[str, object]:
+def as_fields(value: Struct, struct: StructLayout) -> dict[str, object]:
     """A struct as the fields of a message that is driven by a schema."""
     out: dict[str, object] = {}
     for slot in struct.slots:
         found = getattr(value, slot.name)
-        if found is not None and isinstance(slot.kind, Layout):
+        if found is not None and isinstance(slot.kind, StructLayout):
             found = [as_fields(item, slot.kind) for item in found]
         out[slot.name] = found
     return out

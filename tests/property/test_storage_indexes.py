@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from odradek.storage.errors import CorruptFile, InvalidOffset
 from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
-from odradek.storage.segment.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.segment.transaction_index import AbortedTxn, TransactionIndex
 from tests.support.memory_files import MemoryFiles
 
 BASE = 1000
@@ -142,11 +142,11 @@ def test_aborted_transactions_of_an_interval_are_all_found(
     steps: list[tuple[int, int, int]], first: int, length: int
 ) -> None:
     """What overlaps the interval is found, up to the entry after which all before the interval's end is decided."""
-    entries: list[AbortedTransaction] = []
+    entries: list[AbortedTxn] = []
     marker = 0
     for back, step, stable_back in steps:
         marker += step
-        entries.append(AbortedTransaction(1, max(0, marker - back), marker, max(0, marker + 1 - stable_back)))
+        entries.append(AbortedTxn(1, max(0, marker - back), marker, max(0, marker + 1 - stable_back)))
     index = TransactionIndex(MemoryFiles(), PATH, 0, active=True)
     for entry in entries:
         index.append(entry)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from struct import pack
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Effects, Result
+from odradek.broker.coordinator.effects import Effects, OperationResult
 from odradek.broker.groups.classic.values import (
-    HeartbeatRequest,
+    ClassicHeartbeat,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
@@ -79,9 +79,9 @@ class FakeClassicMember:
         if answer.error is ErrorCode.NONE:
             self.has = by_id(read_assignment(answer.assignment).partitions, self.under_test.image)
 
-    def beat(self, **_: object) -> Result:
+    def beat(self, **_: object) -> OperationResult:
         """Send a heartbeat, and do as it says."""
-        request = HeartbeatRequest(self.member_id, self.instance_id, self.epoch)
+        request = ClassicHeartbeat(self.member_id, self.instance_id, self.epoch)
         answer = self._tell(self.under_test.group.classic_heartbeat(request, object()))
         assert isinstance(answer, HeartbeatResult)
         if answer.error is ErrorCode.NONE:
@@ -99,7 +99,7 @@ class FakeClassicMember:
         leaving = [LeavingMember(self.member_id, self.instance_id)]
         self._tell(self.under_test.group.leave(leaving, object(), self.under_test.now))
 
-    def _tell(self, effects: Effects) -> Result:
+    def _tell(self, effects: Effects) -> OperationResult:
         [(_, answer)] = effects.answers
         effects.answers.clear()
         self.under_test.carry_out(effects)

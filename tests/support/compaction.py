@@ -19,7 +19,7 @@ from odradek.storage.compaction.planning import (
 )
 from odradek.storage.compaction.round import compact
 from odradek.storage.compaction.selection import examine, first_dirty_offset
-from odradek.storage.compaction.values import Failed, Finished, Statistics, Written
+from odradek.storage.compaction.values import CleanerStats, RoundFailed, RoundFinished, Written
 from odradek.storage.log.log import Log
 from tests.support.logs import NOW_MS
 
@@ -33,7 +33,7 @@ class Outcome:
     """How a round ended."""
 
     end_offset: int
-    statistics: Statistics
+    statistics: CleanerStats
     swaps: int
 
 
@@ -70,9 +70,9 @@ def compact_log(
                         log.local.deletions.add_file(path, 0)
                     swaps += 1
                 done += event.sources
-            case Failed():
+            case RoundFailed():
                 raise RoundFailedError(f"{event.path}: {event.reason}")
-            case Finished():
+            case RoundFinished():
                 return Outcome(event.end_offset, event.statistics, swaps)
     raise AssertionError("a round ends with Finished or Failed")
 

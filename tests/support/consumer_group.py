@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Effects, Record, TimerKey
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, TimerKey
 from odradek.broker.groups.consumer.group import ConsumerGroup
-from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult
+from odradek.broker.groups.consumer.heartbeat import ClientInfo, ConsumerHeartbeatResult
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.records import decode_record, encode_record
 from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
@@ -16,7 +16,7 @@ from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 GROUP = "g"
-CLIENT = Client("tests", "/127.0.0.1")
+CLIENT = ClientInfo("tests", "/127.0.0.1")
 PARTITION = PartitionImage((1,), (1,), 1, 0, 0)
 
 
@@ -40,13 +40,16 @@ class GroupUnderTest:
     """Carries out the effects of one group, and keeps what a shard would keep."""
 
     def __init__(
-        self, topics: Mapping[str, int], settings: ConsumerGroupSettings | None = None, log: Iterable[Record] = ()
+        self,
+        topics: Mapping[str, int],
+        settings: ConsumerGroupSettings | None = None,
+        log: Iterable[CoordinatorRecord] = (),
     ) -> None:
         self.image = image_of(topics)
         self.settings = settings or ConsumerGroupSettings()
         self.group = ConsumerGroup(GROUP, lambda: self.settings, lambda: self.image)
         self.now = 1_000_000
-        self.log: list[Record] = []
+        self.log: list[CoordinatorRecord] = []
         self.timers: dict[TimerKey, int] = {}
         self.append_error = ErrorCode.NONE
         self.background: list[Generator[None, None, Callable[[int], Effects]]] = []
@@ -122,7 +125,7 @@ class GroupUnderTest:
         again.image = self.image
         return again
 
-    def reloaded_records(self) -> list[Record]:
+    def reloaded_records(self) -> list[CoordinatorRecord]:
         """Return what a compacted log would have: the last record of each key, tombstones left out."""
         last = {encode_record(record)[0]: record for record in self.log}
         return [record for record in self.log if last[encode_record(record)[0]] is record and record.value is not None]

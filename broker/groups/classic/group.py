@@ -44,9 +44,9 @@ from odradek.broker.groups.classic.validation import (
 from odradek.broker.groups.classic.values import (
     ClassicGroupLimits,
     ClassicGroupView,
+    ClassicHeartbeat,
     ClassicMemberView,
     CommitRequest,
-    HeartbeatRequest,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
@@ -178,7 +178,7 @@ class ClassicGroup:
         sync(self._data, effects, request, token)
         return effects
 
-    def heartbeat(self, request: HeartbeatRequest, token: Token) -> Effects:
+    def heartbeat(self, request: ClassicHeartbeat, token: Token) -> Effects:
         """Answer a Heartbeat: the member lives, and learns whether it has to join again."""
         effects = Effects()
         data = self._data

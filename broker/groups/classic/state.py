@@ -6,7 +6,7 @@ Owns: the fields of a group, the way between its states, and the form in which a
 
 from __future__ import annotations
 
-from odradek.broker.coordinator.effects import Now, Record
+from odradek.broker.coordinator.effects import CoordinatorRecord, Now
 from odradek.broker.groups.classic.membership import ClassicGroupMember, Membership
 from odradek.broker.groups.classic.states import ClassicGroupState, Event, moved
 from odradek.broker.groups.classic.values import ClassicGroupLimits, SupportedProtocol
@@ -112,7 +112,7 @@ def subscribed_topics(group: GroupData) -> frozenset[str] | None:
     return frozenset(topics)
 
 
-def metadata_record(group: GroupData, assignments: dict[str, bytes]) -> Record:
+def metadata_record(group: GroupData, assignments: dict[str, bytes]) -> CoordinatorRecord:
     """Return the record of a generation, with assignments by member id."""
     members = [
         MemberMetadata(
@@ -135,12 +135,12 @@ def metadata_record(group: GroupData, assignments: dict[str, bytes]) -> Record:
         current_state_timestamp=group.state_timestamp,
         members=members,
     )
-    return Record(GroupMetadataKey(group=group.group_id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.group_id), value)
 
 
-def tombstone(group: GroupData) -> Record:
+def tombstone(group: GroupData) -> CoordinatorRecord:
     """Return the record that a group is gone."""
-    return Record(GroupMetadataKey(group=group.group_id), None)
+    return CoordinatorRecord(GroupMetadataKey(group=group.group_id), None)
 
 
 def from_record(group_id: str, value: GroupMetadataValue, limits: ClassicGroupLimits) -> GroupData:

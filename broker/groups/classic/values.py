@@ -108,7 +108,7 @@ class SyncResult(NamedTuple):
     assignment: bytes = b""
 
 
-class HeartbeatRequest(NamedTuple):
+class ClassicHeartbeat(NamedTuple):
     """A Heartbeat."""
 
     member_id: str

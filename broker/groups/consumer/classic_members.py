@@ -8,7 +8,7 @@ versions of messages. Follows the `...ToConsumerGroup` methods of Kafka's coordi
 from __future__ import annotations
 
 from odradek.broker.groups.classic.values import (
-    HeartbeatRequest,
+    ClassicHeartbeat,
     JoinRequest,
     JoinResult,
     LeavingMember,
@@ -18,10 +18,10 @@ from odradek.broker.groups.classic.values import (
 )
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.embedded import PROTOCOL_TYPE, by_id, read_subscription, write_assignment
-from odradek.broker.groups.consumer.member import ConsumerGroupMember, MemberState, Metadata
+from odradek.broker.groups.consumer.member import ConsumerGroupMember, MemberState, MemberSubscription
 from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.steps import (
-    Environment,
+    HeartbeatContext,
     advance,
     check_room,
     member_of,
@@ -37,7 +37,9 @@ _FIRST_WITH_ID = 4
 """First version of JoinGroup in which a new member is given an id to come back with (KIP-394)."""
 
 
-def join(draft: Draft, request: JoinRequest, environment: Environment) -> tuple[ConsumerGroupMember | None, JoinResult]:
+def join(
+    draft: Draft, request: JoinRequest, environment: HeartbeatContext
+) -> tuple[ConsumerGroupMember | None, JoinResult]:
     """Write what a JoinGroup changes; return the member, and the answer. No member: it has to come back with an id.
 
     Raises:
@@ -56,7 +58,7 @@ def join(draft: Draft, request: JoinRequest, environment: Environment) -> tuple[
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"The subscription is malformed: {bad}.") from bad
     protocols = [ClassicProtocol(name=protocol.name, metadata=protocol.metadata) for protocol in request.protocols]
     timeout_ms = request.session_timeout_ms if request.api_version == 0 else request.rebalance_timeout_ms
-    new = Metadata(
+    new = MemberSubscription(
         client_id=request.client_id,
         client_host=request.client_host,
         instance_id=request.group_instance_id or before.metadata.instance_id,
@@ -85,7 +87,7 @@ def sync(state: ConsumerGroupState, request: SyncRequest, image: MetadataImage) 
     return SyncResult(ErrorCode.NONE, PROTOCOL_TYPE, protocol.name, write_assignment(member.assigned, version, image))
 
 
-def must_rejoin(state: ConsumerGroupState, request: HeartbeatRequest) -> tuple[ConsumerGroupMember, bool]:
+def must_rejoin(state: ConsumerGroupState, request: ClassicHeartbeat) -> tuple[ConsumerGroupMember, bool]:
     """Return the member that sent a Heartbeat, and whether it has to join again; raises KafkaError if it is refused."""
     member = find_member(state, request.member_id, request.group_instance_id)
     _check_generation(member, request.generation)

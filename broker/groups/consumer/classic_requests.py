@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odradek.broker.coordinator.effects import Effects, Now, Result, Token
+from odradek.broker.coordinator.effects import Effects, Now, OperationResult, Token
 from odradek.broker.groups.classic.values import (
-    HeartbeatRequest,
+    ClassicHeartbeat,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
@@ -86,7 +86,7 @@ def sync(core: GroupCore, request: SyncRequest, token: Token) -> Effects:
     return effects
 
 
-def heartbeat(core: GroupCore, request: HeartbeatRequest, token: Token) -> Effects:
+def heartbeat(core: GroupCore, request: ClassicHeartbeat, token: Token) -> Effects:
     """Answer a Heartbeat: the member lives, and learns whether it has to join again."""
     try:
         member, rejoins = classic_members.must_rejoin(core.state, request)
@@ -108,7 +108,7 @@ def leave(core: GroupCore, leaving: Sequence[LeavingMember], token: Token, now: 
     return effects
 
 
-def _answered(token: Token, answer: Result) -> Effects:
+def _answered(token: Token, answer: OperationResult) -> Effects:
     effects = Effects()
     effects.answers.append((token, answer))
     return effects

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Final
 
-from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, Now, TimerKey
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.expressions import Expressions
@@ -19,7 +19,7 @@ from odradek.broker.groups.consumer.member import ConsumerGroupMember, MemberSta
 from odradek.broker.groups.consumer.migration import can_downgrade, downgrade
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import ConsumerGroupState
-from odradek.broker.groups.consumer.steps import Environment
+from odradek.broker.groups.consumer.steps import HeartbeatContext
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import GroupMetadataValue
@@ -57,17 +57,21 @@ class GroupCore:
         self._watched_epochs: dict[str, int] = {}
         self._rejoining: set[str] = set()
 
-    def environment(self, now: Now) -> Environment:
+    def environment(self, now: Now) -> HeartbeatContext:
         """Return what a request is judged by."""
         image = self.image()
-        return Environment(image, self.settings(), now, self._seen_topics is not image.topics_by_name)
+        return HeartbeatContext(image, self.settings(), now, self._seen_topics is not image.topics_by_name)
 
     def check_expression(self, regex: str | None) -> None:
         """Raise KafkaError INVALID_REGULAR_EXPRESSION for one that was found to be too much work to match."""
         self._expressions.check(regex)
 
     def write(
-        self, draft: Draft, written: Written, before: Sequence[Record] = (), behind: Sequence[Record] = ()
+        self,
+        draft: Draft,
+        written: Written,
+        before: Sequence[CoordinatorRecord] = (),
+        behind: Sequence[CoordinatorRecord] = (),
     ) -> Effects:
         """Return what appends and applies a draft, then calls `written`.
 
@@ -90,13 +94,13 @@ class GroupCore:
         effects.after = after
         return effects
 
-    def remember(self, effects: Effects, environment: Environment) -> None:
+    def remember(self, effects: Effects, environment: HeartbeatContext) -> None:
         """Take note of which topics the group knows now, and begin to resolve expressions if it is time to."""
         self._seen_topics = environment.image.topics_by_name
         if self.state.regexes and self._expressions.are_due(environment):
             effects.background = self._resolve(environment)
 
-    def _resolve(self, environment: Environment) -> Generator[None, None, Callable[[Now], Effects]]:
+    def _resolve(self, environment: HeartbeatContext) -> Generator[None, None, Callable[[Now], Effects]]:
         found = yield from self._expressions.resolve(environment.image)
 
         def resolved(_: Now) -> Effects:
@@ -179,7 +183,7 @@ class GroupCore:
         effects.timers += [(TimerKey(kind, member_id), None) for kind in (SESSION, REBALANCE, REJOIN, SYNC)]
 
 
-def tombstones(state: ConsumerGroupState) -> list[Record]:
+def tombstones(state: ConsumerGroupState) -> list[CoordinatorRecord]:
     """Return the records that remove a group."""
     member_ids = state.members.keys() | state.targets.keys()
     return records.group_gone(state.group_id, sorted(member_ids), list(state.expressions))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.consumer.state import ConsumerGroupState
 
 
@@ -20,14 +20,14 @@ class Draft:
     def __init__(self, state: ConsumerGroupState) -> None:
         self.state = state
         """For reading."""
-        self.records: list[Record] = []
+        self.records: list[CoordinatorRecord] = []
         self._copied = False
 
-    def emit(self, *records: Record) -> None:
+    def emit(self, *records: CoordinatorRecord) -> None:
         """Write records, in this order."""
         self.emit_all(records)
 
-    def emit_all(self, records: Iterable[Record]) -> None:
+    def emit_all(self, records: Iterable[CoordinatorRecord]) -> None:
         """Write records, in this order."""
         for record in records:
             if not self._copied:

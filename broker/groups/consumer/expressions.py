@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping
 from odradek.broker.groups.consumer import records
 from odradek.broker.groups.consumer.draft import Draft
 from odradek.broker.groups.consumer.state import ConsumerGroupState
-from odradek.broker.groups.consumer.steps import Environment
+from odradek.broker.groups.consumer.steps import HeartbeatContext
 from odradek.broker.groups.consumer.subscriptions import REFRESH_MIN_INTERVAL_MS, match_topics, metadata_hash
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.protocol.errors import KafkaError
@@ -42,7 +42,7 @@ class Expressions:
         if regex in self._refused:
             raise self._refused[regex]
 
-    def are_due(self, environment: Environment) -> bool:
+    def are_due(self, environment: HeartbeatContext) -> bool:
         """Whether to resolve them now; whoever is told so does."""
         if self._is_resolving:
             return False
@@ -69,7 +69,7 @@ class Expressions:
             self._is_resolving = False
         return found
 
-    def write(self, draft: Draft, found: Found, environment: Environment, image: MetadataImage) -> None:
+    def write(self, draft: Draft, found: Found, environment: HeartbeatContext, image: MetadataImage) -> None:
         """Write what was found for the expressions that members still subscribe to, and a new epoch if that is news."""
         state = draft.state
         self._resolved_at, self._seen_topics = environment.now, environment.image.topics_by_name

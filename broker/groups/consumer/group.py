@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from odradek.broker.coordinator.effects import Effects, Now, Record, TimerKey, Token
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, Now, TimerKey, Token
 from odradek.broker.groups.classic.group import ClassicGroup
-from odradek.broker.groups.classic.values import HeartbeatRequest, JoinRequest, LeavingMember, SyncRequest
+from odradek.broker.groups.classic.values import ClassicHeartbeat, JoinRequest, LeavingMember, SyncRequest
 from odradek.broker.groups.consumer import classic_requests
 from odradek.broker.groups.consumer.core import GroupCore, tombstones
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.heartbeat import Client, ConsumerHeartbeatResult, beat
+from odradek.broker.groups.consumer.heartbeat import ClientInfo, ConsumerHeartbeatResult, beat
 from odradek.broker.groups.consumer.leaving import leave_for_a_while
 from odradek.broker.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerGroupMember
 from odradek.broker.groups.consumer.migration import check_upgrade, upgrade
@@ -77,7 +77,7 @@ class ConsumerGroup:
 
     # Requests.
 
-    def heartbeat(self, request: ConsumerGroupHeartbeatRequest, client: Client, token: Token, now: Now) -> Effects:
+    def heartbeat(self, request: ConsumerGroupHeartbeatRequest, client: ClientInfo, token: Token, now: Now) -> Effects:
         """Answer a heartbeat that passed `requests.check_heartbeat`, of a member that joins, stays or leaves.
 
         Its member id is not empty: whoever takes the request makes one up for members that have none yet.
@@ -99,7 +99,7 @@ class ConsumerGroup:
         """Answer a SyncGroup."""
         return classic_requests.sync(self._core, request, token)
 
-    def classic_heartbeat(self, request: HeartbeatRequest, token: Token) -> Effects:
+    def classic_heartbeat(self, request: ClassicHeartbeat, token: Token) -> Effects:
         """Answer a Heartbeat."""
         return classic_requests.heartbeat(self._core, request, token)
 
@@ -107,15 +107,15 @@ class ConsumerGroup:
         """Answer a LeaveGroup."""
         return classic_requests.leave(self._core, leaving, token, now)
 
-    def _beat(self, request: ConsumerGroupHeartbeatRequest, client: Client, token: Token, now: Now) -> Effects:
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, client: ClientInfo, token: Token, now: Now) -> Effects:
         core = self._core
         core.check_expression(request.subscribed_topic_regex)
-        environment, draft, tombstone = core.environment(now), Draft(self.state), list[Record]()
+        environment, draft, tombstone = core.environment(now), Draft(self.state), list[CoordinatorRecord]()
         predecessor = self._predecessor
         if predecessor is not None:
             check_upgrade(predecessor, environment.settings)
             upgrade(draft, predecessor, environment.image)
-            tombstone.append(Record(GroupMetadataKey(group=self.group_id), None))
+            tombstone.append(CoordinatorRecord(GroupMetadataKey(group=self.group_id), None))
         member, answer = beat(draft, request, client, environment)
         before = self.state.members.get(member.member_id)
 
@@ -166,7 +166,7 @@ class ConsumerGroup:
 
     # Time and life.
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: CoordinatorRecord) -> None:
         """Change as a record says that was read at start."""
         self.state.apply(record)
 

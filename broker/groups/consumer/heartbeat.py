@@ -11,9 +11,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from odradek.broker.groups.consumer.draft import Draft
-from odradek.broker.groups.consumer.member import JOINING, ConsumerGroupMember, Metadata, Owned, Partitions
+from odradek.broker.groups.consumer.member import JOINING, ConsumerGroupMember, MemberSubscription, Owned, Partitions
 from odradek.broker.groups.consumer.steps import (
-    Environment,
+    HeartbeatContext,
     advance,
     check_room,
     member_of,
@@ -36,7 +36,7 @@ class ConsumerHeartbeatResult(NamedTuple):
     """What the member is to have now; None: as before."""
 
 
-class Client(NamedTuple):
+class ClientInfo(NamedTuple):
     """Where a request came from."""
 
     client_id: str
@@ -45,7 +45,7 @@ class Client(NamedTuple):
 
 
 def beat(
-    draft: Draft, request: ConsumerGroupHeartbeatRequest, client: Client, environment: Environment
+    draft: Draft, request: ConsumerGroupHeartbeatRequest, client: ClientInfo, environment: HeartbeatContext
 ) -> tuple[ConsumerGroupMember, ConsumerHeartbeatResult]:
     """Write what the heartbeat changes into the draft; return the member as it is then, and the answer.
 
@@ -102,10 +102,10 @@ def _check_epoch(member: ConsumerGroupMember, epoch: int, owned: Partitions | No
     )
 
 
-def _said(old: Metadata, request: ConsumerGroupHeartbeatRequest, client: Client) -> Metadata:
+def _said(old: MemberSubscription, request: ConsumerGroupHeartbeatRequest, client: ClientInfo) -> MemberSubscription:
     """What a request leaves out stays as it was."""
     names = request.subscribed_topic_names
-    return Metadata(
+    return MemberSubscription(
         client_id=client.client_id,
         client_host=client.host,
         instance_id=old.instance_id if request.instance_id is None else request.instance_id,

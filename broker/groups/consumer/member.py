@@ -53,7 +53,7 @@ class MemberType(IntEnum):
     CONSUMER = 1
 
 
-class Metadata(NamedTuple):
+class MemberSubscription(NamedTuple):
     """Who a member is, and what it subscribes to."""
 
     client_id: str = ""
@@ -73,7 +73,7 @@ class ConsumerGroupMember(NamedTuple):
     """A member as its records have it."""
 
     member_id: str
-    metadata: Metadata = Metadata()
+    metadata: MemberSubscription = MemberSubscription()
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
@@ -97,9 +97,9 @@ class ConsumerGroupMember(NamedTuple):
         return all(partitions <= self.assigned.get(topic, {}).keys() for topic, partitions in owned.items())
 
 
-def metadata_from_record(value: ConsumerGroupMemberMetadataValue) -> Metadata:
+def metadata_from_record(value: ConsumerGroupMemberMetadataValue) -> MemberSubscription:
     """Return what a member's metadata record says."""
-    return Metadata(
+    return MemberSubscription(
         client_id=value.client_id,
         client_host=value.client_host,
         instance_id=value.instance_id,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.membership import ClassicGroupMember
 from odradek.broker.groups.classic.protocols import select_protocol
@@ -23,7 +23,7 @@ from odradek.broker.groups.consumer.embedded import (
     read_subscription,
     write_assignment,
 )
-from odradek.broker.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Metadata
+from odradek.broker.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberSubscription
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.subscriptions import metadata_hash
@@ -76,7 +76,7 @@ def can_downgrade(state: ConsumerGroupState, leaving: Collection[str], settings:
     return all(member.metadata.classic is not None for member in staying)
 
 
-def downgrade(state: ConsumerGroupState, leaving: Collection[str], image: MetadataImage, now: int) -> Record:
+def downgrade(state: ConsumerGroupState, leaving: Collection[str], image: MetadataImage, now: int) -> CoordinatorRecord:
     """Return the record of the classic group that those make who stay; the first of them leads."""
     staying = {member_id: member for member_id, member in state.members.items() if member_id not in leaving}
     spoken = [_protocols(member) for member in staying.values()]
@@ -109,7 +109,7 @@ def downgrade(state: ConsumerGroupState, leaving: Collection[str], image: Metada
         current_state_timestamp=now,
         members=members,
     )
-    return Record(GroupMetadataKey(group=state.group_id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=state.group_id), value)
 
 
 def _as_consumer(
@@ -123,7 +123,7 @@ def _as_consumer(
     assigned = by_id(given.partitions, image)
     return ConsumerGroupMember(
         member.member_id,
-        Metadata(
+        MemberSubscription(
             client_id=member.client_id,
             client_host=member.client_host,
             instance_id=member.group_instance_id,

@@ -24,7 +24,7 @@ from odradek.broker.groups.consumer.member import NOTHING, ConsumerGroupMember, 
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
-class Aim(NamedTuple):
+class ReconciliationTarget(NamedTuple):
     """Where a member is to go, and what stands in its way."""
 
     epoch: int
@@ -37,7 +37,7 @@ class Aim(NamedTuple):
     subscription_changed: bool = False
 
 
-def reconcile(member: ConsumerGroupMember, aim: Aim) -> ConsumerGroupMember:
+def reconcile(member: ConsumerGroupMember, aim: ReconciliationTarget) -> ConsumerGroupMember:
     """Return the member one step further, or as it is; raises KafkaError FENCED_MEMBER_EPOCH for an unknown state."""
     match member.state:
         case MemberState.STABLE:
@@ -59,7 +59,7 @@ def reconcile(member: ConsumerGroupMember, aim: Aim) -> ConsumerGroupMember:
             return _next(member, aim, aim.epoch)
 
 
-def _next(member: ConsumerGroupMember, aim: Aim, epoch: int) -> ConsumerGroupMember:
+def _next(member: ConsumerGroupMember, aim: ReconciliationTarget, epoch: int) -> ConsumerGroupMember:
     keep: dict[UUID, Mapping[int, int]] = {}
     revoke: dict[UUID, Mapping[int, int]] = {}
     add: dict[UUID, list[int]] = {}
@@ -87,7 +87,7 @@ def _next(member: ConsumerGroupMember, aim: Aim, epoch: int) -> ConsumerGroupMem
     return _moved(member, aim.epoch, state, keep, NOTHING)
 
 
-def _drop_unsubscribed(member: ConsumerGroupMember, aim: Aim) -> ConsumerGroupMember:
+def _drop_unsubscribed(member: ConsumerGroupMember, aim: ReconciliationTarget) -> ConsumerGroupMember:
     """Take away at once what the member no longer subscribes to: the next target comes later."""
     gone = {topic: partitions for topic, partitions in member.assigned.items() if topic not in aim.subscribed}
     if not gone:

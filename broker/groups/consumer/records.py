@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.consumer.member import ConsumerGroupMember, Owned, Partitions
 from odradek.protocol.messages.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -30,18 +30,18 @@ from odradek.protocol.messages.group_records import (
 )
 
 
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Record:
+def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
     """The group has a new epoch."""
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupMetadataKey(group_id=group_id),
         ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
     )
 
 
-def member_metadata(group_id: str, member: ConsumerGroupMember) -> Record:
+def member_metadata(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
     """A member has come, or says something new of itself."""
     said = member.metadata
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         ConsumerGroupMemberMetadataValue(
             instance_id=said.instance_id,
@@ -57,26 +57,26 @@ def member_metadata(group_id: str, member: ConsumerGroupMember) -> Record:
     )
 
 
-def target_assignment(group_id: str, member_id: str, target: Partitions) -> Record:
+def target_assignment(group_id: str, member_id: str, target: Partitions) -> CoordinatorRecord:
     """A member is to have other partitions."""
     topics = [TopicPartition(topic_id=topic, partitions=sorted(target[topic])) for topic in _in_order(target)]
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics),
     )
 
 
-def target_epoch(group_id: str, epoch: int, now: int) -> Record:
+def target_epoch(group_id: str, epoch: int, now: int) -> CoordinatorRecord:
     """The target assignment of that epoch stands; `now` in milliseconds since 1970 UTC."""
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
         ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=now),
     )
 
 
-def current_assignment(group_id: str, member: ConsumerGroupMember) -> Record:
+def current_assignment(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
     """A member has come to an epoch, or to other partitions."""
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
         ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=member.epoch,
@@ -88,42 +88,51 @@ def current_assignment(group_id: str, member: ConsumerGroupMember) -> Record:
     )
 
 
-def regular_expression(group_id: str, expression: str, topics: Iterable[str], version: int, now: int) -> Record:
+def regular_expression(
+    group_id: str, expression: str, topics: Iterable[str], version: int, now: int
+) -> CoordinatorRecord:
     """An expression matches these topics, in that version of the cluster's metadata."""
-    return Record(
+    return CoordinatorRecord(
         ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression),
         ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=now),
     )
 
 
-def regular_expression_gone(group_id: str, expression: str) -> Record:
+def regular_expression_gone(group_id: str, expression: str) -> CoordinatorRecord:
     """No member subscribes to the expression any more."""
-    return Record(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression), None)
+    return CoordinatorRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression), None)
 
 
-def member_gone(group_id: str, member_id: str) -> list[Record]:
+def member_gone(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     """A member is no more; what it owned comes free first."""
     return [
-        Record(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
+        CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
+        CoordinatorRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
+        CoordinatorRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
     ]
 
 
-def partition_metadata_gone(group_id: str) -> Record:
+def partition_metadata_gone(group_id: str) -> CoordinatorRecord:
     """The group's topics as Kafka wrote them before 4.1 are needed no more: their hash is in the group's record."""
-    return Record(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
+    return CoordinatorRecord(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def group_gone(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[Record]:
+def group_gone(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[CoordinatorRecord]:
     """The group is no more: all that was ever written of it, in Kafka's order."""
     members = list(member_ids)
-    records = [Record(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=m), None) for m in members]
-    records += [Record(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=m), None) for m in members]
-    records.append(Record(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
-    records += [Record(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=m), None) for m in members]
+    records = [
+        CoordinatorRecord(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=m), None)
+        for m in members
+    ]
+    records += [
+        CoordinatorRecord(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=m), None) for m in members
+    ]
+    records.append(CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
+    records += [
+        CoordinatorRecord(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=m), None) for m in members
+    ]
     records += [regular_expression_gone(group_id, expression) for expression in expressions]
-    records.append(Record(ConsumerGroupMetadataKey(group_id=group_id), None))
+    records.append(CoordinatorRecord(ConsumerGroupMetadataKey(group_id=group_id), None))
     return records
 
 

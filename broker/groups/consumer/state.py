@@ -11,14 +11,14 @@ from copy import copy
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.classic.identity import Identities
 from odradek.broker.groups.consumer.member import (
     LEAVING,
     NOTHING,
     ConsumerGroupMember,
+    MemberSubscription,
     MemberType,
-    Metadata,
     Owned,
     Partitions,
     metadata_from_record,
@@ -44,7 +44,7 @@ _FIRST_EPOCH: Final = 1
 """Of a group of which nothing is written, and of its target."""
 
 
-class Resolved(NamedTuple):
+class ResolvedRegularExpression(NamedTuple):
     """The topics that a regular expression matched."""
 
     topics: frozenset[str]
@@ -89,7 +89,7 @@ class ConsumerGroupState:
         """Names of topics that members subscribe to, with how many do."""
         self.regexes: dict[str, int] = {}
         """Regular expressions that members subscribe to, with how many do; not all are resolved."""
-        self.expressions: dict[str, Resolved] = {}
+        self.expressions: dict[str, ResolvedRegularExpression] = {}
         """What of them is resolved."""
         self.owners: dict[tuple[UUID, int], str] = {}
         """Who has a partition, or has yet to give it up."""
@@ -143,7 +143,7 @@ class ConsumerGroupState:
         """Return how many members speak the classic protocol."""
         return sum(member.type is MemberType.CLASSIC for member in self.members.values())
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: CoordinatorRecord) -> None:
         """Change as the record says. Records of other groups or kinds are the caller's mistake."""
         key, value = record
         match key:
@@ -191,7 +191,7 @@ class ConsumerGroupState:
         if member.metadata.instance_id is not None:
             self.static_members[member.metadata.instance_id] = member_id
 
-    def _count(self, subscription: Metadata, change: int) -> None:
+    def _count(self, subscription: MemberSubscription, change: int) -> None:
         for name in subscription.topics:
             _change(self.subscribed_names, name, change)
         if subscription.regex:
@@ -211,7 +211,9 @@ class ConsumerGroupState:
         if value is None:
             self.expressions.pop(expression, None)
         else:
-            self.expressions[expression] = Resolved(frozenset(value.topics), value.version, value.timestamp)
+            self.expressions[expression] = ResolvedRegularExpression(
+                frozenset(value.topics), value.version, value.timestamp
+            )
 
     def _apply_assignment(self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
         known = self.members.get(member_id)

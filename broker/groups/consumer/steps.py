@@ -16,10 +16,10 @@ from odradek.broker.groups.consumer.member import (
     LEAVING_FOR_A_WHILE,
     NO_PARTITIONS,
     ConsumerGroupMember,
-    Metadata,
+    MemberSubscription,
     Partitions,
 )
-from odradek.broker.groups.consumer.reconciliation import Aim, reconcile
+from odradek.broker.groups.consumer.reconciliation import ReconciliationTarget, reconcile
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.consumer.state import ConsumerGroupState
 from odradek.broker.groups.consumer.subscriptions import compile_expression, metadata_hash, topic_ids, topic_names
@@ -28,7 +28,7 @@ from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
-class Environment(NamedTuple):
+class HeartbeatContext(NamedTuple):
     """What a request is judged by, besides the group and whom it comes from."""
 
     image: MetadataImage
@@ -38,7 +38,7 @@ class Environment(NamedTuple):
     """Whether the cluster's topics may be others than when the group last looked."""
 
 
-class Changes(NamedTuple):
+class MemberChanges(NamedTuple):
     """What a member changed its mind about."""
 
     names: bool
@@ -95,7 +95,7 @@ def check_room(draft: Draft, member_id: str, settings: ConsumerGroupSettings) ->
         )
 
 
-def write_metadata(draft: Draft, before: ConsumerGroupMember, new: Metadata) -> Changes:
+def write_metadata(draft: Draft, before: ConsumerGroupMember, new: MemberSubscription) -> MemberChanges:
     """Write what a member says of itself, if that is new.
 
     Raises:
@@ -103,10 +103,10 @@ def write_metadata(draft: Draft, before: ConsumerGroupMember, new: Metadata) -> 
     """
     old = before.metadata
     if new == old:
-        return Changes(False, False)
+        return MemberChanges(False, False)
     group_id = draft.state.group_id
     draft.emit(records.member_metadata(group_id, before._replace(metadata=new)))
-    changes = Changes(new.topics != old.topics, new.regex != old.regex)
+    changes = MemberChanges(new.topics != old.topics, new.regex != old.regex)
     if changes.expression:
         if old.regex and old.regex in draft.state.expressions and not draft.state.subscribers(old.regex):
             draft.emit(records.regular_expression_gone(group_id, old.regex))
@@ -117,7 +117,7 @@ def write_metadata(draft: Draft, before: ConsumerGroupMember, new: Metadata) -> 
 
 
 def advance(
-    draft: Draft, member_id: str, owned: Partitions | None, changes: Changes, environment: Environment
+    draft: Draft, member_id: str, owned: Partitions | None, changes: MemberChanges, environment: HeartbeatContext
 ) -> ConsumerGroupMember:
     """Bring the group and the member as far as they can come now; return the member as it is then."""
     _update_epoch(draft, changes.begins_epoch, environment)
@@ -126,7 +126,7 @@ def advance(
     return _reconcile(draft, member_id, owned, changes.any, environment.image)
 
 
-def _update_epoch(draft: Draft, changed: bool, environment: Environment) -> None:
+def _update_epoch(draft: Draft, changed: bool, environment: HeartbeatContext) -> None:
     state = draft.state
     if not changed and not environment.topics_changed:
         return
@@ -144,7 +144,7 @@ def _reconcile(
     member = state.members[member_id]
     if not subscription_changed and member.is_reconciled_to(state.assignment_epoch):
         return member
-    aim = Aim(
+    aim = ReconciliationTarget(
         epoch=state.assignment_epoch,
         target=state.targets.get(member_id, NO_PARTITIONS),
         subscribed=topic_ids(topic_names(state, member), image),

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from odradek.logs.kinds import OFFSET_CHECKPOINTS
-from odradek.logs.verify.findings import Finding, Findings
+from odradek.logs.verify.findings import Finding, VerifyFindings
 from odradek.logs.verify.names import check_log_directory_names
-from odradek.logs.verify.partition import Circumstances, PartitionResult, verify_partition
+from odradek.logs.verify.partition import PartitionResult, VerifyContext, verify_partition
 from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.directories.clean_shutdown import was_clean_shutdown
 from odradek.storage.directories.meta_properties import read_meta_properties
@@ -43,7 +43,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DirectoryLayout:
     """What a directory is."""
 
     path: str
@@ -83,21 +83,21 @@ class VerifyReport:
         return sum(each.segments for each in self.partitions)
 
 
-def read_layout(fs: FileSystem, path: str, findings: Findings | None = None) -> Layout:
+def read_layout(fs: FileSystem, path: str, findings: VerifyFindings | None = None) -> DirectoryLayout:
     """Return what the directory is. Raises OSError, and CorruptFile where it is neither of both kinds."""
     path = path.rstrip("/") or "/"
     entries = fs.scan(path)
     names = {entry.name for entry in entries}
     if any(parsed is not None and parsed.suffix == LOG_SUFFIX for parsed in map(parse_file_name, names)):
         parent = os.path.dirname(os.path.abspath(path))
-        return Layout(path, parent if fs.exists(f"{parent}/{META_PROPERTIES_FILE}") else None, (path,), False)
-    found = check_log_directory_names(path, entries, findings or Findings())
+        return DirectoryLayout(path, parent if fs.exists(f"{parent}/{META_PROPERTIES_FILE}") else None, (path,), False)
+    found = check_log_directory_names(path, entries, findings or VerifyFindings())
     if not found and META_PROPERTIES_FILE not in names:
         raise CorruptFile(path, "neither a log directory nor the directory of a partition: there is no .log file in it")
-    return Layout(path, path, tuple(f"{path}/{name}" for name in found), True)
+    return DirectoryLayout(path, path, tuple(f"{path}/{name}" for name in found), True)
 
 
-def data_size(fs: FileSystem, layout: Layout) -> int:
+def data_size(fs: FileSystem, layout: DirectoryLayout) -> int:
     """Return how many bytes of data a check goes over."""
     total = 0
     for directory in layout.partitions:
@@ -113,7 +113,7 @@ def verify_directory(
     fs: FileSystem, path: str, deep: bool = False, on_bytes: Progress | None = None, is_ours: bool = False
 ) -> VerifyReport:
     """Check everything in a directory. `is_ours`: this process holds its lock. Raises OSError, CorruptFile."""
-    findings = Findings()
+    findings = VerifyFindings()
     layout = read_layout(fs, path, findings)
     home = layout.log_directory
     running = home is not None and not is_ours and _is_locked(fs, home)
@@ -121,7 +121,7 @@ def verify_directory(
     report = VerifyReport(layout.path, running, clean)
     if home is not None and layout.is_whole:
         _check_meta_properties(fs, home, findings)
-    given = Circumstances(running, running or clean is False, deep)
+    given = VerifyContext(running, running or clean is False, deep)
     for directory in layout.partitions:
         try:
             report.partitions.append(verify_partition(fs, directory, given, findings, on_bytes))
@@ -140,7 +140,7 @@ def _is_locked(fs: FileSystem, directory: str) -> bool:
     return fs.exists(path) and fs.lock_owner(path) is not None
 
 
-def _check_meta_properties(fs: FileSystem, directory: str, findings: Findings) -> None:
+def _check_meta_properties(fs: FileSystem, directory: str, findings: VerifyFindings) -> None:
     path = f"{directory}/{META_PROPERTIES_FILE}"
     try:
         if read_meta_properties(fs, directory) is None:
@@ -152,7 +152,12 @@ def _check_meta_properties(fs: FileSystem, directory: str, findings: Findings) -
 
 
 def _check_checkpoints(
-    fs: FileSystem, home: str, layout: Layout, report: VerifyReport, given: Circumstances, findings: Findings
+    fs: FileSystem,
+    home: str,
+    layout: DirectoryLayout,
+    report: VerifyReport,
+    given: VerifyContext,
+    findings: VerifyFindings,
 ) -> None:
     """Hold the offsets in the four checkpoints against the logs."""
     logs: dict[TopicPartition, PartitionResult] = {}
@@ -176,8 +181,8 @@ def _check_offsets(
     entries: Mapping[TopicPartition, int],
     logs: Mapping[TopicPartition, PartitionResult],
     is_whole: bool,
-    given: Circumstances,
-    findings: Findings,
+    given: VerifyContext,
+    findings: VerifyFindings,
 ) -> None:
     for number, (partition, offset) in enumerate(entries.items()):
         log, line = logs.get(partition), f"line {number + 3}"

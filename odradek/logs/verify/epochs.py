@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.storage.checkpoints.leader_epochs import EpochStart
 
 _UNKNOWN = -1
@@ -20,7 +20,7 @@ class EpochCheck:
 
     __slots__ = ("_before", "_entries", "_findings", "_is_open", "_next_start", "_run", "current", "path")
 
-    def __init__(self, path: str, entries: list[EpochStart] | None, is_open: bool, findings: Findings) -> None:
+    def __init__(self, path: str, entries: list[EpochStart] | None, is_open: bool, findings: VerifyFindings) -> None:
         """Take the checkpoint's `entries`, None if it cannot be read; `is_open`: it may lag behind the log."""
         self.path = path
         self._entries = entries

@@ -36,7 +36,7 @@ class Finding(NamedTuple):
         return f"{self.path}{at}{where}: {self.reason}"
 
 
-class Findings:
+class VerifyFindings:
     """What was found so far."""
 
     __slots__ = ("_counts", "all")

@@ -7,7 +7,7 @@ and time index.
 from __future__ import annotations
 
 from odradek.logs.index_entries import OFFSET_ENTRY, TIME_ENTRY, IndexEntries
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.storage.files import OpenFile
 
 NONE_LEFT = 1 << 63
@@ -35,7 +35,7 @@ class OffsetIndexCheck:
         "path",
     )
 
-    def __init__(self, file: OpenFile, base_offset: int, findings: Findings) -> None:
+    def __init__(self, file: OpenFile, base_offset: int, findings: VerifyFindings) -> None:
         self.path = file.path
         self.base = base_offset
         self._findings = findings
@@ -121,7 +121,7 @@ class TimeIndexCheck:
 
     __slots__ = ("_entries", "_findings", "_iterator", "_previous", "_timestamp", "base", "next_offset", "path")
 
-    def __init__(self, file: OpenFile, base_offset: int, findings: Findings) -> None:
+    def __init__(self, file: OpenFile, base_offset: int, findings: VerifyFindings) -> None:
         self.path = file.path
         self.base = base_offset
         self._findings = findings
@@ -187,7 +187,7 @@ class TimeIndexCheck:
         self.next_offset = NONE_LEFT
 
 
-def _check_size(path: str, entries: IndexEntries, size: int, findings: Findings) -> None:
+def _check_size(path: str, entries: IndexEntries, size: int, findings: VerifyFindings) -> None:
     if entries.stray_bytes:
         whole = entries.size - entries.stray_bytes
         reason = f"{entries.stray_bytes} bytes behind the last whole entry: the size is no multiple of {size}"

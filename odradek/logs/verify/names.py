@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from odradek.logs.kinds import Kind, kind_of
-from odradek.logs.verify.findings import Findings
+from odradek.logs.kinds import LogFileKind, kind_of
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.storage.files import TEMPORARY_SUFFIX, DirectoryEntry
 from odradek.storage.names import (
     CLEANED_SUFFIX,
@@ -32,8 +32,8 @@ _UNFINISHED = {
     TEMPORARY_SUFFIX: "of writes that were not finished",
     ".part": "of a snapshot that was not finished",
 }
-_OF_LOG_DIRECTORY = frozenset({Kind.OFFSET_CHECKPOINT, Kind.META_PROPERTIES, Kind.CLEAN_SHUTDOWN})
-_OF_PARTITION = frozenset(Kind) - _OF_LOG_DIRECTORY
+_OF_LOG_DIRECTORY = frozenset({LogFileKind.OFFSET_CHECKPOINT, LogFileKind.META_PROPERTIES, LogFileKind.CLEAN_SHUTDOWN})
+_OF_PARTITION = frozenset(LogFileKind) - _OF_LOG_DIRECTORY
 
 
 @dataclass(slots=True)
@@ -45,7 +45,9 @@ class PartitionNames:
     metadata_snapshots: list[str] = field(default_factory=list)
 
 
-def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], findings: Findings) -> PartitionNames:
+def check_partition_names(
+    directory: str, entries: Iterable[DirectoryEntry], findings: VerifyFindings
+) -> PartitionNames:
     """Return the files of a partition directory, and add what is strange about the names in it."""
     names = PartitionNames()
     derived: list[tuple[str, int]] = []
@@ -59,7 +61,7 @@ def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], fin
         elif entry.is_directory or kind not in _OF_PARTITION:
             findings.error(path, f"Kafka keeps no such {_what(entry)} in the directory of a partition")
         elif parsed is None:
-            if kind is Kind.METADATA_SNAPSHOT:
+            if kind is LogFileKind.METADATA_SNAPSHOT:
                 names.metadata_snapshots.append(entry.name)
         elif parsed.suffix == LOG_SUFFIX:
             names.segments.append(parsed.offset)
@@ -77,7 +79,7 @@ def check_partition_names(directory: str, entries: Iterable[DirectoryEntry], fin
     return names
 
 
-def check_log_directory_names(directory: str, entries: Iterable[DirectoryEntry], findings: Findings) -> list[str]:
+def check_log_directory_names(directory: str, entries: Iterable[DirectoryEntry], findings: VerifyFindings) -> list[str]:
     """Return the names of the partitions' directories, ascending, and add what is strange about the others."""
     partitions: list[str] = []
     unfinished: Counter[str] = Counter()
@@ -104,7 +106,7 @@ def _unfinished(name: str) -> str | None:
     return next((suffix for suffix in _UNFINISHED if name.endswith(suffix)), None)
 
 
-def _note_unfinished(directory: str, counts: Counter[str], findings: Findings) -> None:
+def _note_unfinished(directory: str, counts: Counter[str], findings: VerifyFindings) -> None:
     """Tell of files that are none any more, or not yet: a broker that has just deleted much leaves very many."""
     for suffix, count in sorted(counts.items()):
         findings.note(directory, f"files ending in {suffix}: {count}, {_UNFINISHED[suffix]}")
@@ -112,7 +114,7 @@ def _note_unfinished(directory: str, counts: Counter[str], findings: Findings) -
 
 def _belongs_to_log_directory(name: str) -> bool:
     kind = kind_of(name)
-    return kind in _OF_LOG_DIRECTORY or (kind is Kind.METADATA_SNAPSHOT and not name[0].isdigit())
+    return kind in _OF_LOG_DIRECTORY or (kind is LogFileKind.METADATA_SNAPSHOT and not name[0].isdigit())
 
 
 def _what(entry: DirectoryEntry) -> str:

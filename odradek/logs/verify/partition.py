@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from odradek.logs.decoding import decode_control
 from odradek.logs.verify.epochs import EpochCheck
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.logs.verify.names import PartitionNames, check_partition_names
 from odradek.logs.verify.producers import ProducerCheck
 from odradek.logs.verify.segment import SegmentCheck, SegmentTask
@@ -27,13 +27,13 @@ from odradek.storage.names import (
     file_name,
 )
 from odradek.storage.segment.entry_walk import Ending, EntryWalk, Progress
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 _MAX_CONTROL_BATCH = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class VerifyContext:
     """What is known of the directory as a whole."""
 
     is_running: bool = False
@@ -55,12 +55,12 @@ class PartitionResult:
     start_offset: int = 0
     """First offset of the first segment."""
     end_offset: int = 0
-    aborted: dict[str, list[AbortedTransaction]] = field(default_factory=dict)
+    aborted: dict[str, list[AbortedTxn]] = field(default_factory=dict)
     """What the transaction index of a segment must say, by its path, where that is known in full."""
 
 
 def verify_partition(
-    fs: FileSystem, directory: str, given: Circumstances, findings: Findings, on_bytes: Progress | None = None
+    fs: FileSystem, directory: str, given: VerifyContext, findings: VerifyFindings, on_bytes: Progress | None = None
 ) -> PartitionResult:
     """Check the directory of a partition. Raises OSError where it cannot be read."""
     names = check_partition_names(directory, fs.scan(directory), findings)
@@ -102,7 +102,7 @@ def verify_partition(
     return result
 
 
-def _check_gap(task: SegmentTask, expected: int, findings: Findings, producers: ProducerCheck) -> None:
+def _check_gap(task: SegmentTask, expected: int, findings: VerifyFindings, producers: ProducerCheck) -> None:
     """Say what lies between two segments."""
     if task.base_offset > expected:
         reason = (
@@ -116,7 +116,7 @@ def _check_gap(task: SegmentTask, expected: int, findings: Findings, producers: 
 
 
 def _check_late_snapshots(
-    names: PartitionNames, directory: str, given: Circumstances, end_offset: int, findings: Findings
+    names: PartitionNames, directory: str, given: VerifyContext, end_offset: int, findings: VerifyFindings
 ) -> None:
     for offset in names.snapshots:
         if offset > end_offset and not given.is_running:
@@ -125,14 +125,14 @@ def _check_late_snapshots(
             add(path, f"the log ends before the offset of the snapshot, at {end_offset}", None, offset)
 
 
-def _check_topic_id(fs: FileSystem, directory: str, findings: Findings) -> None:
+def _check_topic_id(fs: FileSystem, directory: str, findings: VerifyFindings) -> None:
     try:
         read_topic_id(fs, directory)
     except CorruptFile as error:
         findings.error(f"{directory}/{PARTITION_METADATA_FILE}", error.reason, 0)
 
 
-def _read_epochs(fs: FileSystem, directory: str, findings: Findings) -> list[EpochStart] | None:
+def _read_epochs(fs: FileSystem, directory: str, findings: VerifyFindings) -> list[EpochStart] | None:
     """Return the leader epochs of the checkpoint, None if they cannot be read."""
     path = f"{directory}/{LEADER_EPOCH_FILE}"
     try:
@@ -148,7 +148,7 @@ def _read_epochs(fs: FileSystem, directory: str, findings: Findings) -> list[Epo
     return entries
 
 
-def _check_metadata_snapshot(fs: FileSystem, path: str, findings: Findings) -> None:
+def _check_metadata_snapshot(fs: FileSystem, path: str, findings: VerifyFindings) -> None:
     """Check a snapshot of the metadata: whole batches between a header and a footer (KIP-630)."""
     file = fs.open(path, writable=False)
     walk = EntryWalk(file, file.size())

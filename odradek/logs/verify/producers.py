@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from odradek.logs.index_entries import ABORTED_ENTRY, IndexEntries
 from odradek.logs.small_files import MAX_SMALL_FILE
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
@@ -21,7 +21,7 @@ from odradek.storage.producers.producer_entry import ProducerEntry
 from odradek.storage.producers.producer_replay import replay
 from odradek.storage.producers.producer_snapshot import decode_snapshot
 from odradek.storage.producers.producer_state import ProducerStates
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 NONE_LEFT = 1 << 63
 _VERSION = 0
@@ -32,7 +32,9 @@ class ProducerCheck:
 
     __slots__ = ("_directory", "_findings", "_fs", "_offsets", "_start", "aborted", "exact", "next_snapshot", "states")
 
-    def __init__(self, fs: FileSystem, directory: str, offsets: Sequence[int], start: int, findings: Findings) -> None:
+    def __init__(
+        self, fs: FileSystem, directory: str, offsets: Sequence[int], start: int, findings: VerifyFindings
+    ) -> None:
         """Begin at `start`, the first offset of the log; `offsets` are those of the snapshots, ascending."""
         self._fs = fs
         self._directory = directory
@@ -42,7 +44,7 @@ class ProducerCheck:
         self.states = ProducerStates(directory)
         self.exact = start == 0
         """Whether the state is known in full, so that anything else in a file is wrong."""
-        self.aborted: list[AbortedTransaction] = []
+        self.aborted: list[AbortedTxn] = []
         """The transactions that markers of this segment have aborted."""
         self.next_snapshot = NONE_LEFT
         """Before a batch that begins at this offset or behind it, `pass_snapshots` is to be called."""
@@ -67,7 +69,7 @@ class ProducerCheck:
         if completed is not None and completed.is_aborted:
             stable = completed.last_stable_offset
             self.aborted.append(
-                AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+                AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, stable)
             )
 
     def check_transactions(self, path: str) -> None:
@@ -86,7 +88,7 @@ class ProducerCheck:
             self._findings.error(path, f"the size is no multiple of {ABORTED_ENTRY.size}", whole)
         last = -1
         for number, (version, *fields) in enumerate(entries):
-            position, entry = number * ABORTED_ENTRY.size, AbortedTransaction(*fields)
+            position, entry = number * ABORTED_ENTRY.size, AbortedTxn(*fields)
             if version != _VERSION:
                 self._findings.error(path, f"the entry has the unknown version {version}", position)
             elif entry.last_offset <= last or entry.first_offset > entry.last_offset:
@@ -142,7 +144,7 @@ def _state(entry: ProducerEntry) -> str:
     return f"{text}, open transaction from {first}" if first >= 0 else text
 
 
-def _say(aborted: AbortedTransaction) -> str:
+def _say(aborted: AbortedTxn) -> str:
     return (
         f"transaction of producer {aborted.producer_id}, offsets {aborted.first_offset} to {aborted.last_offset}, "
         f"stable before {aborted.last_stable_offset}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from odradek.logs.dump import MAX_DECODED_BATCH
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import CURRENT_MAGIC, BatchHeader
 from odradek.protocol.records.reading import iter_entry_records
@@ -11,7 +11,7 @@ from odradek.storage.files import OpenFile
 from odradek.storage.segment.entry_walk import Fields
 
 
-def check_records(file: OpenFile, path: str, position: int, fields: Fields, findings: Findings) -> None:
+def check_records(file: OpenFile, path: str, position: int, fields: Fields, findings: VerifyFindings) -> None:
     """Add what is wrong with the records of the batch at `position`, whose checksum is right."""
     header = BatchHeader._make(fields)
     if header.size > MAX_DECODED_BATCH:

@@ -24,7 +24,7 @@ from odradek.storage.names import (
     parse_file_name,
 )
 from odradek.storage.segment.entry_walk import Ending, EntryWalk
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 DEFAULT_INTERVAL_BYTES = 4096
 """Kafka's `index.interval.bytes`."""
@@ -41,7 +41,7 @@ class Repair(NamedTuple):
     """Paths of those that were not, each with the reason."""
 
 
-class Indexes(NamedTuple):
+class RebuiltIndexes(NamedTuple):
     """The content of two index files."""
 
     offsets: bytes
@@ -80,7 +80,7 @@ def repair_indexes(fs: FileSystem, report: VerifyReport, interval_bytes: int = D
     return repair
 
 
-def build_indexes(fs: FileSystem, log_path: str, base_offset: int, interval_bytes: int) -> Indexes:
+def build_indexes(fs: FileSystem, log_path: str, base_offset: int, interval_bytes: int) -> RebuiltIndexes:
     """Return the two indexes that a segment has once it is not written to any more. Raises OSError."""
     file = fs.open(log_path, writable=False)
     walk = EntryWalk(file, file.size(), checked=False)
@@ -100,10 +100,10 @@ def build_indexes(fs: FileSystem, log_path: str, base_offset: int, interval_byte
     assert walk.ending is Ending.END, "a damaged segment is not indexed"
     if largest > noted:
         times += TIME_ENTRY.pack(largest, largest_at - base_offset)
-    return Indexes(bytes(offsets), bytes(times))
+    return RebuiltIndexes(bytes(offsets), bytes(times))
 
 
-def encode_aborted(aborted: Iterable[AbortedTransaction]) -> bytes:
+def encode_aborted(aborted: Iterable[AbortedTxn]) -> bytes:
     """Return the content of a transaction index."""
     return b"".join(ABORTED_ENTRY.pack(0, *each) for each in aborted)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from odradek.logs.verify.epochs import EpochCheck
-from odradek.logs.verify.findings import Findings
+from odradek.logs.verify.findings import VerifyFindings
 from odradek.logs.verify.indexes import NONE_LEFT, OffsetIndexCheck, TimeIndexCheck
 from odradek.logs.verify.producers import ProducerCheck
 from odradek.logs.verify.records import check_records
@@ -30,7 +30,7 @@ from odradek.storage.names import (
     file_name,
 )
 from odradek.storage.segment.entry_walk import Ending, EntryWalk, Fields, Progress
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 
 _MAX_RELATIVE_OFFSET = 0x7FFF_FFFF
 _MAX_CONTROL_BATCH = 1 << 20
@@ -64,7 +64,7 @@ class SegmentResult:
     batches: int
     size: int
     next_offset: int
-    aborted: list[AbortedTransaction]
+    aborted: list[AbortedTxn]
     """The transactions that markers in the segment have aborted, as far as that is known."""
 
 
@@ -77,7 +77,7 @@ class SegmentCheck:
         task: SegmentTask,
         epochs: EpochCheck,
         producers: ProducerCheck,
-        findings: Findings,
+        findings: VerifyFindings,
         on_bytes: Progress | None,
     ) -> None:
         self._fs = fs

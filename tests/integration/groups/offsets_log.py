@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_committed, encode_offset_key
 from tests.support.broker import BrokerProcess
 from tests.support.wire import BatchFields, Record, build_batch
 
@@ -20,7 +20,7 @@ _OVERHEAD = 12
 
 def offset_record(group: str, topic: str, partition: int, offset: int) -> Record:
     """Return the record of a committed offset."""
-    return Record(encode_offset_key(OffsetKey(group, topic, partition)), encode_committed(Committed(offset)))
+    return Record(encode_offset_key(OffsetKey(group, topic, partition)), encode_committed(OffsetAndMetadata(offset)))
 
 
 def transaction(producer_id: int, records: Sequence[Record]) -> tuple[Sequence[Record], BatchFields]:

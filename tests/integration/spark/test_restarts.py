@@ -14,7 +14,7 @@ from pyspark_odradek.client.fetching import read_bodies
 from pyspark_odradek.client.settings import cluster_options
 from pyspark_odradek.columns.body import Body
 from pyspark_odradek.columns.building import build
-from pyspark_odradek.errors import ConnectionLostError
+from pyspark_odradek.errors import BrokerUnreachableError
 from pyspark_odradek.offsets import Range, TopicPartition
 from tests.support.broker import OdradekProcess
 from tests.support.ports import free_ports
@@ -62,7 +62,7 @@ def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None
         bodies = read_bodies(hasty, wanted, fail_on_data_loss=True)
         next(bodies)
         broker.kill()
-        with pytest.raises(ConnectionLostError, match="see that it runs"):
+        with pytest.raises(BrokerUnreachableError, match="see that it runs"):
             list(bodies)
     finally:
         cluster.close()

@@ -7,11 +7,11 @@ from time import process_time
 
 import pytest
 
-from odradek.config.alter import Change, Operation, Surroundings, Target, alter, check, check_form
+from odradek.config.alter import AlterConfigOp, AlterContext, AlterTarget, ConfigChange, alter, check, check_form
 from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
 from odradek.config.layers import BrokerLayers
 
-SET, DELETE, APPEND, SUBTRACT = Operation
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOp
 MAP = "listener.security.protocol.map"
 LISTENER = "listener.name.plaintext.max.connections"
 KEYSTORE = "listener.name.plaintext.ssl.keystore.type"
@@ -27,12 +27,14 @@ Outcome = type[ConfigError] | dict[str, str]
 Row = tuple[dict[str, str], list[tuple[str, int, str | None]], Outcome]
 
 
-def surroundings(*, elr: bool = False, **layers: dict[str, str]) -> Surroundings:
+def surroundings(*, elr: bool = False, **layers: dict[str, str]) -> AlterContext:
     default = layers.get("all_brokers", {"min.insync.replicas": "1"})
-    return Surroundings(BrokerLayers(STATIC, default, layers.get("broker", {})), elr)
+    return AlterContext(BrokerLayers(STATIC, default, layers.get("broker", {})), elr)
 
 
-def altered(target: Target, current: dict[str, str], changes: list[Change], around: Surroundings) -> dict[str, str]:
+def altered(
+    target: AlterTarget, current: dict[str, str], changes: list[ConfigChange], around: AlterContext
+) -> dict[str, str]:
     """Return the values after a change that is whole, applied and judged in this order, as by a broker."""
     check_form(changes)
     values = alter(target, current, changes)
@@ -40,10 +42,10 @@ def altered(target: Target, current: dict[str, str], changes: list[Change], arou
     return values
 
 
-def outcome(target: Target, row: Row, around: Surroundings) -> Outcome:
+def outcome(target: AlterTarget, row: Row, around: AlterContext) -> Outcome:
     current, changes, _ = row
     try:
-        return altered(target, current, [Change(*change) for change in changes], around)
+        return altered(target, current, [ConfigChange(*change) for change in changes], around)
     except ConfigError as error:
         return type(error)
 
@@ -205,16 +207,16 @@ METRICS: list[Row] = [
     [
         (target, row)
         for target, table in (
-            (Target.TOPIC, TOPIC),
-            (Target.BROKER, BROKER),
-            (Target.ALL_BROKERS, ALL_BROKERS),
-            (Target.GROUP, GROUP),
-            (Target.CLIENT_METRICS, METRICS),
+            (AlterTarget.TOPIC, TOPIC),
+            (AlterTarget.BROKER, BROKER),
+            (AlterTarget.ALL_BROKERS, ALL_BROKERS),
+            (AlterTarget.GROUP, GROUP),
+            (AlterTarget.CLIENT_METRICS, METRICS),
         )
         for row in table
     ],
 )
-def test_an_incremental_change_ends_as_in_kafka(target: Target, row: Row) -> None:
+def test_an_incremental_change_ends_as_in_kafka(target: AlterTarget, row: Row) -> None:
     """The same values stored, or the same kind of error."""
     assert outcome(target, row, surroundings()) == row[2]
 
@@ -222,24 +224,24 @@ def test_an_incremental_change_ends_as_in_kafka(target: Target, row: Row) -> Non
 def test_the_values_before_a_change_are_left_alone() -> None:
     """A change makes new values; those of before stay as they were, error or not."""
     before = {"retention.ms": "5"}
-    altered(Target.TOPIC, before, [Change("retention.ms", SET, "6")], surroundings())
+    altered(AlterTarget.TOPIC, before, [ConfigChange("retention.ms", SET, "6")], surroundings())
     with pytest.raises(ConfigError):
-        altered(Target.TOPIC, before, [Change("retention.ms", SET, "x")], surroundings())
+        altered(AlterTarget.TOPIC, before, [ConfigChange("retention.ms", SET, "x")], surroundings())
     assert before == {"retention.ms": "5"}
 
 
 def test_the_listeners_are_fixed_at_start() -> None:
     """Kafka opens new listeners while it runs; here the sentence says to restart. The value in force is accepted."""
     with pytest.raises(ConfigRequestError, match="change the file and restart"):
-        altered(Target.BROKER, {}, [Change("listeners", SET, "PLAINTEXT://:1")], surroundings())
-    same = [Change("listeners", SET, STATIC["listeners"])]
-    assert altered(Target.BROKER, {}, same, surroundings()) == {"listeners": STATIC["listeners"]}
+        altered(AlterTarget.BROKER, {}, [ConfigChange("listeners", SET, "PLAINTEXT://:1")], surroundings())
+    same = [ConfigChange("listeners", SET, STATIC["listeners"])]
+    assert altered(AlterTarget.BROKER, {}, same, surroundings()) == {"listeners": STATIC["listeners"]}
 
 
 def test_thread_counts_are_judged_by_what_is_in_force() -> None:
     """Twice the dynamic value, not twice the default."""
     around = surroundings(broker={"num.io.threads": "16"})
-    changed = altered(Target.BROKER, {"num.io.threads": "16"}, [Change("num.io.threads", SET, "32")], around)
+    changed = altered(AlterTarget.BROKER, {"num.io.threads": "16"}, [ConfigChange("num.io.threads", SET, "32")], around)
     assert changed == {"num.io.threads": "32"}
 
 
@@ -247,36 +249,38 @@ def test_a_topic_is_judged_together_with_the_broker() -> None:
     """The broker's largest lag bounds the topic's smallest."""
     around = surroundings(broker={"log.cleaner.max.compaction.lag.ms": "5"})
     with pytest.raises(ConfigError, match="is above"):
-        altered(Target.TOPIC, {}, [Change("min.compaction.lag.ms", SET, "10")], around)
+        altered(AlterTarget.TOPIC, {}, [ConfigChange("min.compaction.lag.ms", SET, "10")], around)
 
 
 def test_min_insync_replicas_with_eligible_leader_replicas() -> None:
     """With KIP-966 in use it is the same on all brokers, and always said."""
     key = "min.insync.replicas"
     with pytest.raises(ConfigError, match="the same on all brokers") as caught:
-        altered(Target.BROKER, {}, [Change(key, SET, "2")], surroundings(elr=True))
+        altered(AlterTarget.BROKER, {}, [ConfigChange(key, SET, "2")], surroundings(elr=True))
     assert type(caught.value) is ConfigError
     with pytest.raises(ConfigError, match="cannot be removed"):
-        altered(Target.ALL_BROKERS, {key: "1"}, [Change(key, DELETE, None)], surroundings(elr=True))
+        altered(AlterTarget.ALL_BROKERS, {key: "1"}, [ConfigChange(key, DELETE, None)], surroundings(elr=True))
     with pytest.raises(ConfigError, match="cannot be removed"):
-        check(Target.ALL_BROKERS, {key: "1"}, {"message.max.bytes": "2000000"}, surroundings(elr=True))
-    assert altered(Target.ALL_BROKERS, {key: "1"}, [Change(key, SET, "2")], surroundings(elr=True)) == {key: "2"}
-    assert altered(Target.BROKER, {}, [Change(key, SET, "2")], surroundings()) == {key: "2"}
+        check(AlterTarget.ALL_BROKERS, {key: "1"}, {"message.max.bytes": "2000000"}, surroundings(elr=True))
+    assert altered(AlterTarget.ALL_BROKERS, {key: "1"}, [ConfigChange(key, SET, "2")], surroundings(elr=True)) == {
+        key: "2"
+    }
+    assert altered(AlterTarget.BROKER, {}, [ConfigChange(key, SET, "2")], surroundings()) == {key: "2"}
 
 
 def test_an_error_of_a_broker_names_key_and_reason() -> None:
     """The sentence that a client is shown."""
     with pytest.raises(ConfigRequestError, match=r"^log\.segment\.bytes=5: expected at least 1048576$"):
-        altered(Target.BROKER, {}, [Change("log.segment.bytes", SET, "5")], surroundings())
+        altered(AlterTarget.BROKER, {}, [ConfigChange("log.segment.bytes", SET, "5")], surroundings())
 
 
-@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
-def test_a_list_of_very_many_elements_takes_no_square_of_time(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT])
+def test_a_list_of_very_many_elements_takes_no_square_of_time(operation: AlterConfigOp) -> None:
     """A request of 300 kilobytes would hold up all others for half a minute."""
     names = [f"x{number}" for number in range(50_000)]
     current = {"cleanup.policy": ",".join(names)}
-    change = Change("cleanup.policy", operation, ",".join(f"{name}y" for name in names) + "," + names[-1])
+    change = ConfigChange("cleanup.policy", operation, ",".join(f"{name}y" for name in names) + "," + names[-1])
     began = process_time()
-    value = alter(Target.TOPIC, current, [change])["cleanup.policy"]
+    value = alter(AlterTarget.TOPIC, current, [change])["cleanup.policy"]
     assert process_time() - began < 2
-    assert len(value.split(",")) == (100_000 if operation is Operation.APPEND else 49_999)
+    assert len(value.split(",")) == (100_000 if operation is AlterConfigOp.APPEND else 49_999)

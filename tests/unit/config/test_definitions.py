@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from odradek.config.definitions import (
-    Definition,
-    Scope,
+    ConfigKey,
     Service,
+    UpdateMode,
     broker_definitions,
     client_metrics_definitions,
     group_definitions,
@@ -24,7 +24,7 @@ from odradek.config.topic import TopicConfig
 
 KAFKA_TABLE = Path(__file__).parents[2] / "data" / "configs.tsv"
 ANSWERS = Path(__file__).parent / "answers"
-TABLES: dict[str, Mapping[str, Definition]] = {
+TABLES: dict[str, Mapping[str, ConfigKey]] = {
     "broker": broker_definitions(),
     "topic": topic_definitions(),
     "group": group_definitions(),
@@ -42,7 +42,7 @@ def kafka_rows(kind: str) -> dict[str, dict[str, str]]:
         return {row["name"]: row for row in rows if row["kind"] == kind}
 
 
-def as_row(kind: str, definition: Definition) -> dict[str, str]:
+def as_row(kind: str, definition: ConfigKey) -> dict[str, str]:
     default = "required" if definition.required else "null" if definition.default is None else definition.default
     return {
         "kind": kind,
@@ -65,7 +65,7 @@ def test_what_can_change_at_run_time_is_what_kafka_says_is_not_read_only() -> No
     """The scope of each listed broker key agrees with the read_only flag of Kafka's own answer."""
     lines = (ANSWERS / "static_broker.jsonl").read_text().splitlines()
     read_only = {row[0]: row[3] for row in map(json.loads, lines) if row[0] in broker_definitions()}
-    ours = {name: broker_definitions()[name].scope is Scope.READ_ONLY for name in read_only}
+    ours = {name: broker_definitions()[name].scope is UpdateMode.READ_ONLY for name in read_only}
     assert ours == read_only
 
 

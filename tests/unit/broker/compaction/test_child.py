@@ -9,7 +9,7 @@ import pytest
 
 from odradek.broker.compaction.child import BrokerGoneError, Link, Pacer, RoundCancelledError, work
 from odradek.broker.compaction.frames import Message, MessageReader, encode
-from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Task
+from odradek.storage.compaction.values import Cancel, Cancelled, RoundFailed, Task
 from tests.support.memory_files import MemoryFiles
 
 TASK = Task(1, "/data/t-0", (), 0, 0, 0, 0, 1, 1, 1, 24, 0.9, 100, 1e308, b"", b"")
@@ -95,7 +95,7 @@ def test_a_round_that_fails_does_not_end_the_process(pair: tuple[socket.socket, 
     with pytest.raises(BrokerGoneError):
         work(link, MemoryFiles())
     failed = answers(ours)
-    assert [type(one) for one in failed] == [Failed, Failed]
+    assert [type(one) for one in failed] == [RoundFailed, RoundFailed]
     assert [one.number for one in failed] == [1, 2]
 
 

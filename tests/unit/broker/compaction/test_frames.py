@@ -9,15 +9,41 @@ from hypothesis import strategies as st
 
 from odradek.broker.compaction import frames
 from odradek.broker.compaction.frames import MAX_FRAME_BYTES, BadFrameError, MessageReader, encode
-from odradek.storage.compaction.values import Cancel, Cancelled, Failed, Finished, Source, Statistics, Task, Written
+from odradek.storage.compaction.values import (
+    Cancel,
+    Cancelled,
+    CleanerStats,
+    RoundFailed,
+    RoundFinished,
+    SourceSegment,
+    Task,
+    Written,
+)
 
-TASK = Task(1, "/data/t-0", (Source(0, 10), Source(2**62, 20)), 0, 30, 5, 6, 7, 8, 9, 10, 0.9, 11, 1.8e308, b"p", b"a")
+TASK = Task(
+    1,
+    "/data/t-0",
+    (SourceSegment(0, 10), SourceSegment(2**62, 20)),
+    0,
+    30,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    0.9,
+    11,
+    1.8e308,
+    b"p",
+    b"a",
+)
 MESSAGES = [
     TASK,
     Cancel(1),
     Written(1, 0, 2, 2**31 - 1, False),
-    Finished(1, 2**63 - 1, Statistics(1, 2, 3, 4, 5, 6, 7.5)),
-    Failed(1, "/data/t-0/0.log", "the checksum is wrong"),
+    RoundFinished(1, 2**63 - 1, CleanerStats(1, 2, 3, 4, 5, 6, 7.5)),
+    RoundFailed(1, "/data/t-0/0.log", "the checksum is wrong"),
     Cancelled(1),
 ]
 
@@ -30,7 +56,7 @@ def test_messages_arrive_as_they_were_sent(messages: list[frames.Message], piece
     arrived = [one for at in range(0, len(data), piece) for one in reader.feed(data[at : at + piece])]
     assert arrived == messages
     assert [type(one) for one in arrived] == [type(one) for one in messages]
-    assert all(isinstance(source, Source) for one in arrived if isinstance(one, Task) for source in one.sources)
+    assert all(isinstance(source, SourceSegment) for one in arrived if isinstance(one, Task) for source in one.sources)
 
 
 def test_a_frame_is_bounded_on_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:

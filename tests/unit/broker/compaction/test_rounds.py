@@ -15,7 +15,7 @@ from odradek.broker.compaction.process import ProcessGoneError
 from odradek.broker.compaction.rounds import BrokerRound, Chosen, RoundServices, UncleanableError
 from odradek.storage.compaction.planning import PRODUCERS_PER_STEP, CleanerLimits, facts_of, limits_of
 from odradek.storage.compaction.selection import examine
-from odradek.storage.compaction.values import Finished, Task, unpack_producers
+from odradek.storage.compaction.values import RoundFinished, Task, unpack_producers
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
 from tests.support.logs import NOW_MS, PARTITION, check_log
@@ -31,7 +31,7 @@ def scene() -> Scene:
     return make_scene()
 
 
-async def run_round(scene: Scene, process: ProcessInProcess) -> Finished | None:
+async def run_round(scene: Scene, process: ProcessInProcess) -> RoundFinished | None:
     """Do a round."""
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1) as threads:
@@ -41,7 +41,7 @@ async def run_round(scene: Scene, process: ProcessInProcess) -> Finished | None:
         return await BrokerRound(around, process, chosen).run(1, LIMITS)  # type: ignore[arg-type]  # a double
 
 
-def run(scene: Scene, before: Callable[[int], None] = lambda _: None) -> tuple[Finished | None, ProcessInProcess]:
+def run(scene: Scene, before: Callable[[int], None] = lambda _: None) -> tuple[RoundFinished | None, ProcessInProcess]:
     """Do a round; `before` is called with the number of each message before it arrives."""
     process = ProcessInProcess(scene.fs, before)
     return asyncio.run(run_round(scene, process)), process

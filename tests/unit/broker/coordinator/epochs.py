@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from odradek.broker.coordinator.background import Background
-from odradek.broker.coordinator.effects import Effects, Now, Record, Result, TimerKey, Token
-from odradek.broker.coordinator.operations import Operations, OperationServices
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, Now, OperationResult, TimerKey, Token
+from odradek.broker.coordinator.operations import CoordinatorOperations, OperationServices
 from odradek.broker.coordinator.runtime import CoordinatorRuntime, RuntimeSettings
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
@@ -52,7 +52,9 @@ class Epoch:
         effects = Effects()
         following = self.epoch + 1
         effects.records.append(
-            Record(TransactionLogKey(transactional_id=self.name), TransactionLogValue(producer_epoch=following))
+            CoordinatorRecord(
+                TransactionLogKey(transactional_id=self.name), TransactionLogValue(producer_epoch=following)
+            )
         )
 
         def written(error: ErrorCode, _: Now) -> Effects:
@@ -89,7 +91,7 @@ class EpochShard:
     """The epochs of one partition; also what takes its records in."""
 
     def __init__(self, writer: PartitionWriter, scheduler: ManualScheduler, cluster: Cluster) -> None:
-        self.operations: Operations[Epoch] = Operations(
+        self.operations: CoordinatorOperations[Epoch] = CoordinatorOperations(
             writer, OperationServices(scheduler, cluster.clock, Background(scheduler)), self
         )
         self.writer = writer
@@ -124,12 +126,12 @@ class EpochShard:
         self.epochs.clear()
         self.operations.stop()
 
-    def encode(self, record: Record) -> tuple[bytes, bytes | None]:
+    def encode(self, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         """Return the bytes of a record, version 0."""
         assert record.value is not None
         return b"\0\0" + encode(record.key, 0), b"\0\0" + encode(record.value, 0)
 
-    def appended(self, record: Record, value: bytes | None, end: int) -> None:
+    def appended(self, record: CoordinatorRecord, value: bytes | None, end: int) -> None:
         """The machine knows."""
 
     def settle(self, machine: Epoch) -> None:
@@ -171,17 +173,17 @@ class EpochCoordinator:
         self.runtime.stop()
         self.threads.shutdown()
 
-    def bump(self, name: str) -> Result | Deferred[Result]:
+    def bump(self, name: str) -> OperationResult | Deferred[OperationResult]:
         """Ask for the next epoch of a name. Raises KafkaError."""
         shard, epoch = self._find(name)
         return shard.operations.ask(name, epoch, epoch.bump)
 
-    def wait(self, name: str) -> list[Result]:
+    def wait(self, name: str) -> list[OperationResult]:
         """Return where the next epoch of a name will be. Raises KafkaError."""
         shard, epoch = self._find(name)
         answer = shard.operations.ask(name, epoch, epoch.wait)
         assert isinstance(answer, Deferred)
-        found: list[Result] = []
+        found: list[OperationResult] = []
         answer.on_done(found.append)
         return found
 

@@ -8,7 +8,7 @@ import pytest
 from odradek.broker.coordinator import loads
 from odradek.broker.coordinator.loader import Loader
 from odradek.broker.coordinator.partition import CoordinatorPartition
-from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import StorageError
@@ -35,7 +35,7 @@ class World:
         monkeypatch.setattr(loads, "LAST_RETRY_S", 0.004)
         self.cluster = Cluster.new()
         before = RunningBroker(self.cluster)
-        value = Committed(5)
+        value = OffsetAndMetadata(5)
         assert (
             before.coordinator.shard("g").write_offsets([encode_commit(OffsetKey("g", "t", 0), value)])
             is ErrorCode.NONE

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from odradek.broker.coordinator.effects import Effects, Record, Result, TimerKey
+from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.joining import refusal
 from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.classic.values import (
     ClassicGroupLimits,
-    HeartbeatRequest,
+    ClassicHeartbeat,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
@@ -35,7 +35,7 @@ class Request:
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.answers: list[Result] = []
+        self.answers: list[OperationResult] = []
 
     def __repr__(self) -> str:
         return f"<{self.label}>"
@@ -46,7 +46,7 @@ class Request:
         return not self.answers
 
     @property
-    def answer(self) -> Result:
+    def answer(self) -> OperationResult:
         """The only answer."""
         (answer,) = self.answers
         return answer
@@ -84,7 +84,7 @@ class World:
         self.limits = limits or ClassicGroupLimits()
         self.now = FIRST_MS
         self.group = group or ClassicGroup("g", self.limits, self.now)
-        self.log: list[Record] = []
+        self.log: list[CoordinatorRecord] = []
         self.timers: dict[TimerKey, int] = {}
         self.append_error = ErrorCode.NONE
         """What the next appends fail with."""
@@ -190,7 +190,7 @@ class World:
         """Send a Heartbeat and return what it is told."""
         token = self._request(f"heartbeat {member_id}")
         known = self.group.generation if generation is None else generation
-        self.carry_out(self.group.heartbeat(HeartbeatRequest(member_id, instance, known), token))
+        self.carry_out(self.group.heartbeat(ClassicHeartbeat(member_id, instance, known), token))
         assert isinstance(token.answer, HeartbeatResult)
         return token.answer.error
 

@@ -13,7 +13,7 @@ from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit
 from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
@@ -147,7 +147,7 @@ class World:
 
     def commit(self, group: str, partition: int, offset: int, topic: str = "t") -> ErrorCode | Deferred[ErrorCode]:
         """Commit an offset of no member."""
-        committed = Committed(offset, 0, "m", self.clock.now_ms())
+        committed = OffsetAndMetadata(offset, 0, "m", self.clock.now_ms())
         return self.shard.write_offsets([encode_commit(OffsetKey(group, topic, partition), committed)])
 
     def records(self) -> list[Record]:
@@ -171,7 +171,7 @@ def load(host: CoordinatorPartition[GroupShard]) -> None:
         host.finish_loading()
 
 
-def offsets_of(source: OffsetStore | VisibleOffsets, group: str) -> dict[str, dict[int, Committed | None]]:
+def offsets_of(source: OffsetStore | VisibleOffsets, group: str) -> dict[str, dict[int, OffsetAndMetadata | None]]:
     """Return all offsets of a group by topic and partition."""
     return {
         topic: {partition: source.get(group, topic, partition) for partition in partitions}

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.broker.coordinator.effects import TimerKey
 from odradek.broker.groups.classic.states import TRANSITIONS, ClassicGroupState, Event, moved
-from odradek.broker.groups.classic.values import ClassicGroupLimits, HeartbeatRequest, JoinResult, LeavingMember
+from odradek.broker.groups.classic.values import ClassicGroupLimits, ClassicHeartbeat, JoinResult, LeavingMember
 from odradek.protocol.errors import ErrorCode
 from tests.unit.broker.groups.classic_world import REBALANCE_MS, SESSION_MS, World
 
@@ -309,7 +309,7 @@ def test_heartbeat_is_cheap() -> None:
     """A heartbeat writes nothing and touches one timer."""
     world = World()
     (leader,) = world.stable(1)
-    effects = world.group.heartbeat(HeartbeatRequest(leader, None, 1), object())
+    effects = world.group.heartbeat(ClassicHeartbeat(leader, None, 1), object())
     assert (effects.records, effects.after) == ([], None)
     assert effects.timers == [(TimerKey("session", leader), SESSION_MS)]
 

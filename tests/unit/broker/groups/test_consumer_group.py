@@ -6,7 +6,7 @@ from time import thread_time
 
 import pytest
 
-from odradek.broker.coordinator.effects import Record, TimerKey
+from odradek.broker.coordinator.effects import CoordinatorRecord, TimerKey
 from odradek.broker.groups.classic.membership import ClassicGroupMember
 from odradek.broker.groups.classic.state import GroupData, subscribed_topics
 from odradek.broker.groups.classic.values import ClassicGroupLimits, SupportedProtocol
@@ -438,7 +438,7 @@ def test_partition_metadata_of_older_versions_is_removed() -> None:
     under_test = GroupUnderTest({"t": 1})
     under_test.join("a", "t")
     key, value = ConsumerGroupPartitionMetadataKey(group_id=GROUP), ConsumerGroupPartitionMetadataValue()
-    under_test.group.apply(Record(key, value))
+    under_test.group.apply(CoordinatorRecord(key, value))
     under_test.image = image_of({"t": 2})
     under_test.beat("a", 2)
     assert under_test.log[-1].value is not None

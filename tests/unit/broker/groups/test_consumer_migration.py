@@ -12,7 +12,7 @@ from odradek.broker.coordinator.effects import Effects, TimerKey
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
     ClassicGroupLimits,
-    HeartbeatRequest,
+    ClassicHeartbeat,
     HeartbeatResult,
     JoinRequest,
     JoinResult,
@@ -88,7 +88,7 @@ class Mixed:
     def beat(self, generation: int, member_id: str = "c") -> ErrorCode:
         """Send Heartbeat."""
         answer = self.tell(
-            self.under_test.group.classic_heartbeat(HeartbeatRequest(member_id, None, generation), object())
+            self.under_test.group.classic_heartbeat(ClassicHeartbeat(member_id, None, generation), object())
         )
         assert isinstance(answer, HeartbeatResult)
         return answer.error

@@ -5,13 +5,13 @@ import itertools
 
 import pytest
 
-from odradek.broker.coordinator.effects import Result
+from odradek.broker.coordinator.effects import OperationResult
 from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.groups.administration import GROUPS_PER_SLICE, OFFSETS_PER_SLICE, expire
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
-from odradek.broker.groups.records import Committed, OffsetKey, encode_commit
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit
 from odradek.broker.groups.settings import consumer_settings
 from odradek.broker.metadata.image import ResourceType
 from odradek.broker.runtime.deferred import Deferred
@@ -23,7 +23,7 @@ from tests.unit.broker.metadata.support import NODE, record_of
 
 
 def commit(coordinator: GroupCoordinator, group: str, offset: int, topic: str = "t") -> None:
-    value = Committed(offset, metadata="m" * 100)
+    value = OffsetAndMetadata(offset, metadata="m" * 100)
     assert coordinator.shard(group).write_offsets([encode_commit(OffsetKey(group, topic, 0), value)]) is ErrorCode.NONE
 
 
@@ -213,7 +213,7 @@ async def test_expired_offsets_of_one_group_are_removed_a_few_at_a_time() -> Non
     shard = broker.coordinator.shard("g")
     keys = [OffsetKey("g", "t", partition) for partition in range(3 * OFFSETS_PER_SLICE)]
     for key in keys:
-        assert shard.write_offsets([encode_commit(key, Committed(5, metadata=""))]) is ErrorCode.NONE
+        assert shard.write_offsets([encode_commit(key, OffsetAndMetadata(5, metadata=""))]) is ErrorCode.NONE
     cluster.clock.advance(61)
     left = [len(shard.offsets), *(len(shard.offsets) for _ in expire(shard, 60_000)), len(shard.offsets)]
     assert left[-1] == 0
@@ -259,7 +259,7 @@ async def test_groups_go_with_the_leadership_of_their_partition_and_come_back_wi
     assert isinstance(group, ClassicGroup)
     answer = shard.ask(group, lambda token: group.join(joining, token, now))
     assert isinstance(answer, Deferred)
-    told: list[Result] = []
+    told: list[OperationResult] = []
     answer.on_done(told.append)
     move_offsets(cluster, NODE + 1)
     assert [one.error for one in told] == [ErrorCode.NOT_COORDINATOR]

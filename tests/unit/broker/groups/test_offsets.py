@@ -1,7 +1,7 @@
 """The store of committed offsets: what records make of it, and what is found in it."""
 
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_committed
 from tests.unit.broker.groups.shard_world import offsets_of
 
 A, B = OffsetKey("g", "t", 0), OffsetKey("g", "t", 1)
@@ -9,7 +9,7 @@ PRODUCER, OTHER = 7, 8
 
 
 def value(offset: int) -> bytes:
-    return encode_committed(Committed(offset))
+    return encode_committed(OffsetAndMetadata(offset))
 
 
 def offset_of(store: OffsetStore, key: OffsetKey) -> int | None:
@@ -24,7 +24,7 @@ def test_the_last_record_of_a_key_counts() -> None:
     store.apply(A, value(2))
     store.apply(B, value(3))
     assert offset_of(store, A) == 2
-    assert offsets_of(store, "g") == {"t": {0: Committed(2), 1: Committed(3)}}
+    assert offsets_of(store, "g") == {"t": {0: OffsetAndMetadata(2), 1: OffsetAndMetadata(3)}}
     assert len(store) == 2
     store.apply(A, None)
     store.apply(A, None)

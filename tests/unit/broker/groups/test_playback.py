@@ -7,11 +7,17 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.coordinator.loader import Loader
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.playback import GroupPlayback
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed, encode_offset_key, encode_record
+from odradek.broker.groups.records import (
+    OffsetAndMetadata,
+    OffsetKey,
+    encode_committed,
+    encode_offset_key,
+    encode_record,
+)
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from odradek.protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, Codec, compute_crc, iter_batches
@@ -28,12 +34,12 @@ KEY = OffsetKey("g", "t", 0)
 
 
 def commit(offset: int, key: OffsetKey = KEY, metadata: str = "") -> Pair:
-    committed = Committed(offset, 0, metadata, NOW_MS, topic_id=UUID(int=5))
+    committed = OffsetAndMetadata(offset, 0, metadata, NOW_MS, topic_id=UUID(int=5))
     return encode_offset_key(key), encode_committed(committed)
 
 
 def group(name: str, generation: int) -> Pair:
-    return encode_record(Record(GroupMetadataKey(group=name), GroupMetadataValue(generation=generation)))
+    return encode_record(CoordinatorRecord(GroupMetadataKey(group=name), GroupMetadataValue(generation=generation)))
 
 
 class Read(NamedTuple):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.broker.coordinator.effects import Record
+from odradek.broker.coordinator.effects import CoordinatorRecord
 from odradek.broker.groups.records import (
-    Committed,
+    OffsetAndMetadata,
     OffsetKey,
     UnknownRecordError,
     decode_committed,
@@ -46,14 +46,14 @@ int32 = st.integers(-(2**31), 2**31 - 1)
 def test_a_commit_is_written_as_kafka_writes_it() -> None:
     """Key and value as Apache Kafka 4.3.0 had them in its log."""
     assert encode_offset_key(OffsetKey("s1", "gr", 0)) == KEY
-    assert encode_committed(Committed(5, -1, "x", 0x1A1FD4D760B, topic_id=TOPIC_ID)) == VALUE
+    assert encode_committed(OffsetAndMetadata(5, -1, "x", 0x1A1FD4D760B, topic_id=TOPIC_ID)) == VALUE
     assert decode_offset_key(KEY) == OffsetKey("s1", "gr", 0)
-    assert decode_committed(VALUE) == Committed(5, -1, "x", 0x1A1FD4D760B, -1, TOPIC_ID)
+    assert decode_committed(VALUE) == OffsetAndMetadata(5, -1, "x", 0x1A1FD4D760B, -1, TOPIC_ID)
 
 
 def test_a_commit_with_a_time_of_its_own_is_written_in_version_1() -> None:
     """The only one with a place for it; Kafka does the same."""
-    committed = Committed(5, -1, "x", 0x1A1FD4D76CA, 0x1A1FD4D8A52)
+    committed = OffsetAndMetadata(5, -1, "x", 0x1A1FD4D76CA, 0x1A1FD4D8A52)
     assert encode_committed(committed) == EXPIRING
     assert decode_committed(EXPIRING) == committed
 
@@ -65,14 +65,14 @@ def test_keys_of_commits_come_back(group: str, topic: str, partition: int) -> No
     assert decode_offset_key(key) == OffsetKey(group, topic, partition)
     message = OffsetCommitKey(group=group, topic=topic, partition=partition)
     assert key == b"\0\x01" + bytes(encode(message, 0))
-    assert decode_record(key, None) == Record(message, None)
+    assert decode_record(key, None) == CoordinatorRecord(message, None)
 
 
 @given(offset=int64, epoch=int32, text=names, timestamp=int64, topic_id=st.sampled_from([UUID(int=0), TOPIC_ID]))
 def test_values_of_commits_come_back(offset: int, epoch: int, text: str, timestamp: int, topic_id: UUID) -> None:
     """And equal what the declared message makes."""
-    value = encode_committed(Committed(offset, epoch, text, timestamp, -1, topic_id))
-    assert decode_committed(value) == Committed(offset, epoch, text, timestamp, -1, topic_id)
+    value = encode_committed(OffsetAndMetadata(offset, epoch, text, timestamp, -1, topic_id))
+    assert decode_committed(value) == OffsetAndMetadata(offset, epoch, text, timestamp, -1, topic_id)
     message = OffsetCommitValue(
         offset=offset, leader_epoch=epoch, metadata=text, commit_timestamp=timestamp, topic_id=topic_id
     )
@@ -107,7 +107,7 @@ def test_what_is_no_key_is_refused(key: bytes) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        Record(
+        CoordinatorRecord(
             GroupMetadataKey(group="g"),
             GroupMetadataValue(
                 protocol_type="consumer",
@@ -118,18 +118,18 @@ def test_what_is_no_key_is_refused(key: bytes) -> None:
                 members=[MemberMetadata(member_id="m", group_instance_id="i", subscription=b"s", assignment=b"a")],
             ),
         ),
-        Record(GroupMetadataKey(group="g"), None),
-        Record(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=4, metadata_hash=5)),
+        CoordinatorRecord(GroupMetadataKey(group="g"), None),
+        CoordinatorRecord(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=4, metadata_hash=5)),
     ],
 )
-def test_records_of_groups_come_back(record: Record) -> None:
+def test_records_of_groups_come_back(record: CoordinatorRecord) -> None:
     """Tombstones too."""
     assert decode_record(*encode_record(record)) == record
 
 
 def test_a_classic_group_is_written_in_version_3() -> None:
     """As Kafka 4.3 does."""
-    _, value = encode_record(Record(GroupMetadataKey(group="g"), GroupMetadataValue()))
+    _, value = encode_record(CoordinatorRecord(GroupMetadataKey(group="g"), GroupMetadataValue()))
     assert value is not None
     assert value[:2] == b"\0\x03"
 

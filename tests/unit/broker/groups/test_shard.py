@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.coordinator import writer
-from odradek.broker.coordinator.effects import Result
-from odradek.broker.coordinator.operations import Failed
+from odradek.broker.coordinator.effects import OperationResult
+from odradek.broker.coordinator.operations import RequestFailed
 from odradek.broker.coordinator.partition import CoordinatorState
 from odradek.broker.groups.administration import delete_group, expire, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
@@ -20,7 +20,7 @@ from odradek.broker.groups.classic.values import (
     SyncResult,
 )
 from odradek.broker.groups.commits import check_commit
-from odradek.broker.groups.records import Committed, OffsetKey, encode_commit, encode_committed, record_type
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit, encode_committed, record_type
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
@@ -35,9 +35,9 @@ def join_request(member_id: str = "", version: int = 3, protocol_type: str = "co
     )
 
 
-def now_or_later(answer: Result | Deferred[Result]) -> list[Result]:
+def now_or_later(answer: OperationResult | Deferred[OperationResult]) -> list[OperationResult]:
     """Return the list that the answer is in, or will be."""
-    found: list[Result] = []
+    found: list[OperationResult] = []
     if isinstance(answer, Deferred):
         answer.on_done(found.append)
     else:
@@ -121,7 +121,7 @@ def test_a_group_with_members_is_not_deleted() -> None:
 def test_a_group_with_more_offsets_than_fit_one_batch_is_deleted() -> None:
     """In several."""
     world = World()
-    value = Committed(1)
+    value = OffsetAndMetadata(1)
     for start in range(0, 5000, 1000):
         world.shard.write_offsets([encode_commit(OffsetKey("g", "t", start + i), value) for i in range(1000)])
     assert delete_group(world.shard, "g") is ErrorCode.NONE
@@ -167,7 +167,7 @@ def test_a_batch_larger_than_the_topic_allows_is_refused() -> None:
     """With the code that Kafka gives."""
     world = World()
     text = "m" * 4000
-    value = Committed(1, 0, text)
+    value = OffsetAndMetadata(1, 0, text)
     result = world.shard.write_offsets([encode_commit(OffsetKey("g", "t", i), value) for i in range(300)])
     assert result is ErrorCode.UNKNOWN_SERVER_ERROR
     assert not world.shard.offsets.has_offsets("g")
@@ -239,7 +239,7 @@ def test_offsets_are_visible_when_they_are_on_the_disk() -> None:
 def test_offsets_of_a_transaction_count_when_its_marker_is_written() -> None:
     """Also in a group that has nothing else, which is there for as long as the transaction is open."""
     world = World()
-    world.shard.offsets.apply_pending(7, OffsetKey("g", "t", 0), encode_committed(Committed(5)), 0)
+    world.shard.offsets.apply_pending(7, OffsetKey("g", "t", 0), encode_committed(OffsetAndMetadata(5)), 0)
     world.shard.end_transaction(7, committed=True)
     found = world.shard.visible.get("g", "t", 0)
     assert found is not None
@@ -346,7 +346,7 @@ def test_offsets_of_a_group_that_lost_its_members_expire_by_the_time_since_then(
 def test_an_offset_with_a_time_of_its_own_expires_then() -> None:
     """OffsetCommit 2 to 4 may say how long."""
     world = World()
-    value = Committed(1, 0, "", world.clock.now_ms(), world.clock.now_ms() + 5000)
+    value = OffsetAndMetadata(1, 0, "", world.clock.now_ms(), world.clock.now_ms() + 5000)
     world.shard.write_offsets([encode_commit(OffsetKey("g", "t", 0), value)])
     expire_all(world)
     assert world.shard.offsets.has_offsets("g")
@@ -404,4 +404,4 @@ def test_a_group_that_became_too_large_shrinks() -> None:
 
 def test_failed_answers_say_why() -> None:
     """They have nothing else."""
-    assert Failed(ErrorCode.NOT_COORDINATOR).error is ErrorCode.NOT_COORDINATOR
+    assert RequestFailed(ErrorCode.NOT_COORDINATOR).error is ErrorCode.NOT_COORDINATOR

@@ -1,7 +1,7 @@
 """Who fetches offsets is told nothing that a power cut could take back."""
 
 from odradek.broker.groups.offsets import OffsetStore
-from odradek.broker.groups.records import Committed, OffsetKey, encode_committed
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_committed
 from odradek.broker.groups.visible import VisibleOffsets
 from tests.unit.broker.groups.shard_world import offsets_of
 
@@ -19,7 +19,7 @@ class World:
 
     def commit(self, key: OffsetKey, offset: int | None) -> None:
         self.end += 1
-        value = None if offset is None else encode_committed(Committed(offset))
+        value = None if offset is None else encode_committed(OffsetAndMetadata(offset))
         self.visible.apply(key, value, self.end)
 
     def shown(self, key: OffsetKey) -> int | None:
@@ -37,7 +37,7 @@ def test_an_offset_is_shown_when_its_record_is_safe() -> None:
     for world.safe_end in range(4):
         seen.append(world.shown(A))
     assert seen == [None, 1, 2, 3]
-    assert world.store.get(*A) == Committed(3)
+    assert world.store.get(*A) == OffsetAndMetadata(3)
 
 
 def test_a_removal_is_shown_when_it_is_safe() -> None:
@@ -64,5 +64,5 @@ def test_groups_and_partitions_do_not_mix() -> None:
     world.commit(A._replace(group="other"), 3)
     assert world.shown(A) == 1
     assert world.shown(B) is None
-    assert offsets_of(world.visible, "g") == {"t": {0: Committed(1)}}
+    assert offsets_of(world.visible, "g") == {"t": {0: OffsetAndMetadata(1)}}
     assert offsets_of(world.visible, "other") == {}

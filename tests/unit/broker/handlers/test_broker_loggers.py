@@ -8,10 +8,10 @@ import pytest
 
 from odradek.broker.handlers.broker_loggers import change_loggers, level_of_root
 from odradek.broker.runtime import logging
-from odradek.config.alter import Change, Operation
+from odradek.config.alter import AlterConfigOp, ConfigChange
 from odradek.protocol.errors import ErrorCode, KafkaError
 
-SET, DELETE, APPEND, SUBTRACT = Operation
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOp
 NODE = 1
 
 
@@ -24,20 +24,20 @@ def _restore_defaults() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (Change("no.such.logger", SET, "INFO"), ErrorCode.INVALID_CONFIG),
-        (Change("no.such.logger", DELETE, None), ErrorCode.INVALID_CONFIG),
-        (Change("root", SET, "LOUD"), ErrorCode.INVALID_CONFIG),
-        (Change("root", SET, "info"), ErrorCode.INVALID_CONFIG),
-        (Change("root", DELETE, None), ErrorCode.INVALID_REQUEST),
-        (Change("root", APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
-        (Change("root", SUBTRACT, "INFO"), ErrorCode.INVALID_REQUEST),
-        (Change("root", 9, "INFO"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (ConfigChange("no.such.logger", SET, "INFO"), ErrorCode.INVALID_CONFIG),
+        (ConfigChange("no.such.logger", DELETE, None), ErrorCode.INVALID_CONFIG),
+        (ConfigChange("root", SET, "LOUD"), ErrorCode.INVALID_CONFIG),
+        (ConfigChange("root", SET, "info"), ErrorCode.INVALID_CONFIG),
+        (ConfigChange("root", DELETE, None), ErrorCode.INVALID_REQUEST),
+        (ConfigChange("root", APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
+        (ConfigChange("root", SUBTRACT, "INFO"), ErrorCode.INVALID_REQUEST),
+        (ConfigChange("root", 9, "INFO"), ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_change_that_cannot_be_done_changes_nothing(change: Change, code: ErrorCode) -> None:
+def test_change_that_cannot_be_done_changes_nothing(change: ConfigChange, code: ErrorCode) -> None:
     """Whatever stands beside it."""
     with pytest.raises(KafkaError) as refused:
-        change_loggers("1", [Change("root", SET, "DEBUG"), change], NODE)
+        change_loggers("1", [ConfigChange("root", SET, "DEBUG"), change], NODE)
     assert refused.value.code is code
     assert level_of_root() == "INFO"
 
@@ -53,7 +53,7 @@ def test_loggers_are_those_of_this_node(node: str) -> None:
 def test_no_change_and_validation_alone_leave_the_level() -> None:
     """Both are answered without an error."""
     change_loggers("1", [], NODE)
-    change_loggers("1", [Change("root", SET, "ERROR")], NODE, validate_only=True)
+    change_loggers("1", [ConfigChange("root", SET, "ERROR")], NODE, validate_only=True)
     assert level_of_root() == "INFO"
 
 
@@ -72,7 +72,7 @@ def test_level_counts_at_once(level: str, shown: str, written: list[str]) -> Non
     """For every module of the broker; levels that there are not here are the nearest that there are."""
     stream = io.StringIO()
     logging.configure_logging(stream=stream)
-    change_loggers("1", [Change("root", SET, level)], NODE)
+    change_loggers("1", [ConfigChange("root", SET, level)], NODE)
     assert level_of_root() == shown
     logger = logging.get_logger("broker")
     for method, event in ((logger.debug, "a"), (logger.info, "b"), (logger.warning, "c"), (logger.error, "d")):

@@ -17,7 +17,7 @@ from odradek.protocol.messages.list_offsets import (
 )
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
-from odradek.storage.log.timestamps import Candidate
+from odradek.storage.log.timestamps import TimestampCandidate
 from tests.support.deferred import now
 from tests.support.logs import NOW_MS
 from tests.support.manual_loop import HandExecutor
@@ -110,13 +110,13 @@ async def test_batch_that_holds_more_than_its_size_says_is_decoded_on_a_thread(
     records = make_records([(None, b"")] * 20_000, node.clock.now_ms())
     node.table.get("t", 0).append(build_batch(records, BatchFields(codec=Codec.GZIP)), node.clock.now_ms())
     limits: list[int] = []
-    record_in = Candidate.record_in
+    record_in = TimestampCandidate.record_in
 
-    def counting(candidate: Candidate, data: bytes, limit: int) -> object:
+    def counting(candidate: TimestampCandidate, data: bytes, limit: int) -> object:
         limits.append(limit)
         return record_in(candidate, data, limit)
 
-    monkeypatch.setattr(Candidate, "record_in", counting)
+    monkeypatch.setattr(TimestampCandidate, "record_in", counting)
     asking = Asking(node)
     assert isinstance(asking.ask(NOW_MS), Deferred)
     assert limits == [] or max(limits) < 64 * 1024

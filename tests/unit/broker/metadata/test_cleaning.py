@@ -9,7 +9,7 @@ from odradek.broker.metadata.cleaning import MetadataRetention, why_oldest_goes
 from odradek.broker.metadata.loading import load_metadata
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
-from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.broker.metadata.snapshots import list_snapshots, read_timestamp
 from odradek.config.topic import kafka_defaults
 from tests.support.clock import ManualClock
@@ -24,7 +24,7 @@ DAY_S = 24 * 3600
 def open_log(files: MemoryFiles, limits: MetadataRetention, clock: ManualClock) -> MetadataLog:
     """Open the log with tiny segments and a snapshot after each change."""
     config = replace(kafka_defaults(), segment_bytes=400)
-    options = MetadataOptions(node_id=1, topic_config=config, snapshots=Schedule(1, 0), limits=limits)
+    options = MetadataOptions(node_id=1, topic_config=config, snapshots=SnapshotSchedule(1, 0), limits=limits)
     return open_metadata_log(files, "/data", options, clock)
 
 

@@ -9,7 +9,7 @@ from odradek.broker.metadata.image import ConfigResource, ResourceType
 from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
 from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.runtime.deferred import Deferred
-from odradek.config.alter import Change, alter
+from odradek.config.alter import ConfigChange, alter
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.deferred import now
 from tests.support.manual_loop import HandThreads, ManualLoop
@@ -23,7 +23,7 @@ def new_controller(source: MemorySource, **static: str) -> Controller:
 
 def changing(key: str, value: str | None, operation: int = 0) -> Alteration:
     """Return the alteration of one key."""
-    return lambda target, current: alter(target, current, [Change(key, operation, value)])
+    return lambda target, current: alter(target, current, [ConfigChange(key, operation, value)])
 
 
 def test_topics_of_one_request_are_one_change() -> None:

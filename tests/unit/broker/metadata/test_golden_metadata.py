@@ -13,7 +13,7 @@ import pytest
 from odradek.broker.metadata.features import METADATA_VERSION
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
 from odradek.broker.metadata.quorum import read_epoch
-from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord
 from tests.support.clock import ManualClock
@@ -83,7 +83,7 @@ def test_snapshot_is_header_records_and_footer() -> None:
     """Named after the offset and epoch that it stands for; offsets inside begin at 0."""
     files = new_directory()
     clock = ManualClock()
-    options = MetadataOptions(1, kafka_defaults(), snapshots=Schedule(1, 0))
+    options = MetadataOptions(1, kafka_defaults(), snapshots=SnapshotSchedule(1, 0))
     log = open_metadata_log(files, "/data", options, clock)
     removed = [FeatureLevelRecord(name=name) for name in log.image.features if name != METADATA_VERSION]
     propose(log, *removed, *topic_records("t", A))

@@ -11,7 +11,7 @@ from odradek.broker.metadata.loading import load_metadata
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
 from odradek.broker.metadata.replay import apply
-from odradek.broker.metadata.snapshot_writing import Schedule
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.broker.metadata.snapshots import SnapshotName, list_snapshots
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.codec import encode
@@ -30,7 +30,7 @@ LOG = f"{DIRECTORY}/{0:020d}.log"
 
 def open_log(files: MemoryFiles, limit: int, max_ms: int = 0, clock: ManualClock | None = None) -> MetadataLog:
     """Open the log with a limit of bytes between snapshots, and perhaps of time."""
-    options = MetadataOptions(node_id=1, topic_config=kafka_defaults(), snapshots=Schedule(limit, max_ms))
+    options = MetadataOptions(node_id=1, topic_config=kafka_defaults(), snapshots=SnapshotSchedule(limit, max_ms))
     return open_metadata_log(files, "/data", options, clock or ManualClock())
 
 

@@ -10,7 +10,7 @@ from struct import pack, unpack
 
 import pytest
 
-from odradek.broker.network.connection import Connection, Shared
+from odradek.broker.network.connection import ClientConnection, ConnectionServices
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
@@ -41,14 +41,16 @@ class Peer:
         self.theirs.setblocking(False)
         self.answers: Callable[[bytes], Response | Deferred[Response]] = lambda frame: b"re:" + frame
         self.seen: list[bytes] = []
-        self.closed: list[Connection] = []
+        self.closed: list[ClientConnection] = []
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(1)
         self.memory = RequestMemory(memory_bytes, self.loop.call_soon)
         buffers = ReceiveBuffers(self.memory)
-        shared = Shared(buffers, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True))
+        shared = ConnectionServices(
+            buffers, 100 * MIB, self.threads, self.closed.append, lambda: self.starved.append(True)
+        )
         context = RequestContext("client:1", "client", "PLAINTEXT", "127.0.0.1", 9092)
-        self.connection = Connection(self.loop, PlainTransport(self.ours), context, self._handle, shared)
+        self.connection = ClientConnection(self.loop, PlainTransport(self.ours), context, self._handle, shared)
         self.connection.start()
 
     def _handle(self, _context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:

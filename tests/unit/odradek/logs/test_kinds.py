@@ -2,27 +2,27 @@
 
 import pytest
 
-from odradek.logs.kinds import Contents, Kind, contents_of, kind_of, snapshot_end_of
+from odradek.logs.kinds import Contents, LogFileKind, contents_of, kind_of, snapshot_end_of
 
 NAMES = {
-    "00000000000000000000.log": Kind.LOG,
-    "00000000000000368769.index": Kind.OFFSET_INDEX,
-    "00000000000000368769.timeindex": Kind.TIME_INDEX,
-    "00000000000000368769.txnindex": Kind.TRANSACTION_INDEX,
-    "00000000000000368769.snapshot": Kind.PRODUCER_SNAPSHOT,
-    "00000000000000368769.log.deleted": Kind.LOG,
-    "00000000000000368769.index.swap": Kind.OFFSET_INDEX,
-    "00000000000000000012-0000000003.checkpoint": Kind.METADATA_SNAPSHOT,
-    "bootstrap.checkpoint": Kind.METADATA_SNAPSHOT,
-    "recovery-point-offset-checkpoint": Kind.OFFSET_CHECKPOINT,
-    "log-start-offset-checkpoint": Kind.OFFSET_CHECKPOINT,
-    "replication-offset-checkpoint": Kind.OFFSET_CHECKPOINT,
-    "cleaner-offset-checkpoint": Kind.OFFSET_CHECKPOINT,
-    "leader-epoch-checkpoint": Kind.LEADER_EPOCHS,
-    "partition.metadata": Kind.PARTITION_METADATA,
-    "meta.properties": Kind.META_PROPERTIES,
-    "quorum-state": Kind.QUORUM_STATE,
-    ".kafka_cleanshutdown": Kind.CLEAN_SHUTDOWN,
+    "00000000000000000000.log": LogFileKind.LOG,
+    "00000000000000368769.index": LogFileKind.OFFSET_INDEX,
+    "00000000000000368769.timeindex": LogFileKind.TIME_INDEX,
+    "00000000000000368769.txnindex": LogFileKind.TRANSACTION_INDEX,
+    "00000000000000368769.snapshot": LogFileKind.PRODUCER_SNAPSHOT,
+    "00000000000000368769.log.deleted": LogFileKind.LOG,
+    "00000000000000368769.index.swap": LogFileKind.OFFSET_INDEX,
+    "00000000000000000012-0000000003.checkpoint": LogFileKind.METADATA_SNAPSHOT,
+    "bootstrap.checkpoint": LogFileKind.METADATA_SNAPSHOT,
+    "recovery-point-offset-checkpoint": LogFileKind.OFFSET_CHECKPOINT,
+    "log-start-offset-checkpoint": LogFileKind.OFFSET_CHECKPOINT,
+    "replication-offset-checkpoint": LogFileKind.OFFSET_CHECKPOINT,
+    "cleaner-offset-checkpoint": LogFileKind.OFFSET_CHECKPOINT,
+    "leader-epoch-checkpoint": LogFileKind.LEADER_EPOCHS,
+    "partition.metadata": LogFileKind.PARTITION_METADATA,
+    "meta.properties": LogFileKind.META_PROPERTIES,
+    "quorum-state": LogFileKind.QUORUM_STATE,
+    ".kafka_cleanshutdown": LogFileKind.CLEAN_SHUTDOWN,
     "notes.txt": None,
     "1.checkpoint": None,
     "x.log": None,
@@ -30,7 +30,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("name", "kind"), NAMES.items())
-def test_every_file_of_kafka_is_told_by_its_name(name: str, kind: Kind | None) -> None:
+def test_every_file_of_kafka_is_told_by_its_name(name: str, kind: LogFileKind | None) -> None:
     """A name stands for one kind, whatever state the file is in."""
     assert kind_of(name) is kind
 

@@ -6,7 +6,7 @@ import pytest
 
 from odradek.protocol.codec.compiler import layout
 from odradek.protocol.codec.fields import BYTES, RECORDS, STRING, Primitive
-from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.layout import Slot, StructLayout
 from odradek.protocol.codec.message import Message
 from odradek.protocol.registry import API
 from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, kafka_messages, version_id, versions_of
@@ -14,7 +14,7 @@ from tests.unit.protocol.declared import MESSAGE_VERSIONS, declared_messages, ka
 Notation: TypeAlias = str | list[object] | dict[str, object]
 
 
-def notation_of_struct(struct: Layout) -> list[object]:
+def notation_of_struct(struct: StructLayout) -> list[object]:
     """A struct in the notation of Kafka's table."""
     fields: list[object] = [[slot.name, notation_of(slot, struct.flexible)] for slot in struct.slots]
     if struct.tagged:
@@ -29,10 +29,10 @@ def notation_of(slot: Slot, compact: bool) -> Notation:
     """A field's type in the notation of Kafka's table."""
     if slot.is_array:
         kind = f"{'nullable ' if slot.nullable else ''}{'compact ' if compact else ''}array"
-        if isinstance(slot.kind, Layout):
+        if isinstance(slot.kind, StructLayout):
             return {"t": kind, "of": notation_of_struct(slot.kind)}
         return {"t": kind, "of": notation_of_primitive(slot.kind, False, compact)}
-    if isinstance(slot.kind, Layout):
+    if isinstance(slot.kind, StructLayout):
         fields = notation_of_struct(slot.kind)
         return {"t": "nullable struct", "of": fields} if slot.nullable else fields
     return notation_of_primitive(slot.kind, slot.nullable, compact)
@@ -84,11 +84,11 @@ def test_every_field_exists_in_some_version() -> None:
     seen: set[tuple[type[object], str]] = set()
     declared: set[tuple[type[object], str]] = set()
 
-    def walk(struct: Layout) -> None:
+    def walk(struct: StructLayout) -> None:
         declared.update((struct.type, field.name) for field in struct.type.SCHEMA.fields)
         for slot in (*struct.slots, *struct.tagged):
             seen.add((struct.type, slot.name))
-            if isinstance(slot.kind, Layout):
+            if isinstance(slot.kind, StructLayout):
                 walk(slot.kind)
 
     for cls, version in MESSAGE_VERSIONS:

@@ -19,7 +19,7 @@ import pytest
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.codec.compiler import layout
 from odradek.protocol.codec.fields import BOOLEAN, BYTES, FLOAT64, INT8, RECORDS, STRING, UUID128, Primitive
-from odradek.protocol.codec.layout import Layout, Slot
+from odradek.protocol.codec.layout import Slot, StructLayout
 from odradek.protocol.codec.message import Struct
 from tests.unit.protocol.declared import declared_messages, version_id
 
@@ -50,7 +50,7 @@ def value_of(kind: Primitive, number: int) -> object:
     return values.get(kind, number)
 
 
-def filled(struct: Layout, numbers: Iterator[int]) -> Struct:
+def filled(struct: StructLayout, numbers: Iterator[int]) -> Struct:
     """A struct with the values of `kafka_bytes.tsv`."""
     slots = {slot.name: slot for slot in (*struct.slots, *struct.tagged)}
     values = {
@@ -67,17 +67,17 @@ def _filled_field(slot: Slot, numbers: Iterator[int]) -> object:
     return _filled_element(slot.kind, numbers)
 
 
-def _filled_element(kind: Primitive | Layout, numbers: Iterator[int]) -> object:
-    return filled(kind, numbers) if isinstance(kind, Layout) else value_of(kind, next(numbers))
+def _filled_element(kind: Primitive | StructLayout, numbers: Iterator[int]) -> object:
+    return filled(kind, numbers) if isinstance(kind, StructLayout) else value_of(kind, next(numbers))
 
 
-def nulled(struct: Layout) -> Struct:
+def nulled(struct: StructLayout) -> Struct:
     """A struct with null wherever it may be."""
     values: dict[str, object] = {}
     for slot in (*struct.slots, *struct.tagged):
         if slot.nullable:
             values[slot.name] = None
-        elif isinstance(slot.kind, Layout):
+        elif isinstance(slot.kind, StructLayout):
             values[slot.name] = [nulled(slot.kind)] if slot.is_array else nulled(slot.kind)
     return struct.type(**values)
 

@@ -21,7 +21,7 @@ from odradek.protocol.records.errors import CorruptRecord
 from pyspark_odradek.client import fetching
 from pyspark_odradek.client.cluster import Cluster, ClusterOptions
 from pyspark_odradek.columns.building import build
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, DataLostError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError
 from pyspark_odradek.offsets import EARLIEST, Offsets, Range, TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -156,7 +156,7 @@ def test_an_open_transaction_does_not_hold_a_query_for_ever() -> None:
 def test_a_broker_that_comes_back_is_read_on_from() -> None:
     """A lost connection and a leader that moved are tried again from where reading stood."""
     moved = PartitionData(partition_index=0, error_code=int(ErrorCode.NOT_LEADER_OR_FOLLOWER), high_watermark=-1)
-    troubles: list[Answer] = [ConnectionLostError("gone"), moved, ConnectionLostError("gone")]
+    troubles: list[Answer] = [BrokerUnreachableError("gone"), moved, BrokerUnreachableError("gone")]
 
     def play(offset: int) -> Answer:
         if offset == 1 and troubles:
@@ -164,8 +164,8 @@ def test_a_broker_that_comes_back_is_read_on_from() -> None:
         return records_of(batch(offset, b"%d" % offset))
 
     assert read(PlayedCluster(play, retry_timeout_s=5, first_retry_timeout_s=5), 0, 3) == {0: b"0", 1: b"1", 2: b"2"}
-    with pytest.raises(ConnectionLostError, match="gone"):
-        read(PlayedCluster(lambda _: ConnectionLostError("gone")), 0, 3)
+    with pytest.raises(BrokerUnreachableError, match="gone"):
+        read(PlayedCluster(lambda _: BrokerUnreachableError("gone")), 0, 3)
 
 
 def test_damaged_batches_are_refused() -> None:

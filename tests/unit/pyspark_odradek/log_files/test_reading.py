@@ -22,7 +22,7 @@ from pyspark_odradek.columns import building
 from pyspark_odradek.errors import DamagedRecordsError, OptionError, SourceError, UnknownTopicError
 from pyspark_odradek.log_files import segments
 from pyspark_odradek.log_files.locating import read_batch
-from pyspark_odradek.log_files.transactions import AbortedOffsets, AbortedTransaction
+from pyspark_odradek.log_files.transactions import AbortedOffsets, AbortedRange
 from tests.support import legacy_logs
 from tests.support.counting_files import counting
 from tests.support.log_samples import DATA, SPOOL, flip, make_log_directory, segment_paths
@@ -97,7 +97,7 @@ def test_open_transactions_hold_back_what_follows(with_snapshots: bool) -> None:
 def test_aborted_transactions_in_any_order() -> None:
     """Transactions of one producer that an index has in any order, and overlapping, cover just the offsets in them."""
     spans = [(50, 60), (0, 9), (5, 30), (12, 14), (70, 70)]
-    found = AbortedOffsets([AbortedTransaction(7, *span) for span in spans])
+    found = AbortedOffsets([AbortedRange(7, *span) for span in spans])
     for offset in range(80):
         assert found.has(7, offset) == any(first <= offset <= last for first, last in spans)
         assert not found.has(8, offset)

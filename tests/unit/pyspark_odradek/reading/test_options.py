@@ -7,7 +7,7 @@ import pytest
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.offsets import EARLIEST, LATEST, TopicPartition
 from pyspark_odradek.option_values import Position
-from pyspark_odradek.reading.options import Subscription, read_options
+from pyspark_odradek.reading.options import SubscribeOption, read_options
 
 BASE = {"kafka.bootstrap.servers": "here:9092", "subscribe": "t"}
 
@@ -37,7 +37,7 @@ def test_what_is_read() -> None:
     assert listed.topics == ("a", "b")
     without = {"kafka.bootstrap.servers": "here:9092"}
     pattern = read_options(without | {"subscribePattern": "a.*"}, streaming=False)
-    assert pattern.subscription == Subscription.PATTERN
+    assert pattern.subscription == SubscribeOption.PATTERN
     assert pattern.pattern is not None
     assert pattern.pattern.fullmatch("abc")
     assigned = read_options(without | {"assign": '{"a": [2, 0, 2], "b": []}'}, streaming=False)

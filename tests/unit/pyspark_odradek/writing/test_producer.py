@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyspark_odradek.errors import ClusterError, ConnectionLostError, OptionError
+from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, OptionError
 from pyspark_odradek.writing import producer
 from pyspark_odradek.writing.columns import ANY_PARTITION, NOW, Outgoing
 from pyspark_odradek.writing.options import producer_settings
@@ -59,7 +59,7 @@ def test_memory_is_bounded(servers: str) -> None:
 def test_nobody_answers(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that cannot be reached is told before a query starts, with the address."""
     monkeypatch.setattr(producer, "METADATA_TIMEOUT_S", 0.5)
-    with pytest.raises(ConnectionLostError, match=f"no broker of {servers} answered within 0.5 s"):
+    with pytest.raises(BrokerUnreachableError, match=f"no broker of {servers} answered within 0.5 s"):
         _sink(servers).check("t")
 
 

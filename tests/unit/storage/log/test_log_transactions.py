@@ -13,7 +13,7 @@ from odradek.protocol.records.control import (
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState
 from odradek.storage.log.log import Log
-from odradek.storage.segment.transaction_index import AbortedTransaction
+from odradek.storage.segment.transaction_index import AbortedTxn
 from tests.support.logs import NOW_MS, a_batch, append_values, check_log, open_at, small_config
 from tests.support.memory_files import MemoryFiles
 
@@ -75,9 +75,9 @@ def test_aborted_transactions_are_listed_for_the_readers_they_concern() -> None:
     log.roll(NOW_MS)
     second.write()  # 7
     second.end(commit=False)  # 8
-    early = AbortedTransaction(2, 2, 3, 0)
-    long = AbortedTransaction(1, 0, 4, 5)
-    late = AbortedTransaction(2, 7, 8, 9)
+    early = AbortedTxn(2, 2, 3, 0)
+    long = AbortedTxn(1, 0, 4, 5)
+    late = AbortedTxn(2, 7, 8, 9)
     assert log.aborted_transactions(0, 9) == [early, long, late]
     assert log.aborted_transactions(0, 2) == [long]
     assert log.aborted_transactions(4, 7) == [long]
@@ -169,5 +169,5 @@ def test_follower_learns_of_aborted_transactions_from_the_markers() -> None:
     data = memoryview(region.file.pread(region.length, region.position))
     copy = open_at(MemoryFiles(), CONFIG)
     copy.append_as_follower(data, NOW_MS)
-    assert copy.aborted_transactions(0, 2) == log.aborted_transactions(0, 2) == [AbortedTransaction(1, 0, 1, 2)]
+    assert copy.aborted_transactions(0, 2) == log.aborted_transactions(0, 2) == [AbortedTxn(1, 0, 1, 2)]
     assert copy.producers.first_unstable_offset(2) is None

@@ -7,7 +7,7 @@ import pytest
 from odradek.config.topic import topic_config
 from odradek.storage.errors import StorageError
 from odradek.storage.log.log import Log
-from odradek.storage.log.retention import Reason, due_segments, remove_next_due
+from odradek.storage.log.retention import SegmentDeletionReason, due_segments, remove_next_due
 from odradek.storage.names import LOG_SUFFIX
 from tests.support.logs import (
     DIRECTORY,
@@ -37,7 +37,7 @@ def a_log(batches: int = 9, fs: MemoryFiles | None = None, **config: object) -> 
     return log
 
 
-def due(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[tuple[int, Reason]]:
+def due(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[tuple[int, SegmentDeletionReason]]:
     """Return base offset and reason of the segments that are to go."""
     limit = log.log_end_offset if high_watermark is None else high_watermark
     due = due_segments(log, limit, now_ms)
@@ -69,7 +69,7 @@ def test_log_never_falls_below_the_size_limit(spare: int) -> None:
 def test_size_limit_of_zero_takes_all_data() -> None:
     """Also the segment that is appended to; an empty one is left, at the same end offset."""
     log = a_log(retention_bytes=0)
-    assert due(log) == [(base, Reason.SIZE) for base in (0, 2, 4, 6, 8)]
+    assert due(log) == [(base, SegmentDeletionReason.SIZE) for base in (0, 2, 4, 6, 8)]
     assert remove_all(log) == [0, 2, 4, 6, 8]
     assert (log.log_start_offset, log.log_end_offset, log.size) == (9, 9, 0)
     assert due(log) == []
@@ -81,8 +81,8 @@ def test_time_counts_from_the_largest_timestamp_of_the_segment() -> None:
     """A segment goes once its newest record is older than retention.ms, not when it is exactly as old."""
     log = a_log(retention_ms=10_000)
     assert due(log, NOW_MS + 1000 + 10_000) == []
-    assert due(log, NOW_MS + 1000 + 10_001) == [(0, Reason.TIME)]
-    assert due(log, NOW_MS + 5000 + 10_001) == [(base, Reason.TIME) for base in (0, 2, 4)]
+    assert due(log, NOW_MS + 1000 + 10_001) == [(0, SegmentDeletionReason.TIME)]
+    assert due(log, NOW_MS + 5000 + 10_001) == [(base, SegmentDeletionReason.TIME) for base in (0, 2, 4)]
 
 
 def test_young_segment_keeps_older_ones_behind_it() -> None:
@@ -90,7 +90,7 @@ def test_young_segment_keeps_older_ones_behind_it() -> None:
     log = a_log(0, retention_ms=10_000)
     for ahead in (0, 0, 60_000, 0, 0, 0):
         append_values(log, [bytes(100)], NOW_MS + ahead)
-    assert due(log, NOW_MS + 20_000) == [(0, Reason.TIME)]
+    assert due(log, NOW_MS + 20_000) == [(0, SegmentDeletionReason.TIME)]
 
 
 def test_active_segment_expires_too_and_an_empty_one_takes_its_place() -> None:
@@ -113,9 +113,9 @@ def test_without_timestamps_the_time_of_the_file_counts() -> None:
     log.roll(NOW_MS)
     written = fs.mtime_ms(f"{DIRECTORY}/{0:020d}{LOG_SUFFIX}")
     assert due(log, written + 10_000) == []
-    assert due(log, written + 10_001) == [(0, Reason.IDLE_TIME)]
+    assert due(log, written + 10_001) == [(0, SegmentDeletionReason.IDLE_TIME)]
     fs.set_mtime_ms(f"{DIRECTORY}/{0:020d}{LOG_SUFFIX}", written - 10_000)
-    assert due(log, written + 1) == [(0, Reason.IDLE_TIME)]
+    assert due(log, written + 1) == [(0, SegmentDeletionReason.IDLE_TIME)]
 
 
 def test_time_of_the_file_does_not_matter_where_there_are_timestamps() -> None:
@@ -123,7 +123,7 @@ def test_time_of_the_file_does_not_matter_where_there_are_timestamps() -> None:
     fs = MemoryFiles()
     log = a_log(2, fs, retention_ms=10_000)
     fs.set_mtime_ms(f"{DIRECTORY}/{0:020d}{LOG_SUFFIX}", NOW_MS + 50_000)
-    assert due(log, NOW_MS + 30_000) == [(0, Reason.TIME)]
+    assert due(log, NOW_MS + 30_000) == [(0, SegmentDeletionReason.TIME)]
 
 
 def test_records_of_the_future_stay() -> None:
@@ -131,7 +131,7 @@ def test_records_of_the_future_stay() -> None:
     log = a_log(0, retention_ms=0, message_timestamp_after_max_ms=1 << 62)
     append_values(log, [b"a"], NOW_MS + 60_000)
     assert due(log, NOW_MS + 60_000) == []
-    assert due(log, NOW_MS + 60_001) == [(0, Reason.TIME)]
+    assert due(log, NOW_MS + 60_001) == [(0, SegmentDeletionReason.TIME)]
 
 
 @pytest.mark.parametrize(
@@ -148,16 +148,16 @@ def test_what_is_before_the_start_goes_under_every_policy(policy: frozenset[str]
     """Age and size count only where the policy says delete; the start of the log always does."""
     log = a_log(retention_ms=0, retention_bytes=0, cleanup_policy=policy)
     log.log_start_offset = 5
-    expected = [(0, Reason.LOG_START), (2, Reason.LOG_START)]
+    expected = [(0, SegmentDeletionReason.LOG_START), (2, SegmentDeletionReason.LOG_START)]
     if "delete" in policy:
-        expected += [(4, Reason.SIZE), (6, Reason.SIZE), (8, Reason.SIZE)]
+        expected += [(4, SegmentDeletionReason.SIZE), (6, SegmentDeletionReason.SIZE), (8, SegmentDeletionReason.SIZE)]
     assert due(log, NOW_MS + 60_000) == expected
 
 
 def test_size_comes_before_time() -> None:
     """Each segment goes for one reason, the first in Kafka's order."""
     log = a_log(retention_ms=10_000, retention_bytes=9 * SIZE - SEGMENT)
-    assert due(log, NOW_MS + 3000 + 10_001) == [(0, Reason.SIZE), (2, Reason.TIME)]
+    assert due(log, NOW_MS + 3000 + 10_001) == [(0, SegmentDeletionReason.SIZE), (2, SegmentDeletionReason.TIME)]
 
 
 def test_limits_follow_a_change_at_run_time() -> None:
@@ -165,7 +165,7 @@ def test_limits_follow_a_change_at_run_time() -> None:
     log = a_log(retention_ms=10_000)
     assert due(log, NOW_MS + 5000) == []
     log.update_config(small_config(retention_ms=1000, segment_bytes=SEGMENT))
-    assert due(log, NOW_MS + 5000) == [(0, Reason.TIME), (2, Reason.TIME)]
+    assert due(log, NOW_MS + 5000) == [(0, SegmentDeletionReason.TIME), (2, SegmentDeletionReason.TIME)]
 
 
 def test_files_are_renamed_and_follow_later() -> None:

@@ -5,7 +5,7 @@ from struct import pack
 import pytest
 
 from odradek.storage.errors import CorruptFile, InvalidOffset
-from odradek.storage.segment.transaction_index import AbortedTransaction, TransactionIndex
+from odradek.storage.segment.transaction_index import AbortedTxn, TransactionIndex
 from tests.support.memory_files import MemoryFiles
 
 PATH = "/00000000000000003003.txnindex"
@@ -18,9 +18,9 @@ KAFKAS = bytes.fromhex(
 """A file that Apache Kafka 4.3 has written."""
 
 ENTRIES = [
-    AbortedTransaction(1, 3000, 3003, 3004),
-    AbortedTransaction(1, 3008, 3011, 3012),
-    AbortedTransaction(1, 3016, 3019, 3020),
+    AbortedTxn(1, 3000, 3003, 3004),
+    AbortedTxn(1, 3008, 3011, 3012),
+    AbortedTxn(1, 3016, 3019, 3020),
 ]
 
 
@@ -84,7 +84,7 @@ def test_transactions_of_an_interval_are_found(first: int, end: int, found: list
 def test_overlapping_transactions_are_found_by_their_markers() -> None:
     """A long transaction is found although shorter ones ended before it."""
     index = TransactionIndex(MemoryFiles(), PATH, 0, active=True)
-    short, long = AbortedTransaction(1, 10, 20, 5), AbortedTransaction(2, 5, 40, 41)
+    short, long = AbortedTxn(1, 10, 20, 5), AbortedTxn(2, 5, 40, 41)
     index.append(short)
     index.append(long)
     assert index.collect(6, 8) == ([long], True)
