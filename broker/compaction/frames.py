@@ -30,12 +30,12 @@ Message: TypeAlias = Task | Cancel | Written | RoundFinished | RoundFailed | Can
 
 _SIZE = Struct(">I")
 _KINDS: dict[str, Callable[[tuple[Any, ...]], Message]] = {
-    "Task": task_from,
-    "Cancel": Cancel._make,
-    "Written": Written._make,
-    "Finished": finished_from,
-    "Failed": RoundFailed._make,
-    "Cancelled": Cancelled._make,
+    Task.__name__: task_from,
+    Cancel.__name__: Cancel._make,
+    Written.__name__: Written._make,
+    RoundFinished.__name__: finished_from,
+    RoundFailed.__name__: RoundFailed._make,
+    Cancelled.__name__: Cancelled._make,
 }
 
 
