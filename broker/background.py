@@ -27,7 +27,7 @@ NEVER_MS = 2**53
 
 
 class BackgroundJobs:
-    """See the module."""
+    """The periodic work on logs: flushes, checkpoints, retention, expiry of producers, deletions."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class GroupParts(NamedTuple):
 
 
 class GroupServices:
-    """See the module."""
+    """Everything of groups, built when it is first asked for."""
 
     def __init__(self, parts: GroupParts) -> None:
         self._parts = parts

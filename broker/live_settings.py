@@ -19,7 +19,7 @@ ALL_BROKERS = ""
 
 
 class LiveSettings:
-    """See the module."""
+    """The settings as they are now: those of the file with what was changed at run time on top."""
 
     def __init__(self, static: BrokerSettings, image: MetadataImage) -> None:
         self._static = static

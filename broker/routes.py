@@ -69,7 +69,7 @@ class Services(NamedTuple):
 
 
 class Handlers:
-    """One of each, made when it is first asked for."""
+    """The handlers of the broker, each made when it is first asked for."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

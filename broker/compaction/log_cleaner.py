@@ -72,7 +72,7 @@ class _Failures:
 
 
 class LogCleaner:
-    """See the module."""
+    """Picks the log that is compacted next and has it done, for as long as the broker runs."""
 
     def __init__(self, parts: LogCleanerParts) -> None:
         self._parts = parts

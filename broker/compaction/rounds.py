@@ -64,7 +64,7 @@ class RoundServices(NamedTuple):
 
 
 class BrokerRound:
-    """See the module."""
+    """The broker's side of compacting one log: gives the process its task, and takes new segments over."""
 
     def __init__(self, around: RoundServices, process: CompactionProcess, chosen: Chosen) -> None:
         self._around = around

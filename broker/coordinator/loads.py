@@ -31,7 +31,7 @@ AnyPartition = CoordinatorPartition[Any]
 
 
 class Loads:
-    """See the module."""
+    """Loads partitions one after the other, and again later where that failed."""
 
     def __init__(self, loop: AbstractEventLoop, threads: Executor, kind: str) -> None:
         """`kind` of coordinator, for log lines."""

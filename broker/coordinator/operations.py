@@ -55,7 +55,7 @@ class OperationServices:
 
 
 class CoordinatorOperations(Generic[M]):
-    """See the module."""
+    """Carries out what a state machine returned: timers, records as one batch, then answers."""
 
     __slots__ = ("_background", "_clock", "_is_stopped", "_machines", "_timers", "writer")
 

@@ -44,7 +44,7 @@ class CoordinatorState(Enum):
 
 
 class CoordinatorPartition(Generic[S]):
-    """See the module."""
+    """One partition of the internal topic: loading, active or failed, and what who asks is told."""
 
     __slots__ = ("_chunk_bytes", "_make_shard", "_when_active", "loader", "shard", "state", "writer")
 

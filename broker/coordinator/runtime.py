@@ -46,7 +46,7 @@ class RuntimeSettings:
 
 
 class CoordinatorRuntime(Generic[S]):
-    """See the module."""
+    """The partitions of one internal topic that this broker leads, each with its shard once it is loaded."""
 
     def __init__(
         self,

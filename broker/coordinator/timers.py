@@ -40,7 +40,7 @@ class _Timer:
 
 
 class Timers(Generic[Name]):
-    """See the module."""
+    """Timers by name; setting one again only moves its deadline."""
 
     __slots__ = ("_expired", "_scheduler", "_timers")
 

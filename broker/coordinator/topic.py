@@ -20,7 +20,7 @@ log = get_logger("coordinator")
 
 
 class CoordinatorTopic:
-    """See the module."""
+    """The internal topic of a kind of coordinator: found in the metadata, made when it is first needed."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
 
 
 class PartitionWriter:
-    """See the module."""
+    """Appends the records of one shard, and tells when they are safe."""
 
     __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "_waits", "partition")
 

@@ -30,7 +30,7 @@ from odradek.protocol.errors import KafkaError
 
 
 class GroupCoordinator:
-    """See the module."""
+    """The group coordinator: gives work to the shard of a group, and has expired offsets looked for."""
 
     def __init__(
         self,

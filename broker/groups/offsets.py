@@ -27,7 +27,7 @@ class _Pending(NamedTuple):
 
 
 class OffsetStore:
-    """See the module."""
+    """The committed offsets of the groups of one shard, pending transactional ones among them."""
 
     __slots__ = ("_groups", "_pending")
 

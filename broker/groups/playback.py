@@ -31,7 +31,7 @@ KEYS_REMEMBERED = 100_000
 
 
 class GroupPlayback:
-    """See the module."""
+    """Makes the state of a shard of the records that are read back from its partition."""
 
     def __init__(self, offsets: OffsetStore, place: str) -> None:
         """`place` names the partition in log lines."""

@@ -44,7 +44,7 @@ class ShardServices:
 
 
 class GroupShard:
-    """See the module."""
+    """The groups and offsets of one partition of `__consumer_offsets`."""
 
     def __init__(self, writer: PartitionWriter, services: ShardServices) -> None:
         """Make an empty one: call `loaded` once `playback` has all records."""

@@ -15,7 +15,7 @@ from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, decode_c
 
 
 class VisibleOffsets:
-    """See the module."""
+    """The offsets of a shard that may be told: those whose records are safe."""
 
     __slots__ = ("_before", "_changes", "_safe_end", "_store")
 

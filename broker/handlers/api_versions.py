@@ -31,7 +31,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class ApiVersionsHandler:
-    """See the module."""
+    """Answers ApiVersions: the APIs with their versions, and the features."""
 
     def __init__(self, served: Sequence[Api], image: Callable[[], MetadataImage]) -> None:
         """`served` are the APIs that have a handler; `image` gives the current metadata."""

@@ -24,7 +24,7 @@ MOST_PRODUCERS: Final = 5_000
 
 
 class DescribeProducersHandler:
-    """See the module."""
+    """Answers DescribeProducers from the producer state of the partitions."""
 
     def __init__(self, partitions: PartitionTable) -> None:
         self._partitions = partitions

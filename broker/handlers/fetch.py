@@ -95,7 +95,7 @@ class _Look:
 
 
 class FetchHandler:
-    """See the module."""
+    """Answers Fetch: regions of the files of each partition, at once or when there is enough."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from odradek.storage.directories.manager import LogManager
 
 
 class LogDirHandlers:
-    """See the module."""
+    """Answers DescribeLogDirs: sizes in bytes of the directories and of the logs in them."""
 
     def __init__(self, partitions: PartitionTable, logs: LogManager) -> None:
         self._partitions = partitions

@@ -48,7 +48,7 @@ _FIRST_WITH_ONE_OFFSET = 1
 
 
 class OffsetHandlers:
-    """See the module."""
+    """Answers ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
 
     def __init__(self, partitions: PartitionTable, clock: Clock, by_time: OffsetsByTime) -> None:
         self._by_time = by_time

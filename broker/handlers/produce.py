@@ -53,7 +53,7 @@ Admit = Callable[[RequestContext, TopicPartitions, PartitionProduceData, int], t
 
 
 class ProduceHandler:
-    """See the module."""
+    """Answers Produce: appends each batch to its partition, and waits where the acknowledgement has to."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ Raises CloseConnectionError where the request has no answer but the end of the c
 
 
 class ClientConnection:
-    """See the module."""
+    """One client: takes requests in, one at a time, and sends their responses in order."""
 
     __slots__ = (
         "_arriving_since",

@@ -55,14 +55,14 @@ class PlainTransport:
         self.send: Callable[[bytes | memoryview], int] = sock.send
 
     def send_pieces(self, pieces: Sequence[bytes | memoryview], region_follows: bool) -> int:
-        """See `Transport`."""
+        """Send several pieces with one `sendmsg`, MSG_MORE where a region follows; returns the bytes that went."""
         # MSG_MORE: the head of a fetch response travels in one packet with the first record bytes
         return self._sock.sendmsg(pieces, (), _MSG_MORE if region_follows else 0)
 
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
-        """See `Transport`."""
+        """Send with `os.sendfile`, from the page cache to the socket; returns the bytes that went."""
         return os.sendfile(self.fd, region.file.fd, region.position, min(region.length, max_bytes))
 
     def close(self) -> None:
-        """See `Transport`."""
+        """Close the socket."""
         self._sock.close()

@@ -25,7 +25,7 @@ PARTITIONS_PER_STEP = 16
 
 
 class Retention:
-    """See the module."""
+    """Takes away old segments of all partitions, a segment or a few partitions at a step."""
 
     def __init__(self, partitions: PartitionTable, clock: Clock) -> None:
         self._partitions = partitions

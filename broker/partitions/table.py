@@ -155,7 +155,7 @@ Opener = Callable[[TopicPartitions, int, PartitionImage], Partition]
 
 
 class PartitionTable:
-    """See the module."""
+    """The partitions of this broker by topic and id, with their logs: opened, changed and retired by the metadata."""
 
     def __init__(
         self,

@@ -41,15 +41,15 @@ class LibrdkafkaView:
         """Do nothing: the client ends with this object."""
 
     def topics(self) -> dict[str, list[int]]:
-        """See `ClusterView`."""
+        """Return all topics but the internal ones, with the numbers of their partitions."""
         return {name: found for name, found in self._all().items() if name not in _INTERNAL}
 
     def partitions(self, topics: Collection[str]) -> dict[str, list[int]]:
-        """See `ClusterView`."""
+        """Return the partitions of these topics; those that do not exist are left out."""
         return {name: found for name, found in self._all().items() if name in topics}
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """See `ClusterView`."""
+        """Return the offset that is wanted of each partition; raises what the cluster refuses."""
         from confluent_kafka import IsolationLevel, KafkaException
         from confluent_kafka import TopicPartition as Named
         from confluent_kafka.admin import OffsetSpec

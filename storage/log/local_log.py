@@ -39,7 +39,7 @@ BatchExtents = Iterable[tuple[int, int, int]]
 
 
 class LocalLog:
-    """See the module. Its fields are read by others, and changed only here."""
+    """The segments of one log and their ends. Its fields are read by others, and changed only here."""
 
     __slots__ = (
         "_before_roll",
