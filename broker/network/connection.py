@@ -216,7 +216,10 @@ class ClientConnection:
         if not self._finishing:
             try:
                 more = self._answer_frames()
-            except (FrameError, CloseConnectionError) as refused:
+            except FrameError as refused:
+                self.close(f"{refused} (socket.request.max.bytes)")
+                return
+            except CloseConnectionError as refused:
                 self.close(str(refused))
                 return
             except Exception as failed:  # our fault: this connection must end, and no other

@@ -5,7 +5,7 @@ handed out as a view of it and never copied. Only what is left over - the beginn
 or requests behind one that is being worked on - moves into a buffer of the connection's own, so that an idle connection
 holds none.
 
-Kafka's framing: an int32 size that does not count itself, at most socket.request.max.bytes.
+Kafka's framing: an int32 size that does not count itself, at most socket.request.max.bytes of a client.
 """
 
 from contextlib import suppress
@@ -133,9 +133,7 @@ class FrameReader:
             if size < 0 or size > self._max_frame:
                 if frames:
                     break  # those before it are answered first
-                raise FrameError(
-                    f"a request announces {size} bytes, allowed are 0 to {self._max_frame} (socket.request.max.bytes)"
-                )
+                raise FrameError(f"a frame announces {size} bytes, allowed are 0 to {self._max_frame}")
             stop = start + 4 + size
             if stop > end:
                 break

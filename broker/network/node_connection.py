@@ -1,0 +1,359 @@
+"""A connection to another node over a socket: `nodes.requests.NodeConnection`.
+
+Owns: finding the address, connecting, learning the versions that the other side knows (ApiVersions, KIP-511), frames
+out and in, deadlines. Must not know: what is asked. Answers are found in what arrives as requests are (`receiving`):
+those that arrive whole are decoded where they lie, and records in them are views that nobody copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from odradek import __version__
+from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
+from odradek.broker.network.transport import PlainTransport, Transport
+from odradek.broker.nodes.requests import Disconnected, NodeAddress
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.disk_threads import Threads
+from odradek.protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.codec.runtime import skip_tags
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.protocol.registry import API, Api, ApiKey
+
+_SIZE: Final = Struct(">i")
+_CORRELATION_ID: Final = Struct(">i")
+_MAX_CORRELATION_ID: Final = 0x7FFF_FFFF
+_CONNECTING: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
+
+API_VERSIONS_VERSION: Final = 3
+"""Of the first request: every node that a cluster of today may have answers this version."""
+FRAMES_PER_TURN: Final = 16
+"""Answers that are handed over before others get their turn."""
+
+_Resolved = Sequence[tuple[int, tuple[object, ...]]]
+"""Address family and socket address of each way to a node."""
+
+
+class NodeConnectionOptions(NamedTuple):
+    """What all connections to other nodes share."""
+
+    loop: AbstractEventLoop
+    buffers: ReceiveBuffers
+    threads: Threads
+    """Where names of hosts are looked up."""
+    max_answer_bytes: int
+    """The largest answer that is taken."""
+    transport: Callable[[socket.socket], Transport] = PlainTransport
+
+
+class SocketConnector:
+    """Makes connections over sockets."""
+
+    def __init__(self, options: NodeConnectionOptions) -> None:
+        self._options = options
+
+    def connect(self, address: NodeAddress, client_id: str) -> SocketConnection:
+        """Return a connection to a node; nothing is sent yet."""
+        return SocketConnection(self._options, address, client_id)
+
+
+class _Request(NamedTuple):
+    message: Message
+    api: Api
+    version: int | None
+    """The newest that may be used, None for the newest there is."""
+    answer: Deferred[Message | Disconnected]
+    timer: TimerHandle
+
+
+class _Expected(NamedTuple):
+    """An answer that is to come, oldest first."""
+
+    correlation_id: int
+    version: int
+    request: _Request
+
+
+class SocketConnection:
+    """A connection to one node, made again when it is needed after it broke."""
+
+    def __init__(self, options: NodeConnectionOptions, address: NodeAddress, client_id: str) -> None:
+        self.address = address
+        self._options = options
+        self._loop = options.loop
+        self._client_id = client_id
+        self._unsent: deque[_Request] = deque()
+        self._expected: deque[_Expected] = deque()
+        self._versions: Mapping[int, tuple[int, int]] | None = None
+        """The versions of each API that the node knows; None until it has said so on this connection."""
+        self._transport: Transport | None = None
+        self._frames = FrameReader(options.buffers, options.max_answer_bytes)
+        self._out: deque[memoryview] = deque()
+        """What the socket did not take yet."""
+        self._attempt = 0
+        """Counts connections, so that what belongs to one that is over is not taken for the next one's."""
+        self._is_connecting = False
+        self._correlation_id = 0
+        self._is_closed = False
+
+    def send(self, request: Message, timeout_s: float, version: int | None = None) -> Deferred[Message | Disconnected]:
+        """Send a request; see `NodeConnection.send`."""
+        answer: Deferred[Message | Disconnected] = Deferred()
+        if self._is_closed:
+            self._loop.call_soon(answer.resolve, Disconnected(f"the connection to {self.address} was closed"))
+            return answer
+        api = API[ApiKey(request.SCHEMA.api_key)]
+        reason = f"{self.address} did not answer {api.name} within {timeout_s:g} s"
+        timer = self._loop.call_later(timeout_s, self._lose, reason)
+        self._unsent.append(_Request(request, api, version, answer, timer))
+        if self._versions is not None:
+            self._send_waiting()
+        elif self._transport is None and not self._is_connecting:
+            self._is_connecting = True
+            self._loop.call_soon(self._connect)
+        return answer
+
+    def close(self) -> None:
+        """End it for good; nobody is told."""
+        self._is_closed = True
+        for request in self._forget_requests():
+            request.answer.cancel()
+        self._disconnect()
+
+    # connecting
+
+    def _connect(self) -> None:
+        if self._is_closed:
+            return
+        attempt = self._attempt
+        found: list[tuple[int, tuple[object, ...]]] = []
+
+        def look_up() -> None:
+            host, port = self.address
+            for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                found.append((int(family), address))
+
+        def looked_up(failed: BaseException | None) -> None:
+            if attempt != self._attempt or not self._is_connecting:
+                return
+            if failed is not None or not found:
+                self._lose(f"the name of {self.address} cannot be looked up: {failed}")
+            else:
+                self._try_addresses(found)
+
+        self._options.threads.submit(look_up, looked_up)
+
+    def _try_addresses(self, ways: _Resolved, refused: str = "") -> None:
+        """Connect to the first of the addresses that can be reached."""
+        if not ways:
+            self._lose(f"no connection to {self.address}: {refused}")
+            return
+        (family, address), others = ways[0], ways[1:]
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as failed:
+            self._try_addresses(others, failed.strerror or str(failed))
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(address)
+        if code not in _CONNECTING:
+            sock.close()
+            self._try_addresses(others, os.strerror(code))
+            return
+        self._transport = transport = self._options.transport(sock)
+        self._loop.add_writer(transport.fd, self._on_connected, sock, transport, others)
+
+    def _on_connected(self, sock: socket.socket, transport: Transport, others: _Resolved) -> None:
+        self._loop.remove_writer(transport.fd)
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._transport = None
+            transport.close()
+            self._try_addresses(others, os.strerror(code))
+            return
+        self._is_connecting = False
+        self._loop.add_reader(transport.fd, self._on_readable, transport)
+        self._write(API[ApiKey.API_VERSIONS], API_VERSIONS_VERSION, _WHO_WE_ARE)
+
+    # sending
+
+    def _send_waiting(self) -> None:
+        """Send what waits; nothing is answered before this returns."""
+        versions = self._versions
+        assert versions is not None
+        while self._unsent:
+            request = self._unsent.popleft()
+            version = _common_version(request, versions)
+            if version is None:
+                request.timer.cancel()
+                name = request.api.name
+                refused = Disconnected(f"{self.address} serves no version of {name} that is known here", True)
+                self._loop.call_soon(request.answer.resolve, refused)
+                continue
+            self._expected.append(_Expected(self._next_correlation_id(), version, request))
+            self._write(request.api, version, request.message)
+
+    def _next_correlation_id(self) -> int:
+        self._correlation_id = self._correlation_id + 1 & _MAX_CORRELATION_ID
+        return self._correlation_id
+
+    def _write(self, api: Api, version: int, message: Message) -> None:
+        header = RequestHeader(api.key, version, self._correlation_id, self._client_id)
+        frame = encode_request_header(header) + encode(message, version)
+        self._out.append(memoryview(_SIZE.pack(len(frame)) + frame))
+        if len(self._out) == 1:
+            self._write_out()
+
+    def _write_out(self) -> bool:
+        """Send what the socket takes; returns whether that is all."""
+        transport = self._transport
+        assert transport is not None
+        try:
+            while self._out:
+                data = self._out[0]
+                sent = transport.send(data)
+                if sent == len(data):
+                    self._out.popleft()
+                else:
+                    self._out[0] = data[sent:]
+        except BlockingIOError:
+            self._loop.add_writer(transport.fd, self._on_writable)
+            return False
+        except OSError as failed:
+            reason = f"the connection to {self.address} broke: {failed.strerror or failed}"
+            self._loop.call_soon(self._lose_attempt, self._attempt, reason)  # not before `send` has returned
+        return True
+
+    def _on_writable(self) -> None:
+        transport = self._transport
+        if self._write_out() and transport is not None:
+            self._loop.remove_writer(transport.fd)
+
+    # receiving
+
+    def _on_readable(self, transport: Transport) -> None:
+        frames = self._frames
+        try:
+            received = frames.receive(transport)
+        except BlockingIOError:
+            return
+        except OSError as failed:
+            self._lose(f"the connection to {self.address} broke: {failed.strerror or failed}")
+            return
+        if received == 0:
+            self._lose(f"{self.address} closed the connection")
+            return
+        self._take_answers(transport)
+
+    def _take_answers(self, transport: Transport) -> None:
+        frames = self._frames
+        try:
+            while arrived := frames.take_frames(FRAMES_PER_TURN):
+                for frame in arrived:
+                    self._take_answer(frame)
+                    if self._transport is not transport:
+                        return  # whoever got the answer closed the connection, or it is none
+            frames.keep_rest()
+        except FrameError as wrong:
+            self._lose(f"{self.address} is no Kafka node, or sends more than is taken: {wrong}")
+
+    def _take_answer(self, frame: memoryview) -> None:
+        try:
+            if self._versions is None:
+                self._learn_versions(frame)
+                return
+            if not self._expected:
+                raise DecodeError("nothing was asked")
+            correlation_id, version, request = self._expected[0]
+            _check_correlation_id(frame, correlation_id)
+            skipped = _CORRELATION_ID.size
+            if request.api.is_flexible(version) and request.api.key != ApiKey.API_VERSIONS:
+                skipped += _tags_size(frame, skipped)
+            message = decode(request.api.response, frame, version, skipped)[0]
+        except DecodeError as wrong:
+            self._lose(f"an answer of {self.address} cannot be read: {wrong}")
+            return
+        self._expected.popleft()
+        request.timer.cancel()
+        request.answer.resolve(message)
+
+    def _learn_versions(self, frame: memoryview) -> None:
+        _check_correlation_id(frame, self._correlation_id)
+        answer = decode(ApiVersionsResponse, frame, API_VERSIONS_VERSION, _CORRELATION_ID.size)[0]
+        if answer.error_code != ErrorCode.NONE:
+            raise DecodeError(f"it refuses to tell its versions with error {answer.error_code}")
+        self._versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+        self._send_waiting()
+
+    # the end of a connection
+
+    def _lose_attempt(self, attempt: int, reason: str) -> None:
+        if attempt == self._attempt:
+            self._lose(reason)
+
+    def _lose(self, reason: str) -> None:
+        """Give the connection up; whoever waits for an answer learns why, once everything here is in order again."""
+        if self._is_closed:
+            return
+        requests = self._forget_requests()
+        self._disconnect()
+        for request in requests:
+            request.answer.resolve(Disconnected(reason))
+
+    def _forget_requests(self) -> list[_Request]:
+        requests = [expected.request for expected in self._expected] + list(self._unsent)
+        self._expected.clear()
+        self._unsent.clear()
+        for request in requests:
+            request.timer.cancel()
+        return requests
+
+    def _disconnect(self) -> None:
+        self._attempt += 1
+        self._is_connecting = False
+        self._versions = None
+        self._out.clear()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            self._loop.remove_reader(transport.fd)
+            self._loop.remove_writer(transport.fd)
+            transport.close()
+        self._frames.close()
+
+
+_WHO_WE_ARE: Final = ApiVersionsRequest(client_software_name="odradek", client_software_version=__version__)
+
+
+def _common_version(request: _Request, versions: Mapping[int, tuple[int, int]]) -> int | None:
+    known = versions.get(request.api.key)
+    if known is None:
+        return None
+    newest = request.api.request.SCHEMA.versions.last if request.version is None else request.version
+    version = min(newest, known[1])
+    return version if version >= max(known[0], request.api.request.SCHEMA.versions.first) else None
+
+
+def _check_correlation_id(frame: memoryview, expected: int) -> None:
+    if len(frame) < _CORRELATION_ID.size:
+        raise DecodeError(f"it has {len(frame)} bytes")
+    (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+    if correlation_id != expected:
+        raise DecodeError(f"it answers request {correlation_id}, due is {expected}")
+
+
+def _tags_size(frame: memoryview, position: int) -> int:
+    """Return the bytes of the tagged fields of a response header; there are none today."""
+    if position >= len(frame):
+        raise DecodeError("its header ends early")
+    count = frame[position]
+    return skip_tags(frame, position + 1, count) - position if count else 1

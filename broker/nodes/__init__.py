@@ -1,0 +1,1 @@
+"""Requests to other nodes of the cluster: brokers and controllers."""

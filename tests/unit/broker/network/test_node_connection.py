@@ -1,0 +1,257 @@
+"""A connection to another node: requests out, answers in, and what becomes of them when it breaks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from struct import pack, unpack_from
+
+import pytest
+
+from odradek.broker.network.node_connection import NodeConnectionOptions, SocketConnection, SocketConnector
+from odradek.broker.network.receiving import ReceiveBuffers
+from odradek.broker.nodes.requests import Disconnected, NodeAddress
+from odradek.broker.runtime.disk_threads import InPlace
+from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.protocol.codec import Message, decode, encode
+from odradek.protocol.headers import decode_request_header
+from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from odradek.protocol.registry import ApiKey
+
+Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+VERSIONS = [
+    ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=0, max_version=4),
+    ApiVersion(api_key=ApiKey.HEARTBEAT, min_version=0, max_version=3),
+    ApiVersion(api_key=ApiKey.DESCRIBE_CLUSTER, min_version=0, max_version=99),
+]
+REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[int, int, int, bytes]:
+    """Return API, version and correlation id of the next request, and its body."""
+    (size,) = unpack_from(">i", await reader.readexactly(4))
+    frame = await reader.readexactly(size)
+    header, start = decode_request_header(frame)
+    return header.api_key, header.api_version, header.correlation_id, frame[start:]
+
+
+def answer(writer: asyncio.StreamWriter, correlation_id: int, body: bytes, tagged: bool = False) -> None:
+    """Write an answer, with the empty tags of a flexible header if it has one."""
+    frame = pack(">i", correlation_id) + (b"\0" if tagged else b"") + body
+    writer.write(pack(">i", len(frame)) + frame)
+
+
+async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer the first request, which asks for the versions."""
+    key, version, correlation_id, _ = await read_request(reader)
+    assert (key, version) == (ApiKey.API_VERSIONS, 3)
+    answer(writer, correlation_id, encode(ApiVersionsResponse(api_keys=VERSIONS), 3))
+
+
+async def serve_heartbeats(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer every Heartbeat with its generation as the throttle time."""
+    await greet(reader, writer)
+    while True:
+        try:
+            _, version, correlation_id, body = await read_request(reader)
+        except asyncio.IncompleteReadError:
+            return
+        asked = decode(HeartbeatRequest, body, version)[0]
+        answer(writer, correlation_id, encode(HeartbeatResponse(throttle_time_ms=asked.generation_id), version))
+
+
+@asynccontextmanager
+async def connection_to(peer: Peer) -> AsyncIterator[SocketConnection]:
+    """Yield a connection to a node that behaves as `peer` does with each client."""
+    served: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(current := asyncio.current_task())  # type: ignore[arg-type]  # it is the task of this call
+        assert current is not None
+        try:
+            await peer(reader, writer)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = NodeAddress("127.0.0.1", server.sockets[0].getsockname()[1])
+    connection = new_connection(address)
+    try:
+        yield connection
+    finally:
+        connection.close()
+        server.close()
+        await asyncio.gather(*served)
+
+
+def new_connection(address: NodeAddress, max_answer_bytes: int = 10_000) -> SocketConnection:
+    loop = asyncio.get_running_loop()
+    buffers = ReceiveBuffers(RequestMemory(1 << 20, loop.call_soon))
+    return SocketConnector(NodeConnectionOptions(loop, buffers, InPlace(), max_answer_bytes)).connect(address, "7")
+
+
+async def ask(connection: SocketConnection, request: Message = REQUEST, timeout_s: float = 30) -> object:
+    return await connection.send(request, timeout_s)
+
+
+async def test_answers_come_to_those_who_asked_in_order() -> None:
+    async with connection_to(serve_heartbeats) as connection:
+        requests = [HeartbeatRequest(generation_id=number) for number in range(40)]
+        answers = await asyncio.gather(*(ask(connection, request) for request in requests))
+    assert [one.throttle_time_ms for one in answers] == list(range(40))  # type: ignore[attr-defined]
+
+
+async def test_a_request_has_the_newest_version_that_both_know_or_an_older_one_that_is_asked_for() -> None:
+    versions: list[int] = []
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        for _ in range(2):
+            _, version, correlation_id, _ = await read_request(reader)
+            versions.append(version)
+            answer(writer, correlation_id, encode(HeartbeatResponse(), version))
+
+    async with connection_to(peer) as connection:
+        await connection.send(REQUEST, 30)
+        await connection.send(REQUEST, 30, version=1)
+    assert versions == [3, 1]
+
+
+async def test_the_tags_in_the_header_of_an_answer_are_passed_over() -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        _, version, correlation_id, _ = await read_request(reader)
+        answer(writer, correlation_id, encode(DescribeClusterResponse(cluster_id="c"), version), tagged=True)
+
+    async with connection_to(peer) as connection:
+        found = await ask(connection, DescribeClusterRequest())
+    assert isinstance(found, DescribeClusterResponse)
+    assert found.cluster_id == "c"
+
+
+async def test_a_request_that_the_node_does_not_know_is_not_sent_and_the_others_go_on() -> None:
+    async with connection_to(serve_heartbeats) as connection:
+        unknown, known = await asyncio.gather(ask(connection, FindCoordinatorRequest()), ask(connection))
+    assert isinstance(unknown, Disconnected)
+    assert unknown.is_unsupported
+    assert not isinstance(unknown, FindCoordinatorResponse)
+    assert isinstance(known, HeartbeatResponse)
+
+
+async def test_after_the_connection_broke_everybody_learns_it_and_the_next_request_makes_a_new_one() -> None:
+    connections = 0
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        if connections > 1:
+            await serve_heartbeats(reader, writer)
+            return
+        await greet(reader, writer)
+        await read_request(reader)
+
+    async with connection_to(peer) as connection:
+        lost = await asyncio.gather(ask(connection), ask(connection))
+        again = await ask(connection)
+    assert all(isinstance(one, Disconnected) and "closed the connection" in one.reason for one in lost)
+    assert isinstance(again, HeartbeatResponse)
+
+
+async def test_a_node_that_does_not_answer_in_time_loses_the_connection() -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        await reader.read()
+
+    async with connection_to(peer) as connection:
+        late = await ask(connection, timeout_s=0.05)
+    assert isinstance(late, Disconnected)
+    assert "did not answer Heartbeat within 0.05 s" in late.reason
+
+
+async def test_where_nobody_listens_the_request_is_answered_and_not_raised() -> None:
+    server = await asyncio.start_server(serve_heartbeats, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    connection = new_connection(NodeAddress("127.0.0.1", port))
+    refused = await ask(connection)
+    assert refused == Disconnected(f"no connection to 127.0.0.1:{port}: Connection refused")
+
+
+async def test_a_name_that_nobody_knows_is_an_answer_too() -> None:
+    unknown = await ask(new_connection(NodeAddress("no-such-host.invalid", 9092)))
+    assert isinstance(unknown, Disconnected)
+    assert "no-such-host.invalid:9092 cannot be looked up" in unknown.reason
+
+
+@pytest.mark.parametrize(
+    ("bytes_back", "reason"),
+    [
+        (pack(">ii", 4, 77), "answers request 77"),
+        (pack(">i", 2) + b"ab", "cannot be read"),
+        (pack(">i", 0x7FFF_FFFF), "announces 2147483647 bytes"),
+        (pack(">iih", 6, 1, 35), "cannot be read"),
+    ],
+)
+async def test_bytes_that_are_no_answer_end_the_connection(bytes_back: bytes, reason: str) -> None:
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        await read_request(reader)
+        writer.write(bytes_back)
+        await reader.read()
+
+    async with connection_to(peer) as connection:
+        wrong = await ask(connection)
+    assert isinstance(wrong, Disconnected)
+    assert reason in wrong.reason
+
+
+async def test_an_answer_that_nobody_asked_for_ends_the_connection_and_the_next_request_goes_over_a_new_one() -> None:
+    connections = 0
+    broken = asyncio.Event()
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await greet(reader, writer)
+        _, version, correlation_id, _ = await read_request(reader)
+        answer(writer, correlation_id, encode(HeartbeatResponse(), version))
+        if connections == 1:
+            answer(writer, correlation_id + 1, encode(HeartbeatResponse(), version))
+            await reader.read()
+            broken.set()
+
+    async with connection_to(peer) as connection:
+        await ask(connection)
+        await broken.wait()
+        assert isinstance(await ask(connection), HeartbeatResponse)
+    assert connections == 2
+
+
+async def test_who_closes_a_connection_within_an_answer_hears_nothing_more() -> None:
+    heard: list[object] = []
+
+    async with connection_to(serve_heartbeats) as connection:
+        first, second = connection.send(REQUEST, 30), connection.send(REQUEST, 30)
+        done = asyncio.Event()
+
+        def on_first(result: object) -> None:
+            heard.append(result)
+            connection.close()
+            done.set()
+
+        first.on_done(on_first)
+        second.on_done(heard.append)
+        await done.wait()
+        await asyncio.sleep(0)
+    assert len(heard) == 1
+
+
+async def test_a_connection_that_was_closed_makes_no_new_one() -> None:
+    async with connection_to(serve_heartbeats) as connection:
+        connection.close()
+        assert isinstance(await ask(connection), Disconnected)
