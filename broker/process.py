@@ -41,6 +41,8 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         settings = load_settings(properties, overrides)
     except ConfigError as wrong:
         return _cannot_start(str(wrong))
+    if not settings.quorum.is_broker:
+        return _cannot_start("process.roles: a process that is a controller only is not served; add broker")
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:

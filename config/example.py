@@ -9,7 +9,8 @@ import textwrap
 
 from odradek.config.definitions import ConfigKey, Service, UpdateMode, broker_definitions, topic_name_of
 from odradek.config.loading import EMBEDDED_DEFAULTS
-from odradek.config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
+from odradek.config.node import DEFAULT_NODE_ID
+from odradek.config.quorum import DEFAULT_ROLES
 from odradek.config.rules import describe
 
 WIDTH = 100

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from odradek.config.definitions import Service, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
-from odradek.config.node import DEFAULT_NODE_ID, DEFAULT_ROLES
+from odradek.config.node import DEFAULT_NODE_ID
+from odradek.config.quorum import DEFAULT_ROLES
 from odradek.config.settings import BrokerSettings, build_settings
 
 OVERRIDE = "--override"

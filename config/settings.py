@@ -12,6 +12,7 @@ from odradek.config import node
 from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
+from odradek.config.quorum import QuorumSettings, read_quorum
 from odradek.config.reading import BrokerConfigReader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
 
@@ -24,8 +25,12 @@ class BrokerSettings(NamedTuple):
     """
 
     node_id: int
+    quorum: QuorumSettings
     broker_rack: str | None
     listeners: tuple[Listener, ...]
+    """Those for clients; none where this process is a controller only."""
+    controller_listeners: tuple[Listener, ...]
+    """Those of controller.listener.names, where this process is a controller only."""
     advertised_listeners: tuple[Endpoint, ...]
     inter_broker_listener_name: str
     log_dirs: tuple[str, ...]
@@ -192,15 +197,17 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     read = BrokerConfigReader(values, origins)
     check_rules(read)
     node_id = node.read_node_id(read)
-    controllers = node.read_controllers(read, node_id)
-    listeners = _listeners(read, controllers)
+    quorum = read_quorum(read, node_id)
+    listeners, controller_listeners = _listeners(read, quorum)
     node.check_storage(read)
     log_dirs = node.read_log_dirs(read)
     return BrokerSettings(
         node_id=node_id,
+        quorum=quorum,
         broker_rack=read.text("broker.rack"),
         listeners=listeners,
-        advertised_listeners=_advertised(read, listeners, controllers),
+        controller_listeners=controller_listeners,
+        advertised_listeners=_advertised(read, listeners + controller_listeners, quorum),
         inter_broker_listener_name=_inter_broker_name(read, listeners),
         log_dirs=log_dirs,
         metadata_log_dir=node.read_metadata_dir(read, log_dirs),
@@ -280,14 +287,16 @@ _INTEGERS = (
 )
 
 
-def _listeners(read: BrokerConfigReader, controllers: frozenset[str]) -> tuple[Listener, ...]:
+def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+    """Return the listeners for clients, and those of the controller."""
     given = read.given("listeners") or Text("listeners", broker_definitions()["listeners"].default or "", None)
     endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
     addresses.check_ports(given, endpoints)
     map_given = read.given("listener.security.protocol.map")
     protocols = addresses.parse_protocol_map(map_given) if map_given else addresses.DEFAULT_PROTOCOL_MAP
-    opened = [
-        Listener(
+
+    def opened(endpoint: Endpoint) -> Listener:
+        return Listener(
             endpoint.name,
             endpoint.host,
             endpoint.port,
@@ -295,28 +304,37 @@ def _listeners(read: BrokerConfigReader, controllers: frozenset[str]) -> tuple[L
             read.listener_limit(endpoint.name, "max.connections"),
             read.listener_limit(endpoint.name, "max.connection.creation.rate"),
         )
-        for endpoint in endpoints
-        if endpoint.name not in controllers
-    ]
-    if not opened:
+
+    names = quorum.controller_listener_names
+    for_clients = [endpoint for endpoint in endpoints if endpoint.name not in names]
+    of_controller = [] if quorum.is_broker else [endpoint for endpoint in endpoints if endpoint.name in names]
+    if quorum.is_broker and not for_clients:
         raise given.error("has only listeners of the controller (controller.listener.names); clients need one too")
-    return tuple(opened)
+    if not quorum.is_broker and (for_clients or not of_controller):
+        raise given.error(
+            "a process that is a controller only (process.roles) opens the listeners of controller.listener.names"
+            f" and no others: expected {', '.join(names)} alone"
+        )
+    return tuple(map(opened, for_clients)), tuple(map(opened, of_controller))
 
 
 def _advertised(
-    read: BrokerConfigReader, listeners: tuple[Listener, ...], controllers: frozenset[str]
+    read: BrokerConfigReader, listeners: tuple[Listener, ...], quorum: QuorumSettings
 ) -> tuple[Endpoint, ...]:
     given = read.given("advertised.listeners")
     if given is None:
         return ()
     endpoints = addresses.parse_endpoints(given, read.elements("advertised.listeners"))
-    wanted = tuple(endpoint for endpoint in endpoints if endpoint.name not in controllers)
-    addresses.check_advertised(given, wanted, [listener.name for listener in listeners])
+    opened = [listener.name for listener in listeners]
+    wanted = tuple(one for one in endpoints if one.name in opened or one.name not in quorum.controller_listener_names)
+    addresses.check_advertised(given, wanted, opened)
     return wanted
 
 
 def _inter_broker_name(read: BrokerConfigReader, listeners: tuple[Listener, ...]) -> str:
     names = [listener.name for listener in listeners]
+    if not names:
+        return ""
     given = read.given("inter.broker.listener.name")
     if given is None:
         protocol = read.text("security.inter.broker.protocol")

@@ -1,4 +1,4 @@
-"""Which node this is: files that describe one node are served, others refused with a reason."""
+"""Which node this is, and where its data lies."""
 
 from pathlib import Path
 
@@ -28,60 +28,6 @@ def test_two_numbers_for_one_node_are_refused() -> None:
     """node.id and broker.id must agree, as in Kafka."""
     with pytest.raises(ConfigError, match=r"broker\.id=3: node\.id is 1"):
         load_settings(None, ["node.id=1", "broker.id=3"])
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ("controller.quorum.voters=1@localhost:9093",),
-        ("controller.quorum.voters=5@[::1]:9093", "node.id=5"),
-        ("controller.quorum.bootstrap.servers=localhost:9093",),
-        ("controller.quorum.voters=",),
-        ("process.roles=broker",),
-        ("process.roles=controller,broker",),
-    ],
-)
-def test_a_single_node_is_accepted_without_a_word(overrides: tuple[str, ...]) -> None:
-    """What Apache Kafka needs in the file of a single node is neither refused nor warned of."""
-    assert load_settings(None, overrides).warnings == ()
-
-
-VOTERS, SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
-
-
-@pytest.mark.parametrize(
-    ("overrides", "key", "reason"),
-    [
-        (("process.roles=controller",), "process.roles", "expected broker in it"),
-        (("process.roles=broker,zookeeper",), "process.roles", "expected broker or controller"),
-        ((f"{VOTERS}=1@a:1,2@b:1",), VOTERS, "names 2 controllers"),
-        (
-            (f"{VOTERS}=2@a:1",),
-            VOTERS,
-            "the one voter is node 2, but this is node 1",
-        ),
-        ((f"{VOTERS}=a:1",), VOTERS, "expected id@host:port"),
-        ((f"{VOTERS}=1@a",), VOTERS, "expected id@host:port"),
-        ((f"{VOTERS}=x@a:1",), VOTERS, "expected id@host:port"),
-        (
-            (f"{SERVERS}=a:1,b:1",),
-            SERVERS,
-            "names 2 controllers",
-        ),
-        (("process.roles=broker", f"{VOTERS}=2@a:1"), VOTERS, "elsewhere"),
-        (
-            ("process.roles=broker", f"{SERVERS}=a:1"),
-            SERVERS,
-            "else",
-        ),
-    ],
-)
-def test_a_file_of_a_larger_cluster_is_refused(overrides: tuple[str, ...], key: str, reason: str) -> None:
-    """Starting on it would make a second cluster; the error names the key and says why."""
-    with pytest.raises(ConfigError) as caught:
-        load_settings(None, overrides)
-    assert caught.value.key == key
-    assert reason in caught.value.reason
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from odradek.config.loading import load_settings
 from odradek.config.settings import BrokerSettings, build_settings
 
 LAYOUT = {
+    "quorum",
+    "controller_listeners",
     "listeners",
     "advertised_listeners",
     "inter_broker_listener_name",
