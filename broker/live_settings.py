@@ -16,6 +16,8 @@ log = get_logger("config")
 
 ALL_BROKERS = ""
 """Name of the resource that holds the values for all brokers."""
+WARNINGS_AT_A_TIME = 20
+"""Ignored values that are named one by one; a request may bring a thousand."""
 
 
 class LiveSettings:
@@ -24,7 +26,7 @@ class LiveSettings:
     def __init__(self, static: BrokerSettings, image: MetadataImage) -> None:
         self._static = static
         self._watchers: list[Callable[[BrokerSettings], None]] = []
-        self.current = self._merged(image)
+        self.current = self._merged(image, static)
 
     def watch(self, watcher: Callable[[BrokerSettings], None]) -> None:
         """Call with the settings whenever they changed."""
@@ -34,7 +36,7 @@ class LiveSettings:
         """Follow the metadata."""
         if old.configs is new.configs or self._dynamic(old) == self._dynamic(new):
             return
-        self.current = self._merged(new)
+        self.current = self._merged(new, self.current)
         for watcher in self._watchers:
             watcher(self.current)
 
@@ -44,11 +46,16 @@ class LiveSettings:
             **image.config(ResourceType.BROKER, str(self._static.node_id)),
         }
 
-    def _merged(self, image: MetadataImage) -> BrokerSettings:
+    def _merged(self, image: MetadataImage, before: BrokerSettings) -> BrokerSettings:
+        """Return the settings with an image, and say what is ignored of it that was not before."""
         dynamic = self._dynamic(image)
         if not dynamic:
             return self._static
         merged = self._static.with_dynamic(dynamic)
-        for warning in merged.warnings[len(self._static.warnings) :]:
+        said = set(before.warnings)
+        new = [warning for warning in merged.warnings if warning not in said]
+        for warning in new[:WARNINGS_AT_A_TIME]:
             log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
+        if len(new) > WARNINGS_AT_A_TIME:
+            log.warning("more stored dynamic values are ignored", count=len(new) - WARNINGS_AT_A_TIME)
         return merged

@@ -58,6 +58,16 @@ _CHANGES = frozenset(
     }
 )
 
+_BESIDE: Mapping[ApiKey, Sequence[str]] = {
+    ApiKey.CREATE_TOPICS: ("configs", "assignments"),
+    ApiKey.CREATE_PARTITIONS: ("assignments",),
+    ApiKey.ALTER_CONFIGS: ("configs",),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: ("configs",),
+}
+"""Lists of a thing that is not divided, which make it larger."""
+_BESIDE_PER_THING = 10
+"""So many entries of such lists weigh as much as a thing."""
+
 _NAMES = ("name", "topic_id", "group_id")
 
 
@@ -73,7 +83,7 @@ class Division:
         """The request itself, where it is small or cannot be divided."""
         if path is not None:
             most = MOST_CHANGES if key in _CHANGES else MOST_OF_A_PORTION
-            self.portions = _divide(request, [asked for asked, _ in path], most)
+            self.portions = _divide(request, [asked for asked, _ in path], most, _BESIDE.get(key, ()))
 
     def join(self, responses: Sequence[Message]) -> Message:
         """Return the response to the whole request; those to its portions are not changed."""
@@ -85,15 +95,15 @@ class Division:
         return joined
 
 
-def _divide(node: Any, path: Sequence[str], most: int) -> list[Any]:
-    """Return copies of a message or of a part of it, of `most` things each."""
+def _divide(node: Any, path: Sequence[str], most: int, beside: Sequence[str]) -> list[Any]:
+    """Return copies of a message or of a part of it, of `most` things each, in which the lists `beside` count too."""
     field, rest = path[0], path[1:]
     items = getattr(node, field) or []
     chunks: list[list[Any]] = [[]]
     weight = 0
     for item in items:
-        for piece in _divide(item, rest, most) if rest else (item,):
-            more = _weight(piece, rest)
+        for piece in _divide(item, rest, most, beside) if rest else (item,):
+            more = _weight(piece, rest, beside)
             if weight and weight + more > most:
                 chunks.append([])
                 weight = 0
@@ -109,12 +119,12 @@ def _divide(node: Any, path: Sequence[str], most: int) -> list[Any]:
     return divided
 
 
-def _weight(node: Any, path: Sequence[str]) -> int:
+def _weight(node: Any, path: Sequence[str], beside: Sequence[str]) -> int:
     """Return how many things a part of a request names, itself among them."""
     if not path:
-        return 1
+        return 1 + sum([len(getattr(node, field) or ()) for field in beside]) // _BESIDE_PER_THING
     items = getattr(node, path[0]) or ()
-    return 1 + (sum(_weight(item, path[1:]) for item in items) if len(path) > 1 else len(items))
+    return 1 + (sum(_weight(item, path[1:], beside) for item in items) if len(path) > 1 else len(items))
 
 
 def _join(first: Any, later: Any, path: Sequence[str]) -> None:

@@ -11,10 +11,11 @@ only (KIP-1142).
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
-from odradek.broker.metadata.configs import Alteration
+from odradek.broker.metadata.configs import Alteration, check_amount
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
@@ -23,7 +24,7 @@ from odradek.config.alter import AlterConfigOp, AlterTarget, ConfigChange, alter
 from odradek.config.errors import ConfigError
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
-from odradek.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResponse
 from odradek.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from odradek.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -46,7 +47,9 @@ _LISTED = (
 )
 """Kafka's order, whatever the order of a request."""
 
-_Wish = tuple[ConfigResource, Sequence[ConfigChange]]
+C = TypeVar("C")
+
+_Wish = tuple[ConfigResource, Sequence[C]]
 """A resource and what a request says of its keys."""
 
 
@@ -70,15 +73,9 @@ class ConfigHandlers:
         self, _context: RequestContext, request: AlterConfigsRequest
     ) -> AlterConfigsResponse | Deferred[AlterConfigsResponse]:
         """Answer AlterConfigs."""
-        wishes = [
-            (
-                ConfigResource(one.resource_type, one.resource_name),
-                [ConfigChange(config.name, AlterConfigOp.SET, config.value) for config in one.configs],
-            )
-            for one in request.resources
-        ]
+        wishes = [(ConfigResource(one.resource_type, one.resource_name), one.configs) for one in request.resources]
         return then(
-            self._alter(wishes, _replacement, request.validate_only),
+            self._alter(wishes, _replacements, _replacement, request.validate_only),
             lambda verdicts: AlterConfigsResponse(
                 responses=[
                     alter_configs.AlterConfigsResourceResponse(
@@ -93,15 +90,9 @@ class ConfigHandlers:
         self, _context: RequestContext, request: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse | Deferred[IncrementalAlterConfigsResponse]:
         """Answer IncrementalAlterConfigs."""
-        wishes = [
-            (
-                ConfigResource(one.resource_type, one.resource_name),
-                [ConfigChange(config.name, config.config_operation, config.value) for config in one.configs],
-            )
-            for one in request.resources
-        ]
+        wishes = [(ConfigResource(one.resource_type, one.resource_name), one.configs) for one in request.resources]
         return then(
-            self._alter(wishes, _increment, request.validate_only),
+            self._alter(wishes, _increments, _increment, request.validate_only),
             lambda verdicts: IncrementalAlterConfigsResponse(
                 responses=[
                     incremental_alter_configs.AlterConfigsResourceResponse(
@@ -139,16 +130,22 @@ class ConfigHandlers:
         return [resource.name for resource in image.configs if resource.type == resource_type]
 
     def _alter(
-        self, wishes: Sequence[_Wish], kind: Callable[[Sequence[ConfigChange]], Alteration], validate_only: bool
+        self,
+        wishes: Sequence[_Wish[C]],
+        changes_of: Callable[[Sequence[C]], list[ConfigChange]],
+        kind: Callable[[Sequence[ConfigChange]], Alteration],
+        validate_only: bool,
     ) -> _Verdicts | Deferred[_Verdicts]:
         """Change what can be changed; return code and message for each resource, in order."""
         counts = Counter(resource for resource, _ in wishes)
         verdicts: dict[ConfigResource, KafkaError | None] = {}
         asked: list[tuple[ConfigResource, Alteration]] = []
-        for resource, changes in wishes:
+        for resource, configs in wishes:
             try:
                 if counts[resource] > 1:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+                check_amount(len(configs))
+                changes = changes_of(configs)
                 _check_form(changes)
                 if resource.type == ResourceType.BROKER_LOGGER and kind is _increment:
                     change_loggers(resource.name, changes, self._node_id, validate_only=validate_only)
@@ -163,6 +160,14 @@ class ConfigHandlers:
             return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
 
         return then(self._controller.alter_configs(asked, validate_only=validate_only), answers)
+
+
+def _replacements(configs: Sequence[AlterableConfig]) -> list[ConfigChange]:
+    return [ConfigChange(config.name, AlterConfigOp.SET, config.value) for config in configs]
+
+
+def _increments(configs: Sequence[incremental_alter_configs.AlterableConfig]) -> list[ConfigChange]:
+    return [ConfigChange(config.name, config.config_operation, config.value) for config in configs]
 
 
 def _check_form(changes: Sequence[ConfigChange]) -> None:

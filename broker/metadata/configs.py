@@ -6,6 +6,7 @@ follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
@@ -16,6 +17,10 @@ from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperat
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ConfigRecord
+
+MAX_CONFIGS: Final = 1_000
+"""Of one resource. Kafka 4.3 has some 400 for a broker, but keeps unknown ones too, and they are looked at with each
+change."""
 
 Alteration = Callable[[AlterTarget, Mapping[str, str]], dict[str, str]]
 """Returns the values after a change of the current ones, not judged yet; raises ConfigError."""
@@ -44,8 +49,16 @@ def plan_alteration(
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
     if target is AlterTarget.TOPIC and image.topic(resource.name) is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
+    if len(after) > len(current):
+        check_amount(len(after))
     names = dict.fromkeys((*current, *after))
     return [_record(resource, name, after.get(name)) for name in names if current.get(name) != after.get(name)]
+
+
+def check_amount(count: int) -> None:
+    """Raise KafkaError POLICY_VIOLATION if a change names, or leads to, more configs than a resource may have."""
+    if count > MAX_CONFIGS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} configs of one resource; {MAX_CONFIGS} are the most")
 
 
 def find_target(resource: ConfigResource, node_id: int) -> AlterTarget:

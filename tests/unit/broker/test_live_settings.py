@@ -5,12 +5,14 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.live_settings import LiveSettings
+from odradek.broker import live_settings
+from odradek.broker.live_settings import WARNINGS_AT_A_TIME, LiveSettings
 from odradek.broker.metadata.image import ImageDelta, ResourceType
 from odradek.broker.metadata.records import Message
 from odradek.config.loading import load_settings
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.messages.metadata_records import ConfigRecord
+from tests.support.log_lines import LogLines
 from tests.unit.broker.metadata.support import MemorySource, image_of, record_of, topic_records
 
 STATIC = load_settings(None, ["node.id=1", "max.connections=100", "log.retention.ms=5000"])
@@ -115,3 +117,17 @@ def test_images_are_compared_by_what_they_say() -> None:
     same = image_of([setting("max.connections", "7")])
     followed.settings.on_metadata(followed.source.image, same, ImageDelta())
     assert followed.told == []
+
+
+def test_ignored_values_are_said_once_and_not_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand keys that nobody knows are no thousand lines, and not again with each change."""
+    logged = LogLines()
+    monkeypatch.setattr(live_settings, "log", logged)
+    followed = Followed()
+    followed.change([setting(f"unknown{i}", "1") for i in range(1_000)])
+    assert len(logged.lines) == WARNINGS_AT_A_TIME + 1
+    assert logged.lines[-1].fields == {"count": 1_000 - WARNINGS_AT_A_TIME}
+    logged.lines.clear()
+    followed.change([setting("unknown", "1")])
+    [line] = logged.lines
+    assert line.fields["key"] == "unknown"

@@ -6,6 +6,7 @@ import pytest
 
 from odradek.broker.dispatch.division import MOST_CHANGES, MOST_OF_A_PORTION, Division
 from odradek.protocol.codec import Message
+from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -87,6 +88,19 @@ def test_changes_come_in_smaller_portions() -> None:
     """A change costs several times as much as a question."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{i}") for i in range(1_000)])
     assert len(Division(ApiKey.CREATE_TOPICS, request).portions) == 1_000 // MOST_CHANGES
+
+
+def test_configs_of_the_resources_make_a_portion_larger() -> None:
+    """A thousand topics with a hundred configs each cost what a hundred thousand configs cost."""
+    resources = [
+        AlterConfigsResource(
+            resource_type=2, resource_name=f"t{i}", configs=[AlterableConfig(name=f"n{j}") for j in range(100)]
+        )
+        for i in range(100)
+    ]
+    portions = Division(ApiKey.ALTER_CONFIGS, AlterConfigsRequest(resources=resources)).portions
+    assert [one for part in portions if isinstance(part, AlterConfigsRequest) for one in part.resources] == resources
+    assert all(len(part.resources) <= 10 for part in portions if isinstance(part, AlterConfigsRequest))
 
 
 def test_all_topics_are_not_divided() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from odradek.broker.metadata.configs import MAX_CONFIGS
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import incremental_alter_configs as incremental
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -254,3 +255,35 @@ def test_unknown_type_of_resource_cannot_be_listed() -> None:
     request = ListConfigResourcesRequest(resource_types=[TOPIC, 99])
     response = new_admin().configs.list_config_resources(at(1), request)
     assert (response.error_code, response.config_resources) == (ErrorCode.UNSUPPORTED_VERSION, [])
+
+
+@pytest.mark.parametrize("kind", [BROKER, LOGGER, GROUP])
+def test_more_configs_than_a_resource_may_have_are_refused_unseen(kind: int) -> None:
+    """A request may name half a million keys of one resource: not one of them is looked at, nor is any stored."""
+    admin = new_admin()
+    configs = [AlterableConfig(name=f"n{i}", value="v") for i in range(MAX_CONFIGS + 1)]
+    resource = AlterConfigsResource(resource_type=kind, resource_name="1", configs=configs)
+    (response,) = now(admin.configs.alter_configs(at(2), AlterConfigsRequest(resources=[resource]))).responses
+    assert response.error_code == ErrorCode.POLICY_VIOLATION
+    assert admin.controller.image.config(kind, "1") == {}
+
+
+def test_unknown_configs_of_a_broker_do_not_add_up() -> None:
+    """A broker keeps keys that it does not know, as in Kafka, but not without end; known ones can be taken back."""
+    admin = new_admin()
+
+    def add(first: int, count: int, operation: int = 0) -> ErrorCode:
+        configs = [
+            incremental.AlterableConfig(name=f"n{i}", config_operation=operation, value="v")
+            for i in range(first, first + count)
+        ]
+        resource = incremental.AlterConfigsResource(resource_type=BROKER, resource_name="", configs=configs)
+        request = incremental.IncrementalAlterConfigsRequest(resources=[resource])
+        (response,) = now(admin.configs.incremental_alter_configs(at(1), request)).responses
+        return ErrorCode(response.error_code)
+
+    assert add(0, MAX_CONFIGS) is ErrorCode.NONE
+    assert add(MAX_CONFIGS, 1) is ErrorCode.POLICY_VIOLATION
+    assert add(0, MAX_CONFIGS) is ErrorCode.NONE
+    assert add(0, 1, operation=1) is ErrorCode.NONE
+    assert add(MAX_CONFIGS, 1) is ErrorCode.NONE
