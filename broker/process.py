@@ -17,9 +17,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from odradek.broker.app import Broker
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
+from odradek.broker.servers.broker import BrokerServer
+from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
@@ -46,7 +47,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
-        return _run(lambda loop: _serve_until_stopped(Broker(loop, settings)))
+        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings)))
     except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
@@ -61,7 +62,7 @@ def _allow_many_files() -> None:
             log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
 
 
-async def _serve_until_stopped(broker: Broker) -> int:
+async def _serve_until_stopped(shared: SharedServer) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -74,12 +75,15 @@ async def _serve_until_stopped(broker: Broker) -> int:
             loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
+    broker = BrokerServer(shared)
+    shared.start()
     await broker.start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal, number)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     await stop.wait()
     await broker.stop()
+    shared.stop()
     return EXIT_OK
 
 

@@ -12,7 +12,7 @@ import pytest
 from odradek.broker import process
 from odradek.broker.metadata.errors import CorruptMetadataError
 from odradek.broker.runtime import logging
-from odradek.config.settings import BrokerSettings
+from odradek.broker.servers.shared import SharedServer
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 
@@ -23,9 +23,9 @@ class FakeBroker:
     signals: tuple[signal.Signals, ...] = (signal.SIGTERM,)
     seen: list[str]
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
-        self._loop = loop
-        self.seen.append(f"made with num.partitions={settings.num_partitions}, {logging.current_level()}")
+    def __init__(self, shared: SharedServer) -> None:
+        self._loop = shared.loop
+        self.seen.append(f"made with num.partitions={shared.settings.num_partitions}, {logging.current_level()}")
 
     async def start(self) -> None:
         self.seen.append("started")
@@ -42,17 +42,25 @@ class FakeBroker:
         self.seen.append("stopped")
 
 
+class FakeSharedServer(SharedServer):
+    """Opens nothing."""
+
+    def start(self) -> None:
+        """Touch no directory."""
+
+
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeBroker]]:
     """Put a fake in the broker's place, and leave the process of the tests as it was."""
 
-    class Broker(FakeBroker):
+    class BrokerServer(FakeBroker):
         seen: list[str] = []  # noqa: RUF012 -- one list for each test, since the class is
 
     thresholds = gc.get_threshold()
-    monkeypatch.setattr(process, "Broker", Broker)
+    monkeypatch.setattr(process, "SharedServer", FakeSharedServer)
+    monkeypatch.setattr(process, "BrokerServer", BrokerServer)
     monkeypatch.setattr(logging, "_output", logging._output)
-    yield Broker
+    yield BrokerServer
     gc.set_threshold(*thresholds)
     gc.unfreeze()
 

@@ -1,8 +1,8 @@
-"""The composition root: builds every part of the broker, starts them in order and stops them in reverse.
+"""The broker's composition root: builds every part of it, starts them in order and stops them in reverse.
 
-Start: lock the log directories, load the metadata, open the logs, bind the listeners, serve. Nothing is accepted before
-everything that was acknowledged once can be read again. Stop: accept nothing new, let requests in work finish, flush,
-write the checkpoints, and last of all the marker of a clean shutdown.
+Start, with the log directories locked and the metadata loaded: open the logs, bind the listeners, serve. Nothing is
+accepted before everything that was acknowledged once can be read again. Stop: accept nothing new, let requests in work
+finish, flush, write the checkpoints, and last of all the marker of a clean shutdown.
 """
 
 from __future__ import annotations
@@ -23,52 +23,35 @@ from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.cleaning import MetadataRetention
 from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.metadata.internal_topics import internal_topics
-from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
-from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
-from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.broker.metadata.topics import PlacementRules
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services, load_all
-from odradek.broker.runtime.clock import SystemClock
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
+from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
-from odradek.protocol.uuids import random_uuid
-from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, was_clean_shutdown
+from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from odradek.storage.directories.loading import LoadReport
-from odradek.storage.directories.log_dirs import (
-    LogDirectory,
-    find_log_directories,
-    identify_log_directories,
-    make_log_directories,
-)
+from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
-from odradek.storage.errors import StorageError
-from odradek.storage.files import PosixFiles
 from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
 
-METADATA_THREADS = 2
-"""For changes of the metadata, and for a snapshot of them meanwhile."""
 FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
 READ_THREADS = 4
 """For what is read that is not in the page cache: segments that consumers ask for, and the groups at start."""
-UPKEEP_THREADS = 2
-"""For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
 
 REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
 """Either half of the memory for requests (`RequestMemory`), unless queued.max.request.bytes says otherwise."""
@@ -83,38 +66,32 @@ DRAIN_S = 5.0
 """How long requests in work may take to finish when the broker stops."""
 
 
-class Broker:
-    """One broker process."""
+class BrokerServer:
+    """One broker, on the parts that it shares with other roles of the process."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
-        self._loop = loop
-        self._static = settings
-        self._clock = SystemClock()
-        self._started_at = self._clock.monotonic()
-        self._metadata_threads = DiskThreads(loop, "odradek-metadata", METADATA_THREADS)
+    def __init__(self, shared: SharedServer) -> None:
+        self._shared = shared
+        self._loop = loop = shared.loop
+        self._static = shared.settings
+        self._clock = shared.clock
         self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
         self._background_flush_threads = DiskThreads(loop, "odradek-background-flush", IN_BACKGROUND)
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "odradek-read")
-        self._upkeep_threads = ThreadPoolExecutor(UPKEEP_THREADS, "odradek-upkeep")
-        self._fs = PosixFiles()
+        self._upkeep_threads = shared.upkeep_threads
         self._bound: dict[str, BoundListener] = {}
 
     async def start(self) -> None:
-        """Be ready to serve when this returns.
+        """Be ready to serve when this returns; the shared parts have been started.
 
         Raises:
             KafkaError, OSError: it cannot start; the message says why and what to do.
         """
-        settings = self._static
-        directories = find_log_directories(
-            self._fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
-        )
-        self._metadata = self._open_metadata(directories)
-        identify_log_directories(self._fs, directories)
+        settings, directories = self._static, self._shared.directories
+        self._metadata = self._shared.metadata
         self._settings = LiveSettings(settings, self._metadata.image)
         current = self._settings.current
         self._logs = LogManager(
-            self._fs,
+            self._shared.fs,
             directories,
             self._clock.now_ms,
             LogManagerSettings(
@@ -159,7 +136,7 @@ class Broker:
             )
         )
         self._log_cleaner.start()
-        self._metadata.use_threads(self._metadata_threads)
+        self._metadata.use_threads(self._shared.metadata_threads)
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all(self._handlers))
@@ -186,20 +163,14 @@ class Broker:
         except OSError as failed:
             log.warning("high watermarks not written", reason=str(failed))
         self._close_logs()
-        for threads in (self._read_threads, self._upkeep_threads):
-            threads.shutdown()
-        for disk_threads in (self._metadata_threads, self._flush_threads, self._background_flush_threads):
+        self._read_threads.shutdown()
+        for disk_threads in (self._flush_threads, self._background_flush_threads):
             disk_threads.stop()
         log.info("stopped", took_ms=round((self._clock.monotonic() - started) * 1000))
 
     def _close_logs(self) -> None:
         """Bring everything to the disk, as far as it takes it."""
-        problems = []
-        try:
-            self._metadata.close()
-        except StorageError as failed:
-            problems.append(str(failed))
-        for problem in (*problems, *self._logs.close(self._broker_epoch())):
+        for problem in (*self._shared.close_metadata(), *self._logs.close(self._broker_epoch())):
             log.error("not closed in order; the next start will recover", reason=problem)
 
     def _broker_epoch(self) -> int:
@@ -209,38 +180,6 @@ class Broker:
         return UNKNOWN_BROKER_EPOCH if registration is None else registration.epoch
 
     # building
-
-    def _open_metadata(self, directories: list[LogDirectory]) -> MetadataLog:
-        settings = self._static
-        path = os.path.abspath(settings.metadata_log_dir)
-        directory = next((found for found in directories if os.path.abspath(found.path) == path), directories[0])
-        options = MetadataOptions(
-            node_id=settings.node_id,
-            topic_config=settings.topic_defaults.with_overrides(
-                {
-                    "segment.bytes": str(max(settings.metadata_log_segment_bytes, 1024 * 1024)),
-                    "segment.ms": str(settings.metadata_log_segment_ms),
-                    "cleanup.policy": "delete",
-                    "compression.type": "producer",
-                    "file.delete.delay.ms": "60000",
-                }
-            ),
-            min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
-            clean=was_clean_shutdown(self._fs, directory.path),
-            snapshots=SnapshotSchedule(
-                settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
-            ),
-            limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
-        )
-        try:
-            found = find_metadata(self._fs, directory.path, options, directories, internal_topics(settings))
-            make_log_directories(self._fs, directories)
-            return open_metadata_log(self._fs, directory.path, options, self._clock, found)
-        except OSError as failed:
-            raise StorageError(
-                f"the metadata in {directory.path} cannot be opened: {failed.strerror or failed}; see that the disk has"
-                " space and that the user that runs the broker may read and write there"
-            ) from failed
 
     def _wanted(self, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
         image = self._metadata.image
@@ -265,15 +204,12 @@ class Broker:
 
     def _build_network(self, directories: list[LogDirectory]) -> Network:
         settings = self._static
-        meta = directories[0].meta
-        assert meta is not None
-        assert meta.cluster_id is not None
         directory_ids = tuple(
             found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
         )
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
         controller = Controller(self._metadata, _placement_rules(settings, directory_ids), configs)
-        node = ThisNode(settings.node_id, meta.cluster_id, settings.broker_rack, self._advertised_for)
+        node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._advertised_for)
         self._groups = GroupServices(
             GroupParts(
                 loop=self._loop,
@@ -347,7 +283,7 @@ class Broker:
             data=",".join(os.path.abspath(directory.path) for directory in directories),
             node_id=settings.node_id,
             partitions=report.loaded,
-            took_ms=round((self._clock.monotonic() - self._started_at) * 1000),
+            took_ms=round((self._clock.monotonic() - self._shared.started_at) * 1000),
         )
 
 

@@ -1,0 +1,121 @@
+"""What a node has whatever its roles are: settings, clock, log directories, the metadata log, threads for both.
+
+Owns: opening and closing those, in order. Must not know: roles. Kafka's class of this name is shared by its broker and
+its controller in the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from odradek.broker.metadata.cleaning import MetadataRetention
+from odradek.broker.metadata.internal_topics import internal_topics
+from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
+from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
+from odradek.broker.runtime.clock import SystemClock
+from odradek.broker.runtime.disk_threads import DiskThreads
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.uuids import random_uuid
+from odradek.storage.directories.clean_shutdown import was_clean_shutdown
+from odradek.storage.directories.log_dirs import (
+    LogDirectory,
+    find_log_directories,
+    identify_log_directories,
+    make_log_directories,
+)
+from odradek.storage.errors import StorageError
+from odradek.storage.files import PosixFiles
+
+METADATA_THREADS = 2
+"""For changes of the metadata, and for a snapshot of them meanwhile."""
+UPKEEP_THREADS = 2
+"""For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
+
+
+class SharedServer:
+    """The parts of a process that all its roles use. After `start`: `directories` and `metadata`."""
+
+    directories: list[LogDirectory]
+    metadata: MetadataLog
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
+        self.loop = loop
+        self.settings = settings
+        """Those of the file."""
+        self.clock = SystemClock()
+        self.started_at = self.clock.monotonic()
+        self.fs = PosixFiles()
+        self.metadata_threads = DiskThreads(loop, "odradek-metadata", METADATA_THREADS)
+        self.upkeep_threads = ThreadPoolExecutor(UPKEEP_THREADS, "odradek-upkeep")
+
+    def start(self) -> None:
+        """Lock the log directories, open the metadata log, and let the directories say whose they are.
+
+        Raises:
+            KafkaError, MetadataError, OSError: they cannot be used; the message says why and what to do.
+        """
+        settings = self.settings
+        self.directories = find_log_directories(
+            self.fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
+        )
+        self.metadata = self._open_metadata()
+        identify_log_directories(self.fs, self.directories)
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster that the directories belong to."""
+        meta = self.directories[0].meta
+        assert meta is not None
+        assert meta.cluster_id is not None
+        return meta.cluster_id
+
+    def close_metadata(self) -> list[str]:
+        """Give the files of the metadata back, before the marker of a clean shutdown is written; return what went
+        wrong, in sentences. Nothing must be under way."""
+        try:
+            self.metadata.close()
+        except StorageError as failed:
+            return [str(failed)]
+        return []
+
+    def stop(self) -> None:
+        """End the threads; the roles have ended before."""
+        self.upkeep_threads.shutdown()
+        self.metadata_threads.stop()
+
+    def _open_metadata(self) -> MetadataLog:
+        settings = self.settings
+        path = os.path.abspath(settings.metadata_log_dir)
+        directory = next(
+            (found for found in self.directories if os.path.abspath(found.path) == path), self.directories[0]
+        )
+        options = MetadataOptions(
+            node_id=settings.node_id,
+            topic_config=settings.topic_defaults.with_overrides(
+                {
+                    "segment.bytes": str(max(settings.metadata_log_segment_bytes, 1024 * 1024)),
+                    "segment.ms": str(settings.metadata_log_segment_ms),
+                    "cleanup.policy": "delete",
+                    "compression.type": "producer",
+                    "file.delete.delay.ms": "60000",
+                }
+            ),
+            min_insync_replicas=str(settings.topic_defaults.min_insync_replicas),
+            clean=was_clean_shutdown(self.fs, directory.path),
+            snapshots=SnapshotSchedule(
+                settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
+            ),
+            limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
+        )
+        try:
+            found = find_metadata(self.fs, directory.path, options, self.directories, internal_topics(settings))
+            make_log_directories(self.fs, self.directories)
+            return open_metadata_log(self.fs, directory.path, options, self.clock, found)
+        except OSError as failed:
+            raise StorageError(
+                f"the metadata in {directory.path} cannot be opened: {failed.strerror or failed}; see that the disk has"
+                " space and that the user that runs the broker may read and write there"
+            ) from failed
