@@ -71,7 +71,7 @@ class OpenFile(Protocol):
     def pread(self, length: int, position: int) -> bytes:
         """Return up to `length` bytes from `position` on, fewer only where the file ends."""
 
-    def pread_cached(self, length: int, position: int) -> bytes | None:
+    def pread_cached(self, length: int, position: int) -> bytes | bytearray | None:
         """Return the `length` bytes from `position` on if they are in memory, None if they are not, or the file ends.
 
         Like `pread` where nobody can tell.
@@ -201,7 +201,7 @@ class PosixFile:
             return data
         return data + self._pread_rest(length - len(data), position + len(data))
 
-    def pread_cached(self, length: int, position: int) -> bytes | None:
+    def pread_cached(self, length: int, position: int) -> bytes | bytearray | None:
         buffer = bytearray(length)
         try:
             count = os.preadv(self.fd, (buffer,), position, _NOWAIT)
@@ -211,7 +211,7 @@ class PosixFile:
             if error.errno != errno.EOPNOTSUPP:
                 raise
             return self.pread(length, position)
-        return bytes(buffer) if count == length else None
+        return buffer if count == length else None
 
     def _pread_rest(self, length: int, position: int) -> bytes:
         """Go on after a read that came back short: the file may end there, or a signal came in between."""

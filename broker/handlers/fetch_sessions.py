@@ -127,11 +127,13 @@ def count_of(wanted: Wanted) -> int:
 def wanted_without_session(request: FetchRequest, by_id: bool) -> Wanted:
     """What a request alone asks for: a partition that it names again takes its first place and its last wishes, and of
     a topic without partitions nothing is asked."""
+    asked = request.topics
+    if len(asked) == 1 and len(asked[0].partitions) == 1:
+        return [(asked[0].topic_id if by_id else asked[0].topic, asked[0].partitions)]
     topics: Wanted = [
-        (topic.topic_id if by_id else topic.topic, topic.partitions) for topic in request.topics if topic.partitions
+        (topic.topic_id if by_id else topic.topic, topic.partitions) for topic in asked if topic.partitions
     ]
-    named = count_of(topics)
-    if named < 2 or named == len({(ref, each.partition) for ref, partitions in topics for each in partitions}):
+    if count_of(topics) == len({(ref, each.partition) for ref, partitions in topics for each in partitions}):
         return topics
     unique = FetchSession(NO_SESSION, by_id, INITIAL_EPOCH, 0)
     unique.update(request)

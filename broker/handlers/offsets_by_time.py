@@ -57,7 +57,7 @@ class OffsetsByTime:
             if self._may_decode(most_bytes):
                 data = candidate.file.pread_cached(candidate.size, candidate.position)
             if data is not None:
-                found = candidate.record_in(data, most_bytes)
+                found = candidate.record_in(bytes(data), most_bytes)
                 if found is not None:
                     return found if found.offset < upto else None
         except (NotInMemory, TooMuchData):

@@ -8,7 +8,7 @@ behaviour, fetch (`LocalLog.read`, `LogSegment.read`).
 
 from odradek.storage.errors import NotInMemory
 from odradek.storage.log.log_values import LogSlice
-from odradek.storage.segment.batch_headers import find_batch
+from odradek.storage.segment.batch_headers import BatchExtent, find_batch
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTxn
@@ -42,6 +42,7 @@ class LogReader:
 
         Raises OSError, CorruptRecord, and NotInMemory if it is not to `wait` for the disk and would have to.
         """
+        first_size = None
         known = self._places.get(offset)
         if known is not None:
             segment, position = known
@@ -49,7 +50,8 @@ class LogReader:
             found = self._find(offset, wait)
             if found is None:
                 return LogSlice(None, 0, 0, offset, self._segments.active.base_offset)
-            segment, position, offset = found
+            segment, first = found
+            position, first_size, offset = first.position, first.size, first.base_offset
         end = segment.size
         if upto < log_end:
             end = self._end_before(segment, upto, wait)
@@ -59,8 +61,10 @@ class LogReader:
         if length > max_bytes:
             length = max_bytes
             if at_least_one:
-                first = find_batch(segment.file, position, end, offset, wait)
-                length = max(length, first.size if first else 0)
+                if first_size is None:
+                    only = find_batch(segment.file, position, end, offset, wait)
+                    first_size = only.size if only is not None else 0
+                length = max(length, first_size)
         if length <= 0:
             return LogSlice(None, 0, 0, offset, segment.base_offset)
         return LogSlice(segment.file, position, length, offset, segment.base_offset)
@@ -88,12 +92,12 @@ class LogReader:
                 break
         return found
 
-    def _find(self, offset: int, wait: bool) -> tuple[Segment, int, int] | None:
-        """Return segment, position and base offset of the first batch that ends at or after `offset`."""
+    def _find(self, offset: int, wait: bool) -> tuple[Segment, BatchExtent] | None:
+        """Return the first batch that ends at or after `offset`, and its segment."""
         for segment in self._segments.since(offset):
             batch = segment.find(offset, wait)
             if batch is not None:
-                return segment, batch.position, batch.base_offset
+                return segment, batch
         return None
 
     def _end_before(self, segment: Segment, upto: int, wait: bool) -> int:

@@ -197,7 +197,8 @@ class ProducerStates:
                 oldest = min(completed)
                 return min(oldest, next(iter(self._open), oldest))
             del completed[first]
-        return next(iter(self._open), None)
+        opened = self._open
+        return next(iter(opened)) if opened else None
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Return whether the producer has written to the partition in a transaction that is not ended yet."""

@@ -9,7 +9,7 @@ that does not fit, end a walk; a size below 14 or a magic above 2 is corruption.
 from collections.abc import Iterator
 from functools import partial
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import (
@@ -30,8 +30,11 @@ from odradek.storage.files import OpenFile
 
 EXTENT = Struct(">qi4xb6xi")
 """Base offset, length, magic and last offset delta: the fields that say what a batch covers."""
+_unpack_extent = EXTENT.unpack_from
 _CHUNK = 8192
 """Bytes read at a time: with the default index.interval.bytes a lookup seldom needs a second read."""
+
+Chunk: TypeAlias = bytes | bytearray
 
 
 class BatchExtent(NamedTuple):
@@ -58,21 +61,22 @@ def find_batch(file: OpenFile, position: int, end: int, target: int, wait: bool 
     file. None where no complete batch before `end` reaches the target. Raises CorruptRecord where the bytes cannot be a
     batch header, and NotInMemory if it is not to `wait` for the disk and would have to.
     """
-    chunk, start = b"", position
+    chunk: Chunk = b""
+    start, last = position, -1  # where the chunk begins, and the last place of which it has these fields
     while end - position > HEADER_SIZE_UP_TO_MAGIC:
-        at = position - start
-        if at + EXTENT.size > len(chunk):
-            chunk, start, at = _read_headers(file, position, end, wait), position, 0
-        base_offset, length, magic, delta = EXTENT.unpack_from(chunk, at)
+        if position > last:
+            chunk = _read_headers(file, position, end, wait)
+            start, last = position, position + len(chunk) - EXTENT.size
+        base_offset, length, magic, delta = _unpack_extent(chunk, position - start)
         if length < MIN_ENTRY_LENGTH or not 0 <= magic <= CURRENT_MAGIC:
             raise no_batch_here(file.path, position, length, magic)
-        size = length + LOG_OVERHEAD
-        if position + size > end:
+        following = position + length + LOG_OVERHEAD
+        if following > end:
             return None
         last_offset = base_offset + delta if magic == CURRENT_MAGIC else base_offset
         if last_offset >= target:
-            return BatchExtent(position, size, base_offset, last_offset, magic)
-        position += size
+            return BatchExtent(position, following - position, base_offset, last_offset, magic)
+        position = following
     return None
 
 
@@ -96,7 +100,8 @@ def walk_headers(file: OpenFile, position: int, end: int, wait: bool = True) -> 
     A V0 or V1 entry has its own offset as base offset and a last offset delta of 0. Raises CorruptRecord where the
     bytes cannot be a batch header, and NotInMemory if it is not to `wait` for the disk and would have to.
     """
-    chunk, start = b"", position
+    chunk: Chunk = b""
+    start = position
     while end - position > HEADER_SIZE_UP_TO_MAGIC:
         at = position - start
         if at + HEADER_SIZE > len(chunk):
@@ -133,7 +138,7 @@ def walk_tail(file: OpenFile, before: Tail, end: int) -> Tail:
     return Tail(position, next_offset, timestamp, offset)
 
 
-def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
+def header_at(data: Chunk | memoryview, at: int) -> BatchHeader:
     """Return the header of the entry at `at`, of which at least 61 bytes must follow, in the form of a V2 header.
 
     Nothing is checked: a magic byte outside 0 to 2 is returned like any other.
@@ -161,16 +166,12 @@ def header_at(data: bytes | memoryview, at: int) -> BatchHeader:
     return header
 
 
-def _read_headers(file: OpenFile, position: int, end: int, wait: bool = True) -> bytes:
+def _read_headers(file: OpenFile, position: int, end: int, wait: bool) -> Chunk:
     """Read a chunk that starts with a whole header; an old entry may be shorter than one, so the end is padded."""
     length = min(_CHUNK, end - position)
-    if wait:
-        chunk = file.pread(length, position)
-    else:
-        cached = file.pread_cached(length, position)
-        if cached is None:
-            raise NotInMemory(partial(file.pread, length, position))
-        chunk = cached
+    chunk = file.pread(length, position) if wait else file.pread_cached(length, position)
+    if chunk is None:
+        raise NotInMemory(partial(file.pread, length, position))
     return chunk if len(chunk) >= HEADER_SIZE else chunk.ljust(HEADER_SIZE, b"\0")
 
 

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from odradek.broker.handlers.converting import Converter
-from odradek.broker.handlers.fetch import LOOKS_FROM_DISK, FetchHandler
+from odradek.broker.handlers.fetch import FetchHandler
 from odradek.broker.handlers.fetch_sessions import FetchSessions
+from odradek.broker.handlers.fetch_steps import READS_FROM_DISK
 from odradek.protocol.errors import ErrorCode
 from tests.support.manual_loop import HandExecutor
 from tests.support.memory_files import MemoryFiles
@@ -61,7 +62,7 @@ class Fetching:
 
     async def work(self, reply: Reply) -> int:
         """Let the threads work until there is an answer; return how often they were needed."""
-        for times in range(LOOKS_FROM_DISK + 2):
+        for times in range(READS_FROM_DISK + 2):
             for _ in range(5):
                 await asyncio.sleep(0)
             if not reply.is_waiting:
@@ -131,7 +132,7 @@ async def test_memory_that_is_taken_away_again_each_time_ends_in_a_wait(node: No
     """A request is answered, however short memory is."""
     fetch = Fetching(node)
     reply = fetch.ask(at(1))
-    for _ in range(LOOKS_FROM_DISK + 1):
+    for _ in range(READS_FROM_DISK + 1):
         for _ in range(5):
             await asyncio.sleep(0)
         fetch.threads.run()

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.handlers.fetch import FIRST_ZSTD
+from odradek.broker.handlers.fetch_reading import FIRST_ZSTD
 from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, wanted_without_session
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.fetch import FIRST_BY_ID

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from odradek.broker.handlers.converting import Converter
-from odradek.broker.handlers.fetch import MOST_AT_ONCE, FetchHandler
+from odradek.broker.handlers.fetch import FetchHandler
 from odradek.broker.handlers.fetch_sessions import FEW_PARTITIONS, MOST_PARTITIONS, FetchSessions
+from odradek.broker.handlers.fetch_steps import MOST_AT_ONCE
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.partitions import Node, Reply, context

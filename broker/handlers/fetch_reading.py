@@ -1,0 +1,177 @@
+"""Where the records are that the partitions of a fetch have for it: offsets and regions of files, never their bytes.
+
+Hot path. Rules (Kafka's log behaviour, fetch): consumers read up to the high watermark, or the last stable offset if
+they want committed data only; the first partition that has data returns at least one whole batch although it is over
+the limits. Records are looked up in indexes and batch headers; a partition is left out where only the disk has those
+(`FetchRead.cold`), unless the read is to wait for it. Must not know: sessions, threads, how long a fetch waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.broker.handlers.fetch_sessions import FetchSession, Found, Wanted
+from odradek.broker.handlers.old_fetch import FIRST_WHOLE
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.runtime.responses import FileRegion
+from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.hot.fetch import FIRST_BY_ID, FetchResult
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
+from odradek.protocol.records.batch import Codec
+from odradek.storage.errors import NotInMemory
+from odradek.storage.log.log import Log
+from odradek.storage.log.log_values import LogSlice
+
+READ_COMMITTED = 1
+FIRST_ZSTD = 10
+FIRST_OF_STORAGE_ERROR = 6
+"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
+_UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+
+@dataclass(slots=True)
+class FetchJob:
+    """A fetch at work, perhaps several times over while it waits."""
+
+    version: int
+    head: bytes
+    request: FetchRequest
+    session: FetchSession | None
+    is_incremental: bool
+    wanted: Wanted
+    max_bytes: int
+    min_bytes: int
+
+    def has_enough(self, found: FetchRead) -> bool:
+        """Whether the fetch is to be answered with what was found, and not to wait for more."""
+        if found.is_urgent or found.size >= self.min_bytes or self.request.max_wait_ms <= 0:
+            return True
+        return not any(partitions for _, partitions in self.wanted)
+
+
+@dataclass(slots=True)
+class FetchRead:
+    """What was found in the partitions at one time."""
+
+    topics: Found
+    room: int
+    """Bytes that still fit into the answer."""
+    waits: bool
+    """Whether it waits for the disk."""
+    size: int = 0
+    is_urgent: bool = False
+    """Whether waiting for more makes no sense: there is an error, or more lies in another segment."""
+    cold: list[NotInMemory] | None = None
+    """What only the disk has, of partitions that are left out for that."""
+
+    def refuse(self) -> None:
+        """Note that a partition has something else to tell than records."""
+        self.is_urgent = True
+        if self.room < 0:
+            self.room = 0  # the limit of the answer is an error of its first partition only
+
+    def leave_out(self, missing: NotInMemory) -> None:
+        """Note what a partition is left out for."""
+        if self.cold is None:
+            self.cold = []
+        self.cold.append(missing)
+
+
+class FetchReader:
+    """Finds what the partitions have for a fetch."""
+
+    def __init__(self, partitions: PartitionTable) -> None:
+        self._partitions = partitions
+
+    def read(self, job: FetchJob, waits: bool = False) -> FetchRead:
+        """Look at all partitions of the fetch; `waits` lets it wait for the disk."""
+        found = FetchRead([], job.max_bytes, waits)
+        self.read_some(job, job.wanted, found)
+        return found
+
+    def read_some(self, job: FetchJob, some: Wanted, found: FetchRead) -> None:
+        """Add what some of the partitions have to what was found in those before them."""
+        for ref, wanted in some:
+            topic = self._partitions.find(ref)
+            results = []
+            for partition in wanted:
+                try:
+                    result = self._read(job, topic, partition, found)
+                except NotInMemory as missing:
+                    found.leave_out(missing)
+                    continue
+                except KafkaError as refused:
+                    found.refuse()
+                    result = _refused(job, partition, refused)
+                results.append(result)
+            found.topics.append((ref, results))
+
+    def watched(self, job: FetchJob) -> list[Partition]:
+        """Return the partitions of the fetch that are here."""
+        watched = []
+        for ref, wanted in job.wanted:
+            topic = self._partitions.find(ref)
+            if topic is not None:
+                found = (topic.get(partition.partition) for partition in wanted)
+                watched += [partition for partition in found if partition is not None]
+        return watched
+
+    def _read(
+        self, job: FetchJob, topic: TopicPartitions | None, wanted: FetchPartition, found: FetchRead
+    ) -> FetchResult:
+        if topic is None:
+            by_id = job.version >= FIRST_BY_ID
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        index, offset = wanted.partition, wanted.fetch_offset
+        partition = topic.get(index)
+        if partition is None:
+            raise topic.missing(index)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        if job.version < FIRST_ZSTD and topic.config.compression_type == Codec.ZSTD.name.lower():
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        committed_only = job.request.isolation_level == READ_COMMITTED
+        high_watermark, stable, log = partition.high_watermark, partition.last_stable_offset, partition.log
+        upto = stable if committed_only else high_watermark
+        diverging = partition.divergence(wanted.last_fetched_epoch, offset)
+        if diverging is not None:
+            found.refuse()
+            return FetchResult(index, 0, high_watermark, stable, log.log_start_offset, diverging=diverging)
+        max_bytes = min(wanted.partition_max_bytes, found.room)
+        if max_bytes < 0:
+            partition.read(offset, 0, upto, False, found.waits)  # an offset that is out of range is what is told first
+            if offset < upto:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a negative limit of bytes")
+            found.room, max_bytes = max(found.room, 0), 0
+        at_least_one = found.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
+        piece = partition.read(offset, max_bytes, upto, at_least_one, found.waits)
+        if partition.goes_on_elsewhere(piece, upto):
+            found.is_urgent = True
+        length = piece.length
+        if length <= 0:
+            # null where there is something to read that does not fit, as Kafka has it
+            aborted: list[tuple[int, int]] | None = [] if committed_only and (offset >= upto or not max_bytes) else None
+            return FetchResult(index, 0, high_watermark, stable, log.log_start_offset, None, aborted)
+        assert piece.file is not None
+        aborted = _aborted_in(log, offset, piece, upto, found.waits) if committed_only else None
+        found.size += length
+        found.room = found.room - length if length < found.room else 0
+        records = FileRegion(piece.file, piece.position, length)
+        return FetchResult(index, 0, high_watermark, stable, log.log_start_offset, records, aborted)
+
+
+def _aborted_in(log: Log, offset: int, piece: LogSlice, upto: int, waits: bool) -> list[tuple[int, int]]:
+    """Return (producer id, first offset) of the aborted transactions that a reader meets in a slice."""
+    found = log.aborted_transactions(offset, min(upto, log.upper_bound(piece)), waits)
+    return [(transaction.producer_id, transaction.first_offset) for transaction in found]
+
+
+def _refused(job: FetchJob, wanted: FetchPartition, refused: KafkaError) -> FetchResult:
+    """Return the result of a partition that cannot be read.
+
+    Kafka's list of aborted transactions is empty where the partition is unknown, null where its log refused.
+    """
+    code = refused.code
+    if code is ErrorCode.KAFKA_STORAGE_ERROR and job.version < FIRST_OF_STORAGE_ERROR:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return FetchResult(wanted.partition, code, aborted=[] if refused.code in _UNKNOWN else None)
