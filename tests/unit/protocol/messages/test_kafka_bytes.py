@@ -21,6 +21,7 @@ from odradek.protocol.codec.compiler import layout
 from odradek.protocol.codec.fields import BOOLEAN, BYTES, FLOAT64, INT8, RECORDS, STRING, UUID128, Primitive
 from odradek.protocol.codec.layout import Slot, StructLayout
 from odradek.protocol.codec.message import Struct
+from odradek.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from tests.unit.protocol.declared import declared_messages, version_id
 
 
@@ -106,6 +107,7 @@ def test_nulls_have_the_bytes_of_kafka(cls: type[Message], version: int, expecte
 
 
 def test_every_declared_message_is_in_the_table() -> None:
-    """Only versions that Kafka 4 removed are not compared."""
+    """Only versions that Kafka 4 removed are not compared, and the one message that it cannot write with defaults."""
     assert {cls for cls, _, _ in FILLED} == set(declared_messages().values())
-    assert {(cls, version) for cls, version, _ in FILLED} == {(cls, version) for cls, version, _ in NULL}
+    without_null = {(cls, version) for cls, version, _ in FILLED} - {(cls, version) for cls, version, _ in NULL}
+    assert without_null == {(FetchSnapshotResponse, 0), (FetchSnapshotResponse, 1)}
