@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import axes, peers, table, target
 from benchmarks.axis import Axis, Bench
-from benchmarks.runner import Plan, run
+from benchmarks.runner import BenchmarkPlan, run
 
 _QUICK_SCALE = 0.2
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         targets = [target.brief(each) for each in targets]
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
         bench = Bench(_QUICK_SCALE if options.quick else 1.0, Path(directory))
-        report = run(Plan(chosen, targets, options.repeat, not options.no_floors, options.patience), bench)
+        report = run(BenchmarkPlan(chosen, targets, options.repeat, not options.no_floors, options.patience), bench)
     print(table.text(report))
     if options.markdown:
         page = Path(options.markdown)

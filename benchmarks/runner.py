@@ -43,7 +43,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BenchmarkPlan:
     """What to run: axes against targets in turn, each axis `repeat` times (medians), with floors or without.
 
     Before each it waits up to `patience_seconds` for others to leave the machine alone.
@@ -56,7 +56,7 @@ class Plan:
     patience_seconds: float = 0
 
 
-def run(plan: Plan, bench: Bench) -> Report:
+def run(plan: BenchmarkPlan, bench: Bench) -> Report:
     """Run the plan; an axis that fails is noted, with its reason, and the others still run."""
     report = Report(tuple(target.name for target in plan.targets), machine.describe())
     began = time.monotonic()
@@ -84,7 +84,7 @@ def run(plan: Plan, bench: Bench) -> Report:
     return report
 
 
-def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
+def _take(plan: BenchmarkPlan, axis: Axis, stage: Stage, report: Report) -> Values:
     """Each measure's median over the repetitions; nothing when one of them failed."""
     name = stage.target.name
     taken: list[Values] = []
@@ -102,7 +102,7 @@ def _take(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
     return values
 
 
-def _once(plan: Plan, axis: Axis, stage: Stage, report: Report) -> Values:
+def _once(plan: BenchmarkPlan, axis: Axis, stage: Stage, report: Report) -> Values:
     if plan.patience_seconds:
         machine.await_quiet(plan.patience_seconds)
     _warm(axis)

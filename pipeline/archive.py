@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.ledger import Ledger
-from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -38,13 +38,13 @@ def archived(records: DataFrame, columns: Sequence[str] = COLUMNS, as_text: bool
     )
 
 
-def unseen(ranges: Sequence[Range], until: Offsets) -> list[Range]:
+def unseen(ranges: Sequence[OffsetRange], until: Offsets) -> list[OffsetRange]:
     """Return what of these ranges lies at or beyond the offsets that were reached before."""
-    rest = (Range(name, max(first, until.get(name, 0)), end) for name, first, end in ranges)
+    rest = (OffsetRange(name, max(first, until.get(name, 0)), end) for name, first, end in ranges)
     return [each for each in rest if each.until > each.first]
 
 
-def only_unseen(records: DataFrame, ranges: Sequence[Range], until: Mapping[TopicPartition, int]) -> DataFrame:
+def only_unseen(records: DataFrame, ranges: Sequence[OffsetRange], until: Mapping[TopicPartition, int]) -> DataFrame:
     """Return the records that lie beyond the offsets that were reached before; as they are where all do."""
     seen = [
         (F.col("topic") == name.topic) & (F.col("partition") == name.partition) & (F.col("offset") < until[name])

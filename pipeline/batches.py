@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from odradek.pipeline.errors import PipelineError
-from pyspark_odradek.offsets import Offsets, Range, from_checkpoint, to_checkpoint
+from pyspark_odradek.offsets import OffsetRange, Offsets, from_checkpoint, to_checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Batch:
     end: Offsets
 
     @property
-    def ranges(self) -> list[Range]:
+    def ranges(self) -> list[OffsetRange]:
         """The offsets of each partition that has any in it; a partition that is new begins at 0."""
-        all_of = (Range(name, self.start.get(name, 0), until) for name, until in sorted(self.end.items()))
+        all_of = (OffsetRange(name, self.start.get(name, 0), until) for name, until in sorted(self.end.items()))
         return [each for each in all_of if each.until > each.first]
 
 

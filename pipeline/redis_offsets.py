@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError
-from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -52,7 +52,7 @@ class Progress:
     """Spark's number of the last finished batch, in the run that it belongs to."""
     run: int
     finished_at_ms: int
-    ranges: list[Range]
+    ranges: list[OffsetRange]
     """The last batch of each partition that had anything of it: [first, until)."""
 
 
@@ -118,7 +118,7 @@ def progress(client: Redis) -> list[Progress]:
 
 
 def _progress(application: str, until: Offsets, first: Offsets, batch: dict[str, str]) -> Progress:
-    ranges = [Range(name, first.get(name, 0), end) for name, end in sorted(until.items())]
+    ranges = [OffsetRange(name, first.get(name, 0), end) for name, end in sorted(until.items())]
     number, run, at = (int(batch.get(name, 0)) for name in ("number", "run", "finished_at_ms"))
     return Progress(application, batch.get("job", ""), number, run, at, ranges)
 

@@ -29,7 +29,7 @@ Offsets: TypeAlias = dict[TopicPartition, int]
 Checkpoint: TypeAlias = dict[str, dict[str, int]]
 
 
-class Range(NamedTuple):
+class OffsetRange(NamedTuple):
     """Offsets of one partition: [first, until)."""
 
     partition: TopicPartition

@@ -41,7 +41,7 @@ class RoundCancelledError(Exception):
     """The round that is under way is not wanted any more."""
 
 
-class Link:
+class BrokerSocket:
     """The socket to the broker."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -89,7 +89,7 @@ class Link:
 class Pacer:
     """Keeps one round to its bytes per second, and ends it when it is told to."""
 
-    def __init__(self, link: Link, task: Task, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, link: BrokerSocket, task: Task, seconds: Callable[[], float] = time.monotonic) -> None:
         self._link = link
         self._task = task
         self._seconds = seconds
@@ -106,7 +106,7 @@ class Pacer:
             now = self._seconds()
 
 
-def work(link: Link, fs: FileSystem) -> None:
+def work(link: BrokerSocket, fs: FileSystem) -> None:
     """Do tasks as they come. Raises BrokerGoneError at the end."""
     while True:
         message = link.next_message()
@@ -125,7 +125,7 @@ def main(descriptor: int) -> None:
     os.nice(NICENESS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    link = Link(socket.socket(fileno=descriptor))
+    link = BrokerSocket(socket.socket(fileno=descriptor))
     if link.is_closed:  # before the kernel was told
         return
     try:

@@ -38,7 +38,7 @@ from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from odradek.storage.log.segment_offsets import newest_offsets, offsets_before
-from odradek.storage.log.timestamps import Search, by_max_timestamp, by_timestamp
+from odradek.storage.log.timestamps import TimestampSearch, by_max_timestamp, by_timestamp
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -113,7 +113,7 @@ class OffsetHandlers:
         return _found(wanted, found)
 
     def _find(
-        self, partition: Partition, search: Search, upto: int, wanted: ListOffsetsPartition
+        self, partition: Partition, search: TimestampSearch, upto: int, wanted: ListOffsetsPartition
     ) -> ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]:
         def answer(found: FoundByTime) -> ListOffsetsPartitionResponse:
             return _refused(wanted, found) if isinstance(found, KafkaError) else _found(wanted, found)

@@ -19,7 +19,7 @@ from odradek.protocol.records.errors import TooMuchData
 from odradek.storage.errors import NotInMemory
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import TimestampAndOffset
-from odradek.storage.log.timestamps import Search, TimestampCandidate
+from odradek.storage.log.timestamps import TimestampCandidate, TimestampSearch
 
 DECODED_IN_A_TURN = 256 * 1024
 """Bytes of records that are decoded in one turn of the loop: some 30 ms where each of them is empty."""
@@ -46,7 +46,7 @@ class OffsetsByTime:
         self._converter = converter
         self._left_in_turn = DECODED_IN_A_TURN
 
-    def find(self, of: Log, search: Search, upto: int) -> FoundByTime | Deferred[FoundByTime]:
+    def find(self, of: Log, search: TimestampSearch, upto: int) -> FoundByTime | Deferred[FoundByTime]:
         """Return the record that is searched for, None if there is none below `upto`, or why it cannot be found."""
         try:
             candidate = search(0, False)
@@ -83,7 +83,7 @@ class OffsetsByTime:
     def _begin_turn(self) -> None:
         self._left_in_turn = DECODED_IN_A_TURN
 
-    async def _find_elsewhere(self, of: Log, search: Search, upto: int) -> FoundByTime:
+    async def _find_elsewhere(self, of: Log, search: TimestampSearch, upto: int) -> FoundByTime:
         start_offset = 0
         try:
             while (candidate := await self._search(of, search, start_offset)) is not None:
@@ -98,7 +98,7 @@ class OffsetsByTime:
             return refused
         return None
 
-    async def _search(self, of: Log, search: Search, start_offset: int) -> TimestampCandidate | None:
+    async def _search(self, of: Log, search: TimestampSearch, start_offset: int) -> TimestampCandidate | None:
         for _ in range(LOOKS + 4 * len(list(of.segments))):
             try:
                 return search(start_offset, False)

@@ -42,7 +42,7 @@ _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: 
 
 
 @dataclass(slots=True)
-class Ends:
+class StopOffsets:
     """Where to stop in each partition; without an entry, where the partition turns out to end."""
 
     offsets: Mapping[int, int]
@@ -67,11 +67,11 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ConsumerRun:
     """A consumer at work; `ends` is None where it goes on with what comes."""
 
     consumer: Consumer
-    ends: Ends | None
+    ends: StopOffsets | None
     disconnects: Disconnects
     starts: Mapping[int, int]
 
@@ -83,30 +83,32 @@ def read_partitions(
     start: OffsetSpecification,
     until: OffsetSpecification | None,
     tell: Tell,
-) -> Reading:
+) -> ConsumerRun:
     """Begin to read partitions at `start`, and stop before `until`, or not at all; `tell` takes news for the person."""
     places = [(topic, number) for number in numbers]
     starts = _by_number(find(cluster.admin, places, start))
     ends = None
     if until is not None:
         offsets = _by_number(find(cluster.admin, places, until))
-        ends = Ends(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
+        ends = StopOffsets(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
     disconnects = Disconnects(cluster.bootstrap, tell)
     consumer = cluster.consumer({**WITHOUT_GROUP, "error_cb": disconnects.on_error}, defaults=SETTINGS)
     consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
-    return Reading(consumer, ends, disconnects, starts)
+    return ConsumerRun(consumer, ends, disconnects, starts)
 
 
-def join_group(cluster: ClusterClients, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> Reading:
+def join_group(cluster: ClusterClients, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> ConsumerRun:
     """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
     disconnects = Disconnects(cluster.bootstrap, tell)
     settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": disconnects.on_error}
     consumer = cluster.consumer({**MUST, **settings}, defaults=SETTINGS)
     consumer.subscribe([topic])
-    return Reading(consumer, None if follow else Ends({}), disconnects, {})
+    return ConsumerRun(consumer, None if follow else StopOffsets({}), disconnects, {})
 
 
-def batches(reading: Reading, asked_to_stop: Callable[[], bool], limit: int | None = None) -> Iterator[list[Message]]:
+def batches(
+    reading: ConsumerRun, asked_to_stop: Callable[[], bool], limit: int | None = None
+) -> Iterator[list[Message]]:
     """Yield records in batches until all assigned partitions are read to their ends, there are `limit`, or to stop.
 
     Where it has no ends it goes on for ever, over lost connections too.
@@ -174,7 +176,7 @@ def _next_messages(consumer: Consumer, count: int) -> Sequence[Message]:
     return [] if first is None else [first]
 
 
-def _records(messages: Sequence[Message], ends: Ends | None) -> list[Message]:
+def _records(messages: Sequence[Message], ends: StopOffsets | None) -> list[Message]:
     """Return the records among what a consumer gave out, up to the ends, and take note of the events between them."""
     records = [each for each in messages if each.error() is None]
     kept = records if ends is None else ends.cut(records)
@@ -184,7 +186,7 @@ def _records(messages: Sequence[Message], ends: Ends | None) -> list[Message]:
     return kept
 
 
-def _note(message: Message, ends: Ends | None) -> None:
+def _note(message: Message, ends: StopOffsets | None) -> None:
     error = message.error()
     if error is None or error.code() in _PASSING:
         return
@@ -194,7 +196,7 @@ def _note(message: Message, ends: Ends | None) -> None:
         ends.done.add(_known(message.partition()))
 
 
-def _all_read(consumer: Consumer, ends: Ends) -> bool:
+def _all_read(consumer: Consumer, ends: StopOffsets) -> bool:
     assigned = {each.partition for each in consumer.assignment()}
     return bool(assigned) and assigned <= ends.done
 

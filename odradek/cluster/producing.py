@@ -124,7 +124,7 @@ class Tally:
         return f"{lines} {', '.join([*shown, *more])} of {count_text(self.handed_over)} not acknowledged: {reason}"
 
 
-class Pace:
+class SendRate:
     """At most so many a second; None: as many as go.
 
     What a short standstill kept back is made up for, so that the rate holds on the whole; a long one is forgotten.
@@ -158,7 +158,7 @@ class Pace:
 
 
 def send(
-    producer: Producer, topic: str, records: Iterable[NewRecord], tally: Tally, partition: int | None, pace: Pace
+    producer: Producer, topic: str, records: Iterable[NewRecord], tally: Tally, partition: int | None, pace: SendRate
 ) -> None:
     """Hand over records until they end or one fails; what was handed over may still be on its way then."""
     for record in records:

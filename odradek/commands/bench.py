@@ -16,7 +16,7 @@ from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import batches, read_partitions
 from odradek.cluster.errors import sentence
 from odradek.cluster.offset_spec import SYNTAX, Latest, parse_offset_spec
-from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, Pace, drain
+from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, SendRate, drain
 from odradek.cluster.topics import partitions_of
 from odradek.documents import bench as documents
 from odradek.load.payload import payloads
@@ -84,7 +84,7 @@ def produce(
 
     settings = {"acks": acks.value, "compression.type": compression.value, "linger.ms": linger, "batch.size": batch}
     producer = cluster.producer(settings, defaults=DEFAULTS)
-    pace = Pace(rate)
+    pace = SendRate(rate)
     began = time.monotonic()
     with asked_to_stop() as asked, output.progress() as progress:
         task = progress.add_task(f"to {topic}", total=records)

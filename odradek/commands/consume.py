@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from odradek.cli.command import online
 from odradek.cluster.connection import ClusterClients
-from odradek.cluster.consuming import Reading, batches, consumed, join_group, read_partitions, store
+from odradek.cluster.consuming import ConsumerRun, batches, consumed, join_group, read_partitions, store
 from odradek.cluster.disconnects import ignore
 from odradek.cluster.errors import failure
 from odradek.cluster.offset_spec import SYNTAX, Earliest, Latest, OffsetSpecification, parse_offset_spec
@@ -99,7 +99,7 @@ def consume(
     return _write_all(reading, write, max_messages, commits=group is not None)
 
 
-def _write_all(reading: Reading, write: Formatter, limit: int | None, *, commits: bool) -> int:
+def _write_all(reading: ConsumerRun, write: Formatter, limit: int | None, *, commits: bool) -> int:
     stream = sys.stdout.buffer
     try:
         with asked_to_stop() as asked:

@@ -20,7 +20,7 @@ from odradek.cluster.producing import (
     FLUSH_TIMEOUT_S,
     INTERRUPTED_FLUSH_S,
     MAX_RECORD_BYTES,
-    Pace,
+    SendRate,
     Tally,
     finish,
     give_up,
@@ -105,7 +105,7 @@ def produce(
         records = _with_progress(read_records(source, reader, fixed, MAX_RECORD_BYTES), output, stack, topic)
         flush_timeout_s = FLUSH_TIMEOUT_S
         try:
-            send(producer, topic, records, tally, partition, Pace(rate))
+            send(producer, topic, records, tally, partition, SendRate(rate))
         except KeyboardInterrupt:
             code, flush_timeout_s = EXIT_INTERRUPTED, INTERRUPTED_FLUSH_S
         except (CommandError, ValueError) as wrong:

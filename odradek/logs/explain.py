@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 from odradek.logs.dump import MAX_DECODED_BATCH
 from odradek.logs.index_entries import TIME_ENTRY, count_entries
-from odradek.logs.lookup import Scan, Scanned, Search, scan, search_offset_index, search_segments, search_time_index
+from odradek.logs.lookup import (
+    HeaderScan,
+    IndexSearch,
+    Scanned,
+    scan,
+    search_offset_index,
+    search_segments,
+    search_time_index,
+)
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import ATTRIBUTES_AT, CURRENT_MAGIC, MAGIC_AT, BatchHeader
 from odradek.protocol.records.checksum import crc32c
@@ -71,14 +79,14 @@ class Explanation:
     segment: int | None = None
     """Base offset of the segment."""
     segment_size: int = 0
-    segment_search: Search | None = None
+    segment_search: IndexSearch | None = None
     segment_times: tuple[SegmentTime, ...] | None = None
-    time_search: Search | None = None
+    time_search: IndexSearch | None = None
     start_offset: int | None = None
     """From which offset on a time is looked for, as the time index says."""
-    index_search: Search | None = None
+    index_search: IndexSearch | None = None
     position: int | None = None
-    scan: Scan | None = None
+    scan: HeaderScan | None = None
     batch: FoundBatch | None = None
     record: FoundRecord | None = None
     costs: tuple[tuple[str, Cost], ...] = ()

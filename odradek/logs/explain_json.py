@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from odradek.logs.batch_values import CODEC_NAMES
 from odradek.logs.explain import Explanation, FoundBatch
-from odradek.logs.lookup import Scan, Scanned, Search
+from odradek.logs.lookup import HeaderScan, IndexSearch, Scanned
 from odradek.logs.message_json import Json
 from odradek.records.json_lines import bytes_to_json
 
@@ -55,7 +55,7 @@ def explain_json(told: Explanation) -> dict[str, Json]:
     }
 
 
-def _search_json(search: Search | None, names: Sequence[str]) -> dict[str, Json] | None:
+def _search_json(search: IndexSearch | None, names: Sequence[str]) -> dict[str, Json] | None:
     if search is None:
         return None
     return {
@@ -75,7 +75,7 @@ def _search_json(search: Search | None, names: Sequence[str]) -> dict[str, Json]
     }
 
 
-def _scan_json(done: Scan | None) -> dict[str, Json] | None:
+def _scan_json(done: HeaderScan | None) -> dict[str, Json] | None:
     if done is None:
         return None
     return {

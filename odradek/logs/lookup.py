@@ -30,7 +30,7 @@ class Probe(NamedTuple):
     is_at_most: bool
 
 
-class Search(NamedTuple):
+class IndexSearch(NamedTuple):
     """A binary search for the last entry that is at most the target."""
 
     entries: int
@@ -48,7 +48,7 @@ class Scanned(NamedTuple):
     header: BatchHeader
 
 
-class Scan(NamedTuple):
+class HeaderScan(NamedTuple):
     """The way over batch headers from a position on."""
 
     start: int
@@ -65,13 +65,13 @@ class Scan(NamedTuple):
 _SHOWN = 8
 
 
-def search_segments(base_offsets: Sequence[int], target: int) -> Search:
+def search_segments(base_offsets: Sequence[int], target: int) -> IndexSearch:
     """Search the segment whose range has the offset: the last one that begins at it or before it. Reads no file."""
     found = _search(len(base_offsets), lambda slot: (base_offsets[slot],), target)
     return found._replace(bytes_read=0)
 
 
-def search_offset_index(file: OpenFile, base_offset: int, target: int) -> Search:
+def search_offset_index(file: OpenFile, base_offset: int, target: int) -> IndexSearch:
     """Search the last entry whose offset is at most the target; entries are (offset, position)."""
 
     def read(slot: int) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def search_offset_index(file: OpenFile, base_offset: int, target: int) -> Search
     return found._replace(bytes_read=OFFSET_ENTRY.size * len(found.probes))
 
 
-def search_time_index(file: OpenFile, base_offset: int, target: int) -> Search:
+def search_time_index(file: OpenFile, base_offset: int, target: int) -> IndexSearch:
     """Search the last entry whose timestamp is at most the target; entries are (timestamp, offset)."""
 
     def read(slot: int) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ def search_time_index(file: OpenFile, base_offset: int, target: int) -> Search:
     return found._replace(bytes_read=TIME_ENTRY.size * len(found.probes))
 
 
-def scan(file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader], bool]) -> Scan:
+def scan(file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader], bool]) -> HeaderScan:
     """Read batch headers from `start` on up to the first that `is_found` says is the one."""
     walk = EntryWalk(file, size, start, checked=False)
     first: list[Scanned] = []
@@ -102,17 +102,17 @@ def scan(file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader]
     for position, fields, _ in walk:
         each = Scanned(position, BatchHeader._make(fields))
         if is_found(each.header):
-            return Scan(start, over, (*first, *recent, each), each, (over + 1) * HEADER_SIZE, "")
+            return HeaderScan(start, over, (*first, *recent, each), each, (over + 1) * HEADER_SIZE, "")
         over += 1
         if len(first) < _SHOWN:
             first.append(each)
         else:
             recent = [*recent[-_SHOWN + 1 :], each]
     problem = f"at byte {walk.position}: {walk.reason}" if walk.reason else ""
-    return Scan(start, over, (*first, *recent), None, over * HEADER_SIZE, problem)
+    return HeaderScan(start, over, (*first, *recent), None, over * HEADER_SIZE, problem)
 
 
-def _search(count: int, read: Callable[[int], tuple[int, ...]], target: int) -> Search:
+def _search(count: int, read: Callable[[int], tuple[int, ...]], target: int) -> IndexSearch:
     probes: list[Probe] = []
     low, high = 0, count - 1
     found: tuple[int, ...] | None = None
@@ -125,7 +125,7 @@ def _search(count: int, read: Callable[[int], tuple[int, ...]], target: int) -> 
             found, low = entry, middle + 1
         else:
             high = middle - 1
-    return Search(count, tuple(probes), high, found, 0)
+    return IndexSearch(count, tuple(probes), high, found, 0)
 
 
 def _read_entry(file: OpenFile, entry: Struct, slot: int) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from pyspark_odradek.client.cluster import Cluster, check
 from pyspark_odradek.client.connection import receive, send
 from pyspark_odradek.columns.body import Body
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, UnknownTopicError
-from pyspark_odradek.offsets import EARLIEST, LATEST, Range
+from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange
 
 MAX_WAIT_MS: Final = 500
 CHUNK_BYTES: Final = 8 * 1024 * 1024
@@ -45,7 +45,7 @@ class _Entry(NamedTuple):
     data: memoryview
 
 
-def read_bodies(cluster: Cluster, wanted: Range, fail_on_data_loss: bool) -> Iterator[list[Body]]:
+def read_bodies(cluster: Cluster, wanted: OffsetRange, fail_on_data_loss: bool) -> Iterator[list[Body]]:
     """Yield the batches that have the wanted offsets, about `CHUNK_BYTES` of them at a time.
 
     What is yielded must not be used after the next step: its memory is used again. Batches at both ends may have
@@ -83,7 +83,7 @@ def _body(entry: _Entry, check_crcs: bool) -> Body:
 
 
 class _RangeReader:
-    def __init__(self, cluster: Cluster, wanted: Range, fail_on_data_loss: bool) -> None:
+    def __init__(self, cluster: Cluster, wanted: OffsetRange, fail_on_data_loss: bool) -> None:
         self._cluster = cluster
         self._wanted = wanted
         self._fail_on_data_loss = fail_on_data_loss

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_odradek.client.settings import librdkafka_settings
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, OptionError, UnknownTopicError
-from pyspark_odradek.offsets import EARLIEST, LATEST, Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -74,7 +74,7 @@ class LibrdkafkaView:
 
 
 def read_messages(
-    settings: Mapping[str, str], group_prefix: str, wanted: Range, fail_on_data_loss: bool, retry_timeout_s: float
+    settings: Mapping[str, str], group_prefix: str, wanted: OffsetRange, fail_on_data_loss: bool, retry_timeout_s: float
 ) -> Iterator[list[Message]]:
     """Yield the messages of a range, many at a time.
 
@@ -95,7 +95,7 @@ def read_messages(
         yield from _consume(consumer, wanted, fail_on_data_loss, retry_timeout_s)
 
 
-def _consume(consumer: Consumer, wanted: Range, fail: bool, retry_timeout_s: float) -> Iterator[list[Message]]:
+def _consume(consumer: Consumer, wanted: OffsetRange, fail: bool, retry_timeout_s: float) -> Iterator[list[Message]]:
     from confluent_kafka import KafkaError
     from confluent_kafka import TopicPartition as Named
 
@@ -125,7 +125,7 @@ def _consume(consumer: Consumer, wanted: Range, fail: bool, retry_timeout_s: flo
             )
 
 
-def _after_loss(consumer: Consumer, wanted: Range, position: int, fail: bool) -> int:
+def _after_loss(consumer: Consumer, wanted: OffsetRange, position: int, fail: bool) -> int:
     from confluent_kafka import TopicPartition as Named
 
     first, end = consumer.get_watermark_offsets(Named(*wanted.partition), timeout=_POLL_S * 10)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from odradek.protocol.records.batch import CURRENT_MAGIC
 from pyspark_odradek.columns import plain
 from pyspark_odradek.columns.body import Body
-from pyspark_odradek.offsets import Range
+from pyspark_odradek.offsets import OffsetRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ LITTLE_BYTES = 64 * 1024
 """Up to this much is read record by record."""
 
 
-def build(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
+def build(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
     """Yield the wanted records of these batches as one Arrow record batch, or several where there are very many rows.
 
     One may have no rows.

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from odradek.protocol.records.errors import InvalidRecord
 from pyspark_odradek.columns import kernels
-from pyspark_odradek.offsets import Range
+from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, arrow_schema, headers_type
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Binary:
         return pa.Array.from_buffers(pa.binary(), count, [validity, self._end_buffer, self._data_buffer])
 
 
-def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
+def columns(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
     """Yield the wanted records as Arrow record batches of at most `MAX_ROWS` rows; see `building.build`."""
     capacity = sum(_room(body) for body in bodies)
     size = sum(len(body.records) for body in bodies)
@@ -115,7 +115,7 @@ def _room(body: Body) -> int:
     return min(max(body.header.records_count, 0), len(body.records) // _SMALLEST_RECORD)
 
 
-def _headers(wanted: Range, bodies: Sequence[Body], rows: int) -> pa.Array:
+def _headers(wanted: OffsetRange, bodies: Sequence[Body], rows: int) -> pa.Array:
     size = sum(len(body.records) for body in bodies)
     list_ends, list_flags = np.zeros(rows + 1, np.int32), np.empty(rows, np.uint8)
     names, values = _Binary(size // _SMALLEST_HEADER, size), _Binary(size // _SMALLEST_HEADER, size)

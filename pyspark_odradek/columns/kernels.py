@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-Ends: TypeAlias = npt.NDArray[np.int32]
+FieldEnds: TypeAlias = npt.NDArray[np.int32]
 Flags: TypeAlias = npt.NDArray[np.uint8]
 Longs: TypeAlias = npt.NDArray[np.int64]
 
@@ -107,10 +107,10 @@ def decode_records(
     offsets: Longs,
     times: Longs,
     time_flags: Flags,
-    key_ends: Ends,
+    key_ends: FieldEnds,
     key_flags: Flags,
     keys: Bytes,
-    value_ends: Ends,
+    value_ends: FieldEnds,
     value_flags: Flags,
     values: Bytes,
 ) -> int:
@@ -183,11 +183,11 @@ def decode_headers(
     first: int,
     until: int,
     rows: int,
-    list_ends: Ends,
+    list_ends: FieldEnds,
     list_flags: Flags,
-    name_ends: Ends,
+    name_ends: FieldEnds,
     names: Bytes,
-    value_ends: Ends,
+    value_ends: FieldEnds,
     value_flags: Flags,
     values: Bytes,
 ) -> int:

@@ -10,7 +10,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 from odradek.protocol.records.batch import NO_TIMESTAMP
 from odradek.protocol.records.record import Record
 from pyspark_odradek.columns.plain import Row, from_rows
-from pyspark_odradek.offsets import Range
+from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, NO_TIME
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KINDS = {TIMESTAMP_CREATE_TIME: CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME: LOG_APPEND_TIME}
 
 
-def from_messages(wanted: Range, messages: Sequence[Message], include_headers: bool) -> pa.RecordBatch:
+def from_messages(wanted: OffsetRange, messages: Sequence[Message], include_headers: bool) -> pa.RecordBatch:
     """Return messages of one partition as an Arrow record batch."""
     return from_rows(wanted, [_row(message) for message in messages], include_headers)
 

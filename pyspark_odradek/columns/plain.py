@@ -10,7 +10,7 @@ import pyarrow as pa
 from odradek.protocol.records.batch import CURRENT_MAGIC
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Headers, Record, iter_body
-from pyspark_odradek.offsets import Range
+from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, NO_TIME, arrow_schema
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     kind: int
 
 
-def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
+def columns(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) -> pa.RecordBatch:
     """Return the wanted records as an Arrow record batch; see `building.build`."""
     rows = [
         Row(record, _kind(body))
@@ -37,7 +37,7 @@ def columns(wanted: Range, bodies: Sequence[Body], include_headers: bool) -> pa.
     return from_rows(wanted, rows, include_headers)
 
 
-def from_rows(wanted: Range, rows: Sequence[Row], include_headers: bool) -> pa.RecordBatch:
+def from_rows(wanted: OffsetRange, rows: Sequence[Row], include_headers: bool) -> pa.RecordBatch:
     """Return rows of one partition as an Arrow record batch."""
     count = len(rows)
     data: list[object] = [

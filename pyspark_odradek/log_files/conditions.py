@@ -17,7 +17,7 @@ _NOT_BEFORE_ALL: Final = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NumberRange:
     """Whole numbers from `first` to `last`, both included, and of those only the `values` if there are any named."""
 
     first: int
@@ -27,18 +27,18 @@ class Span:
     def __contains__(self, number: int) -> bool:
         return self.first <= number <= self.last and (self.values is None or number in self.values)
 
-    def narrowed(self, operator: str, value: Any) -> Span:
+    def narrowed(self, operator: str, value: Any) -> NumberRange:
         """Return the numbers of the span for which a filter holds; all of them where it is not one for numbers."""
         if operator == "In":
             wanted = frozenset(each for each in value if isinstance(each, int))
             wanted = wanted if self.values is None else wanted & self.values
             first, last = min(wanted, default=1), max(wanted, default=0)
-            return Span(max(self.first, first), min(self.last, last), wanted)
+            return NumberRange(max(self.first, first), min(self.last, last), wanted)
         if not isinstance(value, int):
             return self
         match operator:
             case "EqualTo" | "EqualNullSafe":
-                return Span(max(self.first, value), min(self.last, value), self.values)
+                return NumberRange(max(self.first, value), min(self.last, value), self.values)
             case "GreaterThan":
                 return replace(self, first=max(self.first, value + 1))
             case "GreaterThanOrEqual":
@@ -55,8 +55,8 @@ class Conditions:
     """What every wanted record fulfils."""
 
     topics: frozenset[str] | None = None
-    partitions: Span = Span(0, _MAX_PARTITION)
-    offsets: Span = Span(0, MAX_OFFSET - 1)
+    partitions: NumberRange = NumberRange(0, _MAX_PARTITION)
+    offsets: NumberRange = NumberRange(0, MAX_OFFSET - 1)
     not_before_ms: int = _NOT_BEFORE_ALL
     """Timestamps of earlier records do not ascend in general, so an index has no use for an upper bound."""
 

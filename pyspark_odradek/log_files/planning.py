@@ -17,17 +17,17 @@ from pyspark_odradek.log_files.files import PartitionFiles, SegmentFile, find_pa
 from pyspark_odradek.log_files.locating import Extent, Locator
 from pyspark_odradek.log_files.options import LogOptions
 from pyspark_odradek.log_files.transactions import ALL_COMMITTED, AbortedRange, find_committed
-from pyspark_odradek.offsets import EARLIEST, LATEST, Range, TopicPartition
+from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
 from pyspark_odradek.option_values import Position
 
 _USUAL_TASKS: Final = 8
 _WORTH_A_TASK: Final = 8 * 1024 * 1024
 
 
-class Piece(NamedTuple):
+class SegmentPart(NamedTuple):
     """Bytes of a segment, of which the records with some offsets are wanted."""
 
-    wanted: Range
+    wanted: OffsetRange
     path: str
     segment: SegmentFile
     start: int
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
         return self.segment.is_last and self.end == self.segment.size
 
 
-def plan(fs: FileSystem, options: LogOptions, conditions: Conditions) -> list[list[Piece]]:
+def plan(fs: FileSystem, options: LogOptions, conditions: Conditions) -> list[list[SegmentPart]]:
     """Return the pieces that each task reads, in order.
 
     Raises:
@@ -65,9 +65,9 @@ def plan(fs: FileSystem, options: LogOptions, conditions: Conditions) -> list[li
         return group([part for files, piece in segments for part in _cut(fs, files, piece, size)], size)
 
 
-def group(pieces: Sequence[Piece], task_bytes: int) -> list[list[Piece]]:
+def group(pieces: Sequence[SegmentPart], task_bytes: int) -> list[list[SegmentPart]]:
     """Return the pieces put together, in their order, as long as a task has at most so many bytes."""
-    tasks: list[list[Piece]] = []
+    tasks: list[list[SegmentPart]] = []
     room = 0
     for piece in pieces:
         size = piece.end - piece.start
@@ -86,7 +86,7 @@ def _task_size(options: LogOptions, total: int) -> int:
     return min(options.task_bytes, max(_WORTH_A_TASK, -(-total // _USUAL_TASKS)))
 
 
-def _cut(fs: FileSystem, files: PartitionFiles, piece: Piece, size: int) -> list[Piece]:
+def _cut(fs: FileSystem, files: PartitionFiles, piece: SegmentPart, size: int) -> list[SegmentPart]:
     """Return a piece cut into some of about that size, in bytes."""
     if piece.end - piece.start <= size:
         return [piece]
@@ -95,7 +95,9 @@ def _cut(fs: FileSystem, files: PartitionFiles, piece: Piece, size: int) -> list
     return [piece._replace(start=start, end=stop) for start, stop in pairwise(bounds)]
 
 
-def _pieces(fs: FileSystem, options: LogOptions, conditions: Conditions, files: PartitionFiles) -> Iterator[Piece]:
+def _pieces(
+    fs: FileSystem, options: LogOptions, conditions: Conditions, files: PartitionFiles
+) -> Iterator[SegmentPart]:
     """Yield the piece of each segment of a partition that may have wanted records."""
     first = max(_resolve(fs, options.start, files), files.start_offset, conditions.offsets.first)
     until = min(_resolve(fs, options.end, files), conditions.offsets.last + 1)
@@ -109,14 +111,14 @@ def _pieces(fs: FileSystem, options: LogOptions, conditions: Conditions, files: 
         since = locator.first_offset_since(conditions.not_before_ms)
         if since is None:
             continue
-        wanted = Range(files.partition, max(first, since), min(until, end))
+        wanted = OffsetRange(files.partition, max(first, since), min(until, end))
         if wanted.first >= wanted.until:
             continue
         extent = locator.extent(wanted.first, until if until < end else None)
         if extent.start < extent.end:
             path = segment_path(files.directory, segment.base_offset)
             aborted = committed.between(wanted.first, wanted.until)
-            yield Piece(wanted, path, segment, *extent, conditions.not_before_ms, aborted)
+            yield SegmentPart(wanted, path, segment, *extent, conditions.not_before_ms, aborted)
 
 
 def _resolve(fs: FileSystem, position: Position, files: PartitionFiles) -> int:

@@ -15,14 +15,14 @@ from pyspark_odradek.log_files.options import LogOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pyspark_odradek.log_files.planning import Piece
+    from pyspark_odradek.log_files.planning import SegmentPart
 
 
 @dataclass
 class PiecesPartition(InputPartition):
     """A task of Spark: the pieces of segments that it reads."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[SegmentPart]
 
 
 class LogFilesReader(DataSourceReader):

@@ -24,7 +24,7 @@ from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import DamagedRecordsError
 from pyspark_odradek.log_files.files import reading
 from pyspark_odradek.log_files.locating import MAX_BATCH_BYTES
-from pyspark_odradek.log_files.planning import Piece
+from pyspark_odradek.log_files.planning import SegmentPart
 from pyspark_odradek.log_files.transactions import AbortedOffsets
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_pieces(
-    fs: FileSystem, pieces: Sequence[Piece], include_headers: bool, skip_damaged: bool
+    fs: FileSystem, pieces: Sequence[SegmentPart], include_headers: bool, skip_damaged: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the wanted records of some pieces, in order.
 
@@ -57,7 +57,7 @@ def read_pieces(
 
 
 class _PieceReader:
-    def __init__(self, file: OpenFile, piece: Piece, skip_damaged: bool) -> None:
+    def __init__(self, file: OpenFile, piece: SegmentPart, skip_damaged: bool) -> None:
         self._file = file
         self._piece = piece
         self._skip_damaged = skip_damaged

@@ -11,20 +11,20 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from pyspark_odradek.errors import OptionError
-from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 MAX_TASKS: Final = 100_000
 """So many tasks a query can have: the driver holds all of them, and offsets may be as far apart as a broker says."""
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """Ranges to read, none of them empty, and a sentence for everything that cannot be read any more."""
 
-    ranges: list[Range]
+    ranges: list[OffsetRange]
     data_loss: list[str]
 
 
-def between(start: Mapping[TopicPartition, int], end: Offsets, new: Mapping[TopicPartition, int]) -> Plan:
+def between(start: Mapping[TopicPartition, int], end: Offsets, new: Mapping[TopicPartition, int]) -> ReadPlan:
     """Return what lies between two offsets of a stream.
 
     `new` has the earliest offsets of partitions that are in `end` only: they are read from there. Lost is what lay in
@@ -41,11 +41,11 @@ def between(start: Mapping[TopicPartition, int], end: Offsets, new: Mapping[Topi
         if until < first:
             data_loss.append(f"partition {partition} ends at offset {until}, but {first} was reached before")
         elif until > first:
-            ranges.append(Range(partition, first, until))
-    return Plan(ranges, data_loss)
+            ranges.append(OffsetRange(partition, first, until))
+    return ReadPlan(ranges, data_loss)
 
 
-def inside(start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> Plan:
+def inside(start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> ReadPlan:
     """Return what a batch query reads: the wanted offsets as far as the partitions have them."""
     ranges, data_loss = [], []
     for partition, first in sorted(start.items()):
@@ -57,11 +57,11 @@ def inside(start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> 
             )
         first, until = max(first, begin), min(until, stop)
         if until > first:
-            ranges.append(Range(partition, first, until))
-    return Plan(ranges, data_loss)
+            ranges.append(OffsetRange(partition, first, until))
+    return ReadPlan(ranges, data_loss)
 
 
-def split(ranges: Sequence[Range], min_partitions: int | None, max_records: int | None) -> list[Range]:
+def split(ranges: Sequence[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
     """Return the ranges cut into pieces of at most `max_records` offsets, and into about `min_partitions` pieces.
 
     Where there are fewer ranges than `min_partitions` the large ones are split in proportion to their size; rounding
@@ -113,7 +113,7 @@ def pending(start: Mapping[TopicPartition, int], end: Offsets) -> int:
     return sum(max(0, until - start[partition]) for partition, until in end.items())
 
 
-def _size(wanted: Range) -> int:
+def _size(wanted: OffsetRange) -> int:
     return wanted.until - wanted.first
 
 
@@ -121,7 +121,7 @@ def _share(size: int, total: int, parts: int) -> int:
     return max(round(size / total * parts), 1)
 
 
-def _cut(wanted: Range, parts: int) -> list[Range]:
+def _cut(wanted: OffsetRange, parts: int) -> list[OffsetRange]:
     size = _size(wanted)
     bounds = [wanted.first + size * part // parts for part in range(parts + 1)]
-    return [Range(wanted.partition, first, until) for first, until in pairwise(bounds) if until > first]
+    return [OffsetRange(wanted.partition, first, until) for first, until in pairwise(bounds) if until > first]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from pyspark_odradek.errors import sentence_first
-from pyspark_odradek.offsets import Range
+from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.reading.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class RangePartition(InputPartition):
     """A task of Spark: the range that it reads."""
 
-    wanted: Range
+    wanted: OffsetRange
 
 
 def read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -36,7 +36,7 @@ def read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordB
             yield from _batches(options, partition.wanted)
 
 
-def _batches(options: ReadOptions, wanted: Range) -> Iterator[pa.RecordBatch]:
+def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     from pyspark_odradek.client.cluster import Cluster
     from pyspark_odradek.client.fetching import read_bodies
     from pyspark_odradek.client.settings import cluster_options
@@ -52,7 +52,7 @@ def _batches(options: ReadOptions, wanted: Range) -> Iterator[pa.RecordBatch]:
         cluster.close()
 
 
-def _messages(options: ReadOptions, wanted: Range) -> Iterator[pa.RecordBatch]:
+def _messages(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     from pyspark_odradek.client.librdkafka import read_messages
     from pyspark_odradek.columns.messages import from_messages
 

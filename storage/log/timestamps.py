@@ -45,12 +45,12 @@ class TimestampCandidate(NamedTuple):
         return None
 
 
-Search = Callable[[int, bool], TimestampCandidate | None]
+TimestampSearch = Callable[[int, bool], TimestampCandidate | None]
 """Returns the first candidate from an offset on. Raises NotInMemory if it is not to wait for the disk and would have
 to, CorruptRecord, StorageError."""
 
 
-def by_timestamp(log: Log, timestamp: int, upto: int) -> Search:
+def by_timestamp(log: Log, timestamp: int, upto: int) -> TimestampSearch:
     """Return the search for the first record that is not earlier than `timestamp` (ms) and below `upto`."""
 
     def search(start_offset: int, wait: bool) -> TimestampCandidate | None:
@@ -70,7 +70,7 @@ def by_timestamp(log: Log, timestamp: int, upto: int) -> Search:
     return search
 
 
-def by_max_timestamp(log: Log) -> Search:
+def by_max_timestamp(log: Log) -> TimestampSearch:
     """Return the search for the first record that has the largest timestamp of the log."""
 
     def search(start_offset: int, wait: bool) -> TimestampCandidate | None:
@@ -121,7 +121,7 @@ def max_timestamp_record(log: Log, upto: int) -> TimestampAndOffset | None:
     return _find(log, by_max_timestamp(log), upto)
 
 
-def _find(log: Log, search: Search, upto: int) -> TimestampAndOffset | None:
+def _find(log: Log, search: TimestampSearch, upto: int) -> TimestampAndOffset | None:
     start_offset = 0
     while (candidate := search(start_offset, True)) is not None:
         with log.local.translated("read from"):

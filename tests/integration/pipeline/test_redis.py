@@ -11,7 +11,7 @@ from redis import Redis
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError
 from odradek.pipeline.redis_offsets import APPLICATIONS, RedisOffsets, connect, progress
-from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from tests.conftest import BrokerFactory
 from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
@@ -39,7 +39,7 @@ def test_a_batch_is_stored_whole_and_shown(redis: RedisServer) -> None:
     offsets.commit(Batch(1, {A0: 9, A1: 3}, {A0: 9, A1: 4}))  # again, as after an answer that was lost
     (shown,) = progress(connect(redis.url))
     assert (shown.application, shown.job, shown.number, shown.finished_at_ms) == ("app", "archive", 1, NOW_MS)
-    assert shown.ranges == [Range(A0, 5, 9), Range(A1, 3, 4)]
+    assert shown.ranges == [OffsetRange(A0, 5, 9), OffsetRange(A1, 3, 4)]
     assert _offsets(redis).begin() == {A0: 9, A1: 4}
 
 

@@ -15,7 +15,7 @@ from pyspark_odradek.client.settings import cluster_options
 from pyspark_odradek.columns.body import Body
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import BrokerUnreachableError
-from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from tests.support.broker import OdradekProcess
 from tests.support.ports import free_ports
 
@@ -30,7 +30,7 @@ def _fill(broker: OdradekProcess) -> None:
     assert producer.flush(30) == 0
 
 
-def values_of(wanted: Range, bodies: list[Body]) -> list[bytes]:
+def values_of(wanted: OffsetRange, bodies: list[Body]) -> list[bytes]:
     """Return the values of the records of some batches."""
     return [value for rows in build(wanted, bodies, include_headers=False) for value in rows["value"].to_pylist()]
 
@@ -47,7 +47,7 @@ def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None
     hasty = Cluster(dataclasses.replace(settings, retry_timeout_s=0.5, first_retry_timeout_s=0.5))
     try:
         _fill(broker)
-        wanted = Range(TopicPartition("restarted", 0), 0, COUNT)
+        wanted = OffsetRange(TopicPartition("restarted", 0), 0, COUNT)
         values: list[bytes] = []
         bodies = read_bodies(cluster, wanted, fail_on_data_loss=True)
         values += values_of(wanted, next(bodies))

@@ -5,7 +5,7 @@ import pytest
 from odradek.pipeline.batches import Batch, from_offset_log, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
 from odradek.pipeline.errors import PipelineError
-from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from tests.unit.pipeline.memory_store import MemoryStore
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -15,7 +15,7 @@ ENTRY = 'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"a": {"0": %d}}'
 def test_ranges_leave_out_what_is_empty_and_begin_new_partitions_at_0() -> None:
     """A batch has ranges only of partitions with offsets in it."""
     batch = Batch(3, {A0: 5, A1: 2}, {A0: 9, A1: 2, B0: 1})
-    assert batch.ranges == [Range(A0, 5, 9), Range(B0, 0, 1)]
+    assert batch.ranges == [OffsetRange(A0, 5, 9), OffsetRange(B0, 0, 1)]
 
 
 def test_an_entry_of_the_offset_log_is_read() -> None:

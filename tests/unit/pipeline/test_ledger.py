@@ -13,7 +13,7 @@ from odradek.pipeline.archive import unseen
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.ledger import HIDDEN, KEPT_COMMITS, Ledger
-from pyspark_odradek.offsets import Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 from tests.unit.pipeline.memory_store import Crash, MemoryStore
 
 ENDS: Offsets = {TopicPartition("a", 0): 7, TopicPartition("a", 1): 4, TopicPartition("b", 0): 5}
@@ -57,7 +57,7 @@ def _run(cluster: Cluster, run: str, step: int, crash_at: int | None, with_check
         reached = batch.end
 
 
-def _write(store: MemoryStore, staging: str, ranges: list[Range]) -> None:
+def _write(store: MemoryStore, staging: str, ranges: list[OffsetRange]) -> None:
     """Write as Spark does: a file for each task, and partly where the run is cut short."""
     for number, ((topic, partition), first, until) in enumerate(ranges):
         records = json.dumps([[topic, partition, offset] for offset in range(first, until)])

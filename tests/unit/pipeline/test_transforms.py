@@ -14,7 +14,7 @@ from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
 from odradek.pipeline.relay import Rules, relayed
 from odradek.pipeline.store import HadoopStore
 from odradek.pipeline.wordcount import as_messages, counted, most_frequent
-from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from pyspark_odradek.schema import ddl
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_records_that_were_seen_are_left_out(spark: SparkSession) -> None:
     """Of a batch that is read again only what lies beyond the known offsets of its partition is kept."""
     rows = [_record(b"%d" % offset, offset=offset, partition=partition) for partition in (0, 1) for offset in range(4)]
     first, second = TopicPartition("a", 0), TopicPartition("a", 1)
-    ranges = [Range(first, 0, 4), Range(second, 0, 4)]
+    ranges = [OffsetRange(first, 0, 4), OffsetRange(second, 0, 4)]
     frame = only_unseen(_records(spark, *rows), ranges, {first: 3, TopicPartition("b", 1): 9})
     assert [(row["partition"], row["offset"]) for row in frame.collect()] == [(0, 3), (1, 0), (1, 1), (1, 2), (1, 3)]
 

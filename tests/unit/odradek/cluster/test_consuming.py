@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from odradek.cluster.consuming import Ends, Reading, batches
+from odradek.cluster.consuming import ConsumerRun, StopOffsets, batches
 from odradek.cluster.disconnects import Disconnects
 from odradek.terminal.errors import CommandError
 
@@ -57,11 +57,11 @@ class Scripted:
         return [TopicPartition("t", 0), TopicPartition("t", 1)]
 
 
-def _reading(consumer: Scripted, ends: Ends | None) -> Reading:
-    return Reading(cast("Consumer", consumer), ends, Disconnects(), {})
+def _reading(consumer: Scripted, ends: StopOffsets | None) -> ConsumerRun:
+    return ConsumerRun(cast("Consumer", consumer), ends, Disconnects(), {})
 
 
-def _read(reading: Reading, **how: Any) -> list[tuple[int, int]]:
+def _read(reading: ConsumerRun, **how: Any) -> list[tuple[int, int]]:
     found = [each for batch in batches(reading, lambda: False, **how) for each in batch]
     return [(each.partition() or 0, each.offset() or 0) for each in found]
 
@@ -73,20 +73,20 @@ def _end_of(partition: int) -> Record:
 def test_it_stops_where_each_partition_ended() -> None:
     """Records beyond an end are left out, also in the batch that reaches it."""
     consumer = Scripted([Record(0, 0), Record(0, 1), Record(1, 5)], [Record(0, 2), Record(1, 6), Record(1, 7)])
-    reading = _reading(consumer, Ends({0: 2, 1: 7}))
+    reading = _reading(consumer, StopOffsets({0: 2, 1: 7}))
     assert _read(reading) == [(0, 0), (0, 1), (1, 5), (1, 6)]
 
 
 def test_an_end_without_a_record_is_reached_too() -> None:
     """The last offsets may be those of markers: the consumer's word that there is nothing more counts."""
-    reading = _reading(Scripted([Record(0, 0)], [_end_of(0), _end_of(1)]), Ends({0: 2, 1: 7}))
+    reading = _reading(Scripted([Record(0, 0)], [_end_of(0), _end_of(1)]), StopOffsets({0: 2, 1: 7}))
     assert _read(reading) == [(0, 0)]
 
 
 def test_without_known_ends_more_records_reopen_a_partition() -> None:
     """A member of a group goes on where something came after the end."""
     consumer = Scripted([_end_of(0)], [Record(0, 4), _end_of(1)], [_end_of(0)])
-    assert _read(_reading(consumer, Ends({}))) == [(0, 4)]
+    assert _read(_reading(consumer, StopOffsets({}))) == [(0, 4)]
 
 
 def test_a_limit_is_never_passed() -> None:
@@ -99,7 +99,7 @@ def test_a_limit_is_never_passed() -> None:
 def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
     """With an end to reach it is told; without one it is waited for."""
     lost = KafkaError(KafkaError._ALL_BROKERS_DOWN)
-    reading = _reading(Scripted(), Ends({0: 2}))
+    reading = _reading(Scripted(), StopOffsets({0: 2}))
     reading.disconnects.on_error(lost)
     with pytest.raises(CommandError, match="no answer in time"):
         _read(reading)
@@ -110,7 +110,7 @@ def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
 
 def test_what_came_before_a_loss_does_not_hide_it() -> None:
     """Records that the client still had are given out, and then the loss is told, which the client tells but once."""
-    reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), Ends({0: 9}))
+    reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), StopOffsets({0: 9}))
     reading.disconnects.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     found = batches(reading, lambda: False)
     assert [cast("Record", each).offset() for batch in (next(found), next(found)) for each in batch] == [0, 1]

@@ -2,7 +2,7 @@
 
 from confluent_kafka import KafkaError, Message
 
-from odradek.cluster.producing import Pace, Tally, producer_defaults
+from odradek.cluster.producing import SendRate, Tally, producer_defaults
 
 
 class Time:
@@ -20,7 +20,7 @@ class Time:
         self.now += seconds
 
 
-def _turns(pace: Pace, time: Time, count: int) -> list[float]:
+def _turns(pace: SendRate, time: Time, count: int) -> list[float]:
     turns = []
     for _ in range(count):
         pace.wait(lambda seconds: time.sleep(seconds / 2))  # what goes on meanwhile returns early
@@ -31,13 +31,13 @@ def _turns(pace: Pace, time: Time, count: int) -> list[float]:
 def test_turns_are_evenly_apart() -> None:
     """The first is at once, the others follow at the rate."""
     time = Time()
-    assert _turns(Pace(4, time.clock, time.sleep), time, 4) == [0.0, 0.25, 0.5, 0.75]
+    assert _turns(SendRate(4, time.clock, time.sleep), time, 4) == [0.0, 0.25, 0.5, 0.75]
 
 
 def test_a_short_standstill_is_made_up_for() -> None:
     """The rate holds on the whole."""
     time = Time()
-    pace = Pace(10, time.clock, time.sleep)
+    pace = SendRate(10, time.clock, time.sleep)
     _turns(pace, time, 1)
     time.now += 0.25
     assert _turns(pace, time, 3) == [0.25, 0.25, 0.3]
@@ -46,7 +46,7 @@ def test_a_short_standstill_is_made_up_for() -> None:
 def test_a_long_standstill_is_forgotten() -> None:
     """No flood follows it."""
     time = Time()
-    pace = Pace(10, time.clock, time.sleep)
+    pace = SendRate(10, time.clock, time.sleep)
     _turns(pace, time, 1)
     time.now += 100
     assert _turns(pace, time, 4) == [100.0, 100.0, 100.0, 100.05]
@@ -55,7 +55,7 @@ def test_a_long_standstill_is_forgotten() -> None:
 def test_without_a_rate_nobody_waits() -> None:
     """None is as fast as it goes."""
     time = Time()
-    assert _turns(Pace(None, time.clock, time.sleep), time, 3) == [0.0, 0.0, 0.0]
+    assert _turns(SendRate(None, time.clock, time.sleep), time, 3) == [0.0, 0.0, 0.0]
 
 
 def _failed(*numbers: int, of: int = 100) -> Tally:

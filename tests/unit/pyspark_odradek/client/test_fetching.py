@@ -22,7 +22,7 @@ from pyspark_odradek.client import fetching
 from pyspark_odradek.client.cluster import Cluster, ClusterOptions
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError
-from pyspark_odradek.offsets import EARLIEST, Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import EARLIEST, OffsetRange, Offsets, TopicPartition
 
 TP = TopicPartition("t", 0)
 Answer = PartitionData | Exception
@@ -75,7 +75,7 @@ def marker(offset: int, producer: int) -> bytearray:
 
 def read(cluster: Cluster, first: int, until: int, fail: bool = True) -> dict[int, bytes]:
     """Return the values of a range by their offsets."""
-    wanted = Range(TP, first, until)
+    wanted = OffsetRange(TP, first, until)
     found: dict[int, bytes] = {}
     for bodies in fetching.read_bodies(cluster, wanted, fail):
         for rows in build(wanted, bodies, include_headers=False):

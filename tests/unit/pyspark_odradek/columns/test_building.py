@@ -20,11 +20,11 @@ from odradek.protocol.records.record import Record
 from pyspark_odradek.columns import building, compiled, plain
 from pyspark_odradek.columns.body import Body
 from pyspark_odradek.columns.building import build
-from pyspark_odradek.offsets import Range, TopicPartition
+from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, NO_TIME
 from tests.support.broker import REPOSITORY
 
-ALL = Range(TopicPartition("topic", 3), 0, 2**62)
+ALL = OffsetRange(TopicPartition("topic", 3), 0, 2**62)
 
 _optional_bytes = st.none() | st.binary(max_size=300)
 _headers = st.lists(st.tuples(st.binary(max_size=5), st.none() | st.binary(max_size=9)), max_size=3).map(tuple)
@@ -50,7 +50,7 @@ def body_of(batch: bytes) -> Body:
     return Body(read_header(batch), memoryview(batch)[HEADER_SIZE:])
 
 
-def both(wanted: Range, bodies: list[Body]) -> tuple[object, object]:
+def both(wanted: OffsetRange, bodies: list[Body]) -> tuple[object, object]:
     """Return what the two ways make of the batches: columns, or that they are malformed."""
     results: list[object] = []
     for way in (compiled, plain):
@@ -64,7 +64,7 @@ def both(wanted: Range, bodies: list[Body]) -> tuple[object, object]:
 
 @settings(deadline=None)  # the first call compiles
 @given(st.lists(st.tuples(_records, st.none() | st.integers(-1, 2**41)), max_size=3), _ranges | st.just(ALL))
-def test_both_ways_give_the_same_columns(batches: list[tuple[list[Record], int | None]], wanted: Range) -> None:
+def test_both_ways_give_the_same_columns(batches: list[tuple[list[Record], int | None]], wanted: OffsetRange) -> None:
     """Whatever records there are and whichever offsets are wanted, the loops read what the plain way reads."""
     bodies = [
         body_of(bytes(build_batch(records, BatchFields(base_offset=0, last_offset=50, log_append_time_ms=time))))
@@ -126,9 +126,10 @@ def test_a_few_records_do_not_wait_for_the_compiler() -> None:
         "import sys; from odradek.protocol.records.batch import HEADER_SIZE, read_header;"
         "from odradek.protocol.records.building import build_batch; from odradek.protocol.records.record import Record;"
         "from pyspark_odradek.columns.body import Body;from pyspark_odradek.columns.building import build;"
-        "from pyspark_odradek.offsets import Range, TopicPartition;"
+        "from pyspark_odradek.offsets import OffsetRange, TopicPartition;"
         "batch = build_batch([Record(0, 0, None, b'v')]);"
-        "(rows,) = build(Range(TopicPartition('t', 0), 0, 1), [Body(read_header(batch), batch[HEADER_SIZE:])], True);"
+        "wanted = OffsetRange(TopicPartition('t', 0), 0, 1);"
+        "(rows,) = build(wanted, [Body(read_header(batch), batch[HEADER_SIZE:])], True);"
         "assert rows.num_rows == 1; assert 'numba' not in sys.modules"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

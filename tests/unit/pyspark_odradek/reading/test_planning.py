@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_odradek.errors import OptionError
-from pyspark_odradek.offsets import Offsets, Range, TopicPartition, from_checkpoint, to_checkpoint
+from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition, from_checkpoint, to_checkpoint
 from pyspark_odradek.reading import planning
 
 A, B, C = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -18,20 +18,20 @@ _offsets = st.dictionaries(
     st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 12)), st.integers(0, 2**62), max_size=8
 )
 _ranges = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 5000)), max_size=6).map(
-    lambda found: [Range(TopicPartition("t", n), first, first + size) for n, (first, size) in enumerate(found)]
+    lambda found: [OffsetRange(TopicPartition("t", n), first, first + size) for n, (first, size) in enumerate(found)]
 )
 
 
 def test_a_micro_batch_is_what_lies_between() -> None:
     """Known partitions are read from where they were left, new ones from their beginning, and losses are told."""
     plan = planning.between({A: 5, B: 7}, {A: 9, B: 7, C: 3}, {C: 0})
-    assert plan == planning.Plan([Range(A, 5, 9), Range(C, 0, 3)], [])
+    assert plan == planning.ReadPlan([OffsetRange(A, 5, 9), OffsetRange(C, 0, 3)], [])
 
 
 def test_losses_of_a_stream() -> None:
     """Deleted partitions, new ones that do not begin at 0, and offsets that went backwards are losses."""
     plan = planning.between({A: 5, B: 7}, {B: 6, C: 9}, {C: 4})
-    assert plan.ranges == [Range(C, 4, 9)]
+    assert plan.ranges == [OffsetRange(C, 4, 9)]
     assert plan.data_loss == [
         "partition a-0 was deleted",
         "partition a-1 ends at offset 6, but 7 was reached before",
@@ -42,7 +42,7 @@ def test_losses_of_a_stream() -> None:
 def test_a_batch_reads_what_there_is() -> None:
     """Offsets that a partition does not have are losses; what it has of the range is read."""
     plan = planning.inside({A: 0, B: 5, C: 3}, {A: 10, B: 20, C: 3}, {A: 4, B: 0, C: 0}, {A: 10, B: 12, C: 9})
-    assert plan.ranges == [Range(A, 4, 10), Range(B, 5, 12)]
+    assert plan.ranges == [OffsetRange(A, 4, 10), OffsetRange(B, 5, 12)]
     assert [loss.split(" are")[0] for loss in plan.data_loss] == [
         "offsets 0 to 10 of partition a-0",
         "offsets 5 to 20 of partition a-1",
@@ -50,7 +50,7 @@ def test_a_batch_reads_what_there_is() -> None:
 
 
 @given(_ranges, st.none() | st.integers(1, 20), st.none() | st.integers(1, 700))
-def test_splitting_keeps_every_offset(ranges: list[Range], least: int | None, most: int | None) -> None:
+def test_splitting_keeps_every_offset(ranges: list[OffsetRange], least: int | None, most: int | None) -> None:
     """Pieces are not empty, lie end to end, are as small as asked for, and about as many as asked for."""
     pieces = planning.split(ranges, least, most)
     for wanted in ranges:
@@ -68,14 +68,14 @@ def test_splitting_keeps_every_offset(ranges: list[Range], least: int | None, mo
 def test_tasks_beyond_all_bounds_are_refused() -> None:
     """Offsets as far apart as only a hostile broker has them do not fill the driver's memory with tasks."""
     with pytest.raises(OptionError, match="maxRecordsPerPartition=1 would make 4611686018427387904 tasks"):
-        planning.split([Range(A, 0, 2**62)], None, 1)
-    assert len(planning.split([Range(A, 0, planning.MAX_TASKS)], None, 1)) == planning.MAX_TASKS
+        planning.split([OffsetRange(A, 0, 2**62)], None, 1)
+    assert len(planning.split([OffsetRange(A, 0, planning.MAX_TASKS)], None, 1)) == planning.MAX_TASKS
 
 
 def test_large_ranges_are_split_and_small_ones_are_not() -> None:
     """minPartitions cuts in proportion to size."""
-    pieces = planning.split([Range(A, 0, 1000), Range(B, 0, 10)], 5, None)
-    assert pieces == [*(Range(A, n * 250, n * 250 + 250) for n in range(4)), Range(B, 0, 10)]
+    pieces = planning.split([OffsetRange(A, 0, 1000), OffsetRange(B, 0, 10)], 5, None)
+    assert pieces == [*(OffsetRange(A, n * 250, n * 250 + 250) for n in range(4)), OffsetRange(B, 0, 10)]
 
 
 @given(_offsets, st.integers(0, 2**40), st.integers(1, 10**6))

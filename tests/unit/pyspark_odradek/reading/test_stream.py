@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from pyspark_odradek.errors import DataLostError, OptionError, UnknownTopicError
-from pyspark_odradek.offsets import EARLIEST, LATEST, Offsets, Range, TopicPartition
+from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
 from pyspark_odradek.reading import connecting
 from pyspark_odradek.reading.batch import BatchReader
 from pyspark_odradek.reading.limited_stream import LimitedStreamReader
@@ -69,14 +69,14 @@ def stream(clock: Callable[[], float] = time.monotonic, **options: str) -> Limit
     return LimitedStreamReader(read_options(given, streaming=True), clock)
 
 
-def ranges(reader: Any, *offsets: Any) -> list[Range]:
+def ranges(reader: Any, *offsets: Any) -> list[OffsetRange]:
     """Return what the tasks of a query read."""
     found = reader.partitions(*offsets)
     assert all(isinstance(each, RangePartition) for each in found)
     return [each.wanted for each in found]
 
 
-def batch(**options: str) -> list[Range]:
+def batch(**options: str) -> list[OffsetRange]:
     """Return what a batch query reads."""
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a"} | options
     return ranges(BatchReader(read_options(given, streaming=False)))
@@ -84,10 +84,10 @@ def batch(**options: str) -> list[Range]:
 
 def test_a_batch_is_all_there_is(played: PlayedView) -> None:
     """Without offsets a batch query reads every partition from its first to its last record."""
-    assert batch() == [Range(A, 0, 100), Range(B, 20, 50)]
+    assert batch() == [OffsetRange(A, 0, 100), OffsetRange(B, 20, 50)]
     assert batch(subscribe="b") == []
-    assert batch(startingTimestamp="90", startingOffsetsByTimestampStrategy="latest") == [Range(A, 90, 100)]
-    assert batch(endingOffsetsByTimestamp='{"a": {"0": 7, "1": 60}}') == [Range(A, 0, 7), Range(B, 20, 50)]
+    assert batch(startingTimestamp="90", startingOffsetsByTimestampStrategy="latest") == [OffsetRange(A, 90, 100)]
+    assert batch(endingOffsetsByTimestamp='{"a": {"0": 7, "1": 60}}') == [OffsetRange(A, 0, 7), OffsetRange(B, 20, 50)]
     assert len(batch(maxRecordsPerPartition="10")) == 13
 
 
@@ -96,7 +96,7 @@ def test_a_batch_with_offsets_that_are_not_there(played: PlayedView) -> None:
     with pytest.raises(DataLostError, match=r"offsets 0 to 50 of partition a-1 are wanted, it has 20 to 50"):
         batch(startingOffsets='{"a": {"0": -2, "1": 0}}')
     lenient = batch(startingOffsets='{"a": {"0": -2, "1": 0}}', failOnDataLoss="false")
-    assert lenient == [Range(A, 0, 100), Range(B, 20, 50)]
+    assert lenient == [OffsetRange(A, 0, 100), OffsetRange(B, 20, 50)]
     with pytest.raises(OptionError, match="a-1 missing"):
         batch(startingOffsets='{"a": {"0": 0}}')
     with pytest.raises(OptionError, match="no record at or after 60 ms"):
@@ -112,7 +112,7 @@ def test_a_limited_stream(played: PlayedView) -> None:
     start = reader.initialOffset()
     end = reader.latestOffset(start, ReadMaxRows(13))
     assert end == {"a": {"0": 10, "1": 23}}
-    assert ranges(reader, start, end) == [Range(A, 0, 10), Range(B, 20, 23)]
+    assert ranges(reader, start, end) == [OffsetRange(A, 0, 10), OffsetRange(B, 20, 23)]
     assert reader.reportLatestOffset() == {"a": {"0": 100, "1": 50}}
     assert reader.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 100, "1": 50}}
 
@@ -153,7 +153,7 @@ def test_new_and_deleted_partitions(played: PlayedView) -> None:
     new = TopicPartition("c", 0)
     played.bounds[new] = (0, 5)
     end = reader.latestOffset(start, ReadAllAvailable())
-    assert ranges(reader, start, end) == [Range(new, 0, 5)]
+    assert ranges(reader, start, end) == [OffsetRange(new, 0, 5)]
     del played.bounds[C], played.bounds[new]
     later = reader.latestOffset(end, ReadAllAvailable())
     with pytest.raises(DataLostError, match=r"partition b-0 was deleted; partition c-0 was deleted"):
