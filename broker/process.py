@@ -20,6 +20,7 @@ from typing import Any
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
 from odradek.broker.servers.broker import BrokerServer
+from odradek.broker.servers.host import Machine
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
@@ -47,7 +48,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
-        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings)))
+        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop))))
     except (KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 

@@ -24,6 +24,13 @@ class Threads(Protocol):
         """Do `work` on a thread, after what was submitted before if all are busy; then call `done` on the loop."""
 
 
+class ThreadPool(Threads, Protocol):
+    """Threads that can be ended."""
+
+    def stop(self) -> None:
+        """End them once they have done what was submitted; blocks until then."""
+
+
 class InPlace:
     """`Threads` that are none: the work is done, and told to be done, within `submit`."""
 

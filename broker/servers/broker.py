@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from uuid import UUID
@@ -27,16 +26,16 @@ from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.topics import PlacementRules
-from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
+from odradek.broker.network.listener import BoundListener, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services, load_all
 from odradek.broker.runtime.context import RequestContext, ThisNode
-from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
+from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
@@ -71,12 +70,12 @@ class BrokerServer:
 
     def __init__(self, shared: SharedServer) -> None:
         self._shared = shared
-        self._loop = loop = shared.loop
+        self._loop = shared.loop
         self._static = shared.settings
         self._clock = shared.clock
-        self._flush_threads = DiskThreads(loop, "odradek-flush", FLUSH_THREADS)
-        self._background_flush_threads = DiskThreads(loop, "odradek-background-flush", IN_BACKGROUND)
-        self._read_threads = ThreadPoolExecutor(READ_THREADS, "odradek-read")
+        self._flush_threads = shared.host.threads("odradek-flush", FLUSH_THREADS)
+        self._background_flush_threads = shared.host.threads("odradek-background-flush", IN_BACKGROUND)
+        self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
         self._bound: dict[str, BoundListener] = {}
 
@@ -97,7 +96,7 @@ class BrokerServer:
             LogManagerSettings(
                 producer_expiration_ms=current.producer_id_expiration_ms,
                 directory_delete_delay_ms=current.topic_defaults.file_delete_delay_ms,
-                recovery_threads=max(current.num_recovery_threads_per_data_dir, os.cpu_count() or 1),
+                recovery_threads=max(current.num_recovery_threads_per_data_dir, self._shared.host.processors),
             ),
         )
         report = self._logs.load_all(self._wanted)
@@ -202,7 +201,7 @@ class BrokerServer:
         self._groups.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
 
-    def _build_network(self, directories: list[LogDirectory]) -> Network:
+    def _build_network(self, directories: list[LogDirectory]) -> ServerNetwork:
         settings = self._static
         directory_ids = tuple(
             found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
@@ -247,7 +246,9 @@ class BrokerServer:
             large=large,
         )
         limits = connection_limits(self._settings.current)
-        network = Network(self._loop, _network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
+        network = self._shared.host.network(
+            NetworkParts(_network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
+        )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
         )

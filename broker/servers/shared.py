@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 from odradek.broker.metadata.cleaning import MetadataRetention
 from odradek.broker.metadata.internal_topics import internal_topics
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
-from odradek.broker.runtime.clock import SystemClock
-from odradek.broker.runtime.disk_threads import DiskThreads
+from odradek.broker.servers.host import Host
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.directories.clean_shutdown import was_clean_shutdown
@@ -27,7 +25,6 @@ from odradek.storage.directories.log_dirs import (
     make_log_directories,
 )
 from odradek.storage.errors import StorageError
-from odradek.storage.files import PosixFiles
 
 METADATA_THREADS = 2
 """For changes of the metadata, and for a snapshot of them meanwhile."""
@@ -41,15 +38,16 @@ class SharedServer:
     directories: list[LogDirectory]
     metadata: MetadataLog
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, host: Host) -> None:
         self.loop = loop
+        self.host = host
         self.settings = settings
         """Those of the file."""
-        self.clock = SystemClock()
+        self.clock = host.clock
         self.started_at = self.clock.monotonic()
-        self.fs = PosixFiles()
-        self.metadata_threads = DiskThreads(loop, "odradek-metadata", METADATA_THREADS)
-        self.upkeep_threads = ThreadPoolExecutor(UPKEEP_THREADS, "odradek-upkeep")
+        self.fs = host.files
+        self.metadata_threads = host.threads("odradek-metadata", METADATA_THREADS)
+        self.upkeep_threads = host.executor("odradek-upkeep", UPKEEP_THREADS)
 
     def start(self) -> None:
         """Lock the log directories, open the metadata log, and let the directories say whose they are.
