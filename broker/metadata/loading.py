@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 from odradek.broker.metadata.batches import MetadataReplay, is_undamaged
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.metadata.quorum import Quorum, read_epoch
+from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.quorum_state import read_quorum_state
 from odradek.broker.metadata.replay import ImageBuilder
-from odradek.broker.metadata.snapshots import LoadedSnapshot, load_newest
+from odradek.broker.metadata.snapshots import LoadedSnapshot, SnapshotName, load_newest
 from odradek.protocol.records.batch import HEADER_SIZE, read_header
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import LOG_SUFFIX, file_name, parse_file_name
@@ -38,6 +39,8 @@ class LoadedMetadata(NamedTuple):
     """How much had to be read behind the newest snapshot."""
     torn: str | None = None
     """Where the log has a last batch that is not whole, if it has one: the beginning of a sentence."""
+    snapshot: SnapshotName | None = None
+    """The newest whole snapshot, if there is one."""
     findings: tuple[str, ...] = ()
     """What was not as it should be and could be done without, in sentences."""
 
@@ -81,11 +84,12 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
     return LoadedMetadata(
         image=image,
         quorum=replay.quorum,
-        epoch=max(image.epoch, read_epoch(fs, directory)),
+        epoch=max(image.epoch, read_quorum_state(fs, directory).leader_epoch),
         log_start_offset=segments[0] if segments else 0,
         log_end_offset=replay.offset if bases else None,
         bytes_behind_snapshot=replay.bytes_read,
         torn=torn,
+        snapshot=snapshot.name,
         findings=tuple(f"{each.reason}; an older one and the log have all of it" for each in snapshot.damaged),
     )
 

@@ -22,6 +22,7 @@ from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import SnapshotWriter
+from odradek.broker.metadata.snapshots import SnapshotName
 from odradek.broker.metadata.source import Stored, Watcher
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
@@ -32,6 +33,7 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.control_records import LeaderChangeMessage, Voter
 from odradek.protocol.records.building import build_batch, make_records
 from odradek.protocol.records.control import ControlType, build_control_batch
+from odradek.storage.checkpoints.leader_epochs import EpochEnd, LeaderEpochCache
 from odradek.storage.log.log import Log
 from odradek.storage.producers.producer_state import AppendOrigin
 
@@ -90,6 +92,9 @@ class MetadataLog:
         self._settled: list[Future[None]] = []
         self._cut_to: int | None = None
         """Where the log must end before anything is appended: what is behind it was refused by the disk."""
+        self._batch_watchers: list[Callable[[bytearray], None]] = []
+        self._epochs = LeaderEpochCache(log.local.fs, log.directory)
+        """Those of the log as this node began to lead: a copy for the event loop."""
 
     @property
     def image(self) -> MetadataImage:
@@ -105,6 +110,61 @@ class MetadataLog:
     def end_offset(self) -> int:
         """Where the next batch goes."""
         return self._end_offset
+
+    @property
+    def epoch(self) -> int:
+        """The raft epoch that is written with."""
+        return self._epoch
+
+    @property
+    def start_offset(self) -> int:
+        """Where the log begins."""
+        return self._log.log_start_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Where what is durable ends, so that others may have it: the only voter's own end of the log (KIP-595)."""
+        return self._durable_end
+
+    @property
+    def directory(self) -> str:
+        """The directory of log and snapshots."""
+        return self._log.directory
+
+    @property
+    def newest_snapshot(self) -> SnapshotName | None:
+        """The newest whole snapshot, if there is one."""
+        return self._snapshots.newest
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
+        """Return the largest epoch up to this one, and the offset at which it ends (KIP-595); of the time since this
+        node leads."""
+        return self._epochs.end_offset_for(epoch, self._durable_end)
+
+    def read(self, offset: int, max_bytes: int, upto: int) -> bytes:
+        """Return whole batches of the log from the one with `offset` on up to the offset `upto`, one at least.
+
+        To be called on a thread; `upto` must be a high watermark. Raises OffsetOutOfRange, StorageError.
+        """
+        with self._lock:
+            region = self._log.read(offset, max_bytes, upto, at_least_one=True)
+        return b"" if region.file is None else region.file.pread(region.length, region.position)
+
+    def read_snapshot(self, name: SnapshotName, position: int, length: int) -> tuple[int, bytes]:
+        """Return the size of a snapshot, and its bytes from `position` on; to be called on a thread.
+
+        Raises FileNotFoundError, OSError.
+        """
+        file = self._log.local.fs.open(f"{self._log.directory}/{name}", writable=False)
+        try:
+            size = file.size()
+            return size, file.pread(max(0, min(length, size - position)), position)
+        finally:
+            file.close()
+
+    def watch_batches(self, watcher: Callable[[bytearray], None]) -> None:
+        """Give every batch to `watcher` as it stands in the log, once it is durable; before the others are told."""
+        self._batch_watchers.append(watcher)
 
     def use_threads(self, threads: Threads) -> None:
         """Wait for the disk on these threads from now on; until then, at start, `propose` itself does.
@@ -158,6 +218,7 @@ class MetadataLog:
         now_ms = self._clock.now_ms()
         self._append([(build_control_batch([(ControlType.LEADER_CHANGE, encode(change, 0))], now_ms), now_ms)])
         self._end_offset = self._durable_end = self._log.log_end_offset
+        self._epochs = LeaderEpochCache(self._log.local.fs, self._log.directory, self._log.leader_epochs.entries)
 
     def upkeep(self) -> Callable[[], None]:
         """Return what writes a snapshot that is due, and sets aside and removes old snapshots and segments.
@@ -223,6 +284,8 @@ class MetadataLog:
     def _publish(self, change: _Change) -> None:
         old, self._image = self._image, change.image
         self._durable_end = change.end_offset
+        for batch_watcher in self._batch_watchers:
+            batch_watcher(change.batch)
         for watcher in self._watchers:
             try:
                 watcher(old, change.image, change.delta)

@@ -26,6 +26,7 @@ from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.internal_topics import InternalTopic
 from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
 from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.quorum_state import NOBODY, QuorumState, write_quorum_state
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule, SnapshotWriter
@@ -68,6 +69,9 @@ class MetadataOptions(NamedTuple):
     """When snapshots are written."""
     limits: MetadataRetention = MetadataRetention()
     """What of log and snapshots may stay."""
+    leads_others: bool = False
+    """Whether other nodes follow this log: then every start is an epoch of its own (KIP-595), and partitions may be on
+    any node."""
 
 
 class FoundMetadata(NamedTuple):
@@ -97,7 +101,8 @@ def find_metadata(
     directory = f"{log_dir}/{directory_name(_PARTITION)}"
     loaded = load_metadata(fs, directory)
     loaded.quorum.check_owner(options.node_id)
-    check_takeover(loaded.image, options.node_id)
+    if not options.leads_others:
+        check_takeover(loaded.image, options.node_id)
     if options.clean and loaded.torn:
         raise CorruptMetadataError(
             f"{loaded.torn}, though the last stop was clean: something changed it afterwards. Restore the file from a"
@@ -108,7 +113,7 @@ def find_metadata(
         check_same_origin(fs, directories, loaded.image)
     begun, _ = apply(loaded.image, first, 0, 0)
     check_metadata_is_there(directories, directory, begun)
-    if not first or begun.topics_by_name or not is_undescribed(directories):
+    if options.leads_others or not first or begun.topics_by_name or not is_undescribed(directories):
         return FoundMetadata(loaded, first)
     _check_not_remote(directories)
     surveys = survey_directories(fs, directories)
@@ -134,19 +139,33 @@ def open_metadata_log(
     records = _open(fs, directory, loaded, options, now_ms)
     remove_leftovers(fs, records)
     snapshots = SnapshotWriter(fs, directory, loaded.quorum, options.node_id, options.snapshots, now_ms)
-    snapshots.begin(loaded.bytes_behind_snapshot)
-    epoch = max(loaded.epoch, FIRST_EPOCH)
+    snapshots.begin(loaded.snapshot, loaded.bytes_behind_snapshot)
+    epoch = _elect(fs, directory, loaded, options) if options.leads_others else max(loaded.epoch, FIRST_EPOCH)
     metadata = MetadataLog(records, loaded.image, epoch, clock, snapshots, options.limits)
-    if is_new:
+    if is_new or options.leads_others:
         metadata.begin_epoch(options.node_id)
     stored_now(metadata.propose(found.first, metadata.image))
     if found.adoption is not None:
         _log_adoption(found.adoption, found.compacted)
+    if options.leads_others:
+        return metadata
     elections = plan_elections(metadata.image, options.node_id)
     if elections:
         log.info("took over the leadership of partitions", partitions=len(elections))
     stored_now(metadata.propose(elections, metadata.image))
     return metadata
+
+
+def _elect(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: MetadataOptions) -> int:
+    """Vote for this node, the only voter, in a new epoch, and return that; raise OSError.
+
+    The vote is on the disk before the node counts as elected, and that before anything is written in the epoch.
+    """
+    epoch = loaded.epoch + 1
+    candidate = QuorumState(leader_epoch=epoch, voted_id=options.node_id, voters=(options.node_id,))
+    write_quorum_state(fs, directory, candidate)
+    write_quorum_state(fs, directory, candidate._replace(leader_id=options.node_id, voted_id=NOBODY))
+    return epoch
 
 
 def _check_not_remote(directories: Sequence[LogDirectory]) -> None:

@@ -1,6 +1,6 @@
-"""Who owns the metadata log: the voters of Kafka's controller quorum, as the log and the quorum-state file tell.
+"""Who owns the metadata log: the voters of Kafka's controller quorum, as the log tells.
 
-Owns: reading those, and the refusal of a log that is not this node's alone. Must not know: images. A single voter
+Owns: reading that, and the refusal of a log that is not this node's alone. Must not know: images. A single voter
 elects itself, so a log that one node wrote can be continued by it; any other log is a copy of what a quorum elsewhere
 decided (KIP-595, KIP-853).
 """
@@ -12,11 +12,9 @@ from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMeta
 from odradek.protocol.codec import DecodeError, Message, decode
 from odradek.protocol.messages.control_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
 from odradek.protocol.records.control import ControlType
-from odradek.storage.files import FileSystem
 
 M = TypeVar("M", bound=Message)
 
-QUORUM_STATE_FILE: Final = "quorum-state"
 _NEWEST_KRAFT_VERSION: Final = 1
 
 
@@ -68,27 +66,6 @@ class Quorum:
                 " Kafka, or let it make this node the only controller first (kafka-metadata-quorum.sh"
                 " remove-controller)"
             )
-
-
-def read_epoch(fs: FileSystem, directory: str) -> int:
-    """Return the raft epoch in the quorum-state file of the metadata log's directory, 0 if there is none.
-
-    Raises CorruptMetadataError if it cannot be read.
-    """
-    path = f"{directory}/{QUORUM_STATE_FILE}"
-    try:
-        content = fs.read_bytes(path)
-    except FileNotFoundError:
-        return 0
-    import json  # 5 ms that most starts need not spend
-
-    try:
-        epoch = json.loads(content)["leaderEpoch"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CorruptMetadataError(f"{path} is not a quorum state of Kafka: {error}") from error
-    if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise CorruptMetadataError(f"{path} has the leader epoch {epoch!r}")
-    return epoch
 
 
 def _decode(kind: type[M], value: bytes, offset: int) -> M:

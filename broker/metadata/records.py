@@ -41,8 +41,9 @@ Message = (
     | messages.RemoveDelegationTokenRecord
     | messages.RegisterControllerRecord
     | messages.ClearElrRecord
+    | messages.NoOpRecord
 )
-"""The records that mean something here."""
+"""The records that mean something here, and the one that is written to mean nothing."""
 
 _KNOWN: Mapping[int, type[Message]] = MappingProxyType(
     {message.SCHEMA.api_key: message for message in Message.__args__}

@@ -82,6 +82,8 @@ class ImageBuilder:
                 if self._brokers is None:
                     self._brokers = dict(self._base.brokers)
                 apply_registration(self._brokers, message)
+            case messages.NoOpRecord():
+                pass
             case _:
                 self._keep(record)
 

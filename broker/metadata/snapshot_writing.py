@@ -50,9 +50,12 @@ class SnapshotWriter:
         self._schedule = schedule
         self._behind = 0
         self._last_ms = now_ms
+        self.newest: SnapshotName | None = None
+        """The newest whole snapshot, if there is one."""
 
-    def begin(self, behind: int) -> None:
-        """Take note of the bytes that the log had behind the newest snapshot when it was opened."""
+    def begin(self, newest: SnapshotName | None, behind: int) -> None:
+        """Take note of the newest snapshot when the log was opened, and of the bytes that the log had behind it."""
+        self.newest = newest
         self._behind = behind
 
     def note(self, size: int, image: MetadataImage, now_ms: int) -> Callable[[], None] | None:
@@ -82,6 +85,8 @@ class SnapshotWriter:
         except OSError as error:
             self._behind = max(self._behind, 1)  # so that time alone makes one due again
             log.warning("metadata snapshot not written; the log has everything", reason=str(error))
+        else:
+            self.newest = name
 
     def _content(self, image: MetadataImage, now_ms: int) -> bytes:
         """Return a snapshot file: header, records, footer, with offsets of their own from 0 on."""

@@ -56,6 +56,8 @@ class LoadedSnapshot(NamedTuple):
 
     image: MetadataImage
     quorum: Quorum
+    name: SnapshotName | None = None
+    """None where there is no whole one."""
     damaged: tuple[DamagedSnapshot, ...] = ()
     """Newer ones that were passed over, the newest first."""
 
@@ -116,9 +118,9 @@ def load_newest(fs: FileSystem, directory: str) -> LoadedSnapshot:
             except CorruptMetadataError as error:
                 reason = f"{path} contradicts itself ({error})"
             else:
-                return LoadedSnapshot(image, quorum, tuple(damaged))
+                return LoadedSnapshot(image, quorum, name, tuple(damaged))
         damaged.append(DamagedSnapshot(name, reason))
-    return LoadedSnapshot(MetadataImage(), Quorum(), tuple(damaged))
+    return LoadedSnapshot(MetadataImage(), Quorum(), None, tuple(damaged))
 
 
 def load_bootstrap(fs: FileSystem, log_dir: str) -> list[MetadataRecord] | None:

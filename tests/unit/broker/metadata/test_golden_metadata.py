@@ -12,7 +12,7 @@ import pytest
 
 from odradek.broker.metadata.features import METADATA_VERSION
 from odradek.broker.metadata.opening import MetadataOptions, open_metadata_log
-from odradek.broker.metadata.quorum import read_epoch
+from odradek.broker.metadata.quorum_state import read_quorum_state
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.config.topic import kafka_defaults
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord
@@ -111,4 +111,4 @@ def test_quorum_state_of_both_versions_is_read(content: bytes) -> None:
     files = MemoryFiles()
     files.mkdir(DIRECTORY)
     files.write_bytes(f"{DIRECTORY}/quorum-state", content)
-    assert read_epoch(files, DIRECTORY) == 7
+    assert read_quorum_state(files, DIRECTORY).leader_epoch == 7
