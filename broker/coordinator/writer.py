@@ -46,13 +46,13 @@ def coordinator_error(code: ErrorCode) -> ErrorCode:
 class PartitionWriter:
     """Appends the records of one shard, and tells when they are safe."""
 
-    __slots__ = ("_codec", "_failing", "_scheduler", "_timeout_s", "_waits", "partition")
+    __slots__ = ("_failing", "_fields", "_scheduler", "_timeout_s", "_waits", "partition")
 
     def __init__(self, partition: Partition, scheduler: TimerLoop, codec: int, timeout_ms: int) -> None:
         """`codec` compresses what is written; `timeout_ms` is how long a write may take to become safe."""
         self.partition = partition
         self._scheduler = scheduler
-        self._codec = Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE
+        self._fields = BatchFields(codec=Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE)
         self._timeout_s = timeout_ms / 1000
         self._waits: set[_Wait] = set()
         self._failing: ErrorCode | None = None
@@ -64,7 +64,7 @@ class PartitionWriter:
         Raises:
             KafkaError: with the code for clients; nothing was written then.
         """
-        batch = build_batch(make_records(pairs, now_ms), BatchFields(codec=self._codec))
+        batch = build_batch(make_records(pairs, now_ms), self._fields)
         partition = self.partition
         try:
             if len(batch) > partition.log.config.max_message_bytes:

@@ -40,9 +40,11 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
+from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, TakesLonger, check_produce_records
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+_ACKS = (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
 FIRST_OF_BATCHES = 3
 _NOTHING = memoryview(b"")
 ADMIN_CLIENT_ID = "__admin_client"
@@ -106,7 +108,7 @@ class ProduceHandler:
                 try:
                     if late and any(batch.partition is partition for batch in late):
                         raise TakesLonger  # what comes later for the same partition stays behind
-                    info = partition.append(records, now_ms, effort=effort)
+                    info = partition.append(records, now_ms, AppendOrigin.CLIENT, effort)
                 except TakesLonger:
                     late.append(LateBatch(topic, partition, records, results, len(results)))
                     results.append(ProduceResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
@@ -262,7 +264,7 @@ def _admit(
         raise topic.missing(data.index)
     records = data.records
     check_produce_records(records, context.api_version)
-    if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+    if acks not in _ACKS:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")

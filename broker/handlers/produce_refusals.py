@@ -20,6 +20,7 @@ from odradek.protocol.records.batch import (
     LOG_OVERHEAD,
     MAGIC_AT,
     TRANSACTIONAL_BIT,
+    attributes_of_only,
     entry_size,
 )
 from odradek.protocol.records.checksum import Buffer
@@ -58,15 +59,18 @@ def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable
             records = data.records
             if not records:
                 continue
-            try:
-                if not entry_size(records):
-                    if _overflows(records):
-                        return ErrorCode.UNKNOWN_SERVER_ERROR
-                    continue
-            except CorruptRecord as corrupt:
-                return corrupt.code
-            is_marked = records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT  # no entry is too short to have it
-            if is_marked and without_transactions and records[MAGIC_AT] == CURRENT_MAGIC:  # an old one has no such bit
+            attributes = attributes_of_only(records)
+            if attributes < 0:
+                try:
+                    if not entry_size(records):
+                        if _overflows(records):
+                            return ErrorCode.UNKNOWN_SERVER_ERROR
+                        continue
+                except CorruptRecord as corrupt:
+                    return corrupt.code
+                # no entry is too short to have it, and an old one has no such bit
+                attributes = records[ATTRIBUTES_AT + 1] if records[MAGIC_AT] == CURRENT_MAGIC else 0
+            if attributes & TRANSACTIONAL_BIT and without_transactions:
                 return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if version < FIRST_OF_ZSTD and _has_unknown_codec(request, version, partitions):
         return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -22,7 +22,7 @@ What a generated function looks like (MetadataRequest, version 4)::
      n, = s1(data, pos); pos += 4
      if n < 0: o0.topics = None
      else:
-      if n > (end - pos) // 2: refuse_count('topics', n, end - pos)
+      if n * 2 > end - pos: refuse_count('topics', n, end - pos)
       left -= n
       if left < 0: refuse_elements('topics')
       o0.topics = a0 = []; add0 = a0.append
@@ -262,8 +262,8 @@ class _DecoderBuilder:
         kind = slot.kind
         # An element of no bytes at all would let any count pass: it is bounded as if it had one.
         smallest = max(1, kind.minimum_size if isinstance(kind, StructLayout) else minimum_size(kind, self.compact))
-        share = f" // {smallest}" if smallest > 1 else ""
-        self.source.line(f"if n > (end - pos){share}: refuse_count({slot.name!r}, n, end - pos)")
+        least = f"n * {smallest}" if smallest > 1 else "n"
+        self.source.line(f"if {least} > end - pos: refuse_count({slot.name!r}, n, end - pos)")
         self.source.line("left -= n")
         self.source.line(f"if left < 0: refuse_elements({slot.name!r})")
         if isinstance(kind, StructLayout):

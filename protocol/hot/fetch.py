@@ -10,9 +10,9 @@ for the network layer), whose length was written before it.
 from struct import Struct
 from typing import NamedTuple, Protocol
 
+from odradek.protocol.codec.runtime import uvarint
 from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
-    INT16,
     INT32,
     NodeEndpoint,
     TopicRef,
@@ -20,7 +20,6 @@ from odradek.protocol.hot.wire import (
     endpoints_tag,
     leader_tag,
     topic_ref_bytes,
-    uvarint,
 )
 
 FIRST_SESSION = 7
@@ -30,6 +29,10 @@ FIRST_BY_ID = 13
 _RESULT_V0 = Struct(">ihq")
 _RESULT_V4 = Struct(">ihqq")
 _RESULT_V5 = Struct(">ihqqq")
+_RESULT_V12 = Struct(">ihqqqxi")
+"""From v12 on, with the null in place of aborted transactions and with the replica to be preferred."""
+_SESSION = Struct(">4xhi")
+"""No throttle time, error, session."""
 _ABORTED = Struct(">qq")
 _DIVERGING = Struct(">BBBiqB")
 
@@ -71,10 +74,10 @@ def encode_fetch_response(
     flexible = version >= FIRST_FLEXIBLE
     pieces: list[bytes | Region] = []
     out = [head]
-    if version >= 1:
-        out.append(b"\0\0\0\0")  # throttle time
     if version >= FIRST_SESSION:
-        out.append(INT16.pack(error_code) + INT32.pack(session_id))
+        out.append(_SESSION.pack(error_code, session_id))
+    elif version >= 1:
+        out.append(b"\0\0\0\0")  # throttle time
     out.append(array_head(len(topics), flexible))
     for ref, results in topics:
         out.append(topic_ref_bytes(ref, flexible))
@@ -99,6 +102,12 @@ def encode_fetch_response(
 def _encode_result_head(out: list[bytes], result: FetchResult, version: int) -> None:
     """Everything of a partition that comes before its records, their length included."""
     flexible = version >= FIRST_FLEXIBLE
+    records = result.records
+    length = 0 if records is None else records.length
+    if flexible and result.aborted is None:
+        out.append(_RESULT_V12.pack(*result[:5], result.preferred_read_replica))
+        out.append(uvarint(length + 1))
+        return
     if version >= 5:
         out.append(_RESULT_V5.pack(*result[:5]))
     elif version >= 4:
@@ -108,13 +117,12 @@ def _encode_result_head(out: list[bytes], result: FetchResult, version: int) -> 
     if version >= 4:
         aborted = result.aborted
         if aborted is None:
-            out.append(b"\0" if flexible else b"\xff\xff\xff\xff")
+            out.append(b"\xff\xff\xff\xff")
         else:
             out.append(array_head(len(aborted), flexible))
             out.extend(_ABORTED.pack(*transaction) + (EMPTY_TAGS if flexible else b"") for transaction in aborted)
     if version >= 11:
         out.append(INT32.pack(result.preferred_read_replica))
-    length = result.records.length if result.records is not None else 0
     out.append(uvarint(length + 1) if flexible else INT32.pack(length))
 
 

@@ -4,6 +4,8 @@ from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
+from odradek.protocol.codec.runtime import uvarint
+
 INT16 = Struct(">h")
 INT32 = Struct(">i")
 EMPTY_TAGS = b"\0"
@@ -21,18 +23,6 @@ class NodeEndpoint(NamedTuple):
     host: str
     port: int
     rack: str | None
-
-
-def uvarint(value: int) -> bytes:
-    """Encode an unsigned varint."""
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def topic_ref_bytes(ref: TopicRef, flexible: bool) -> bytes:

@@ -7,8 +7,9 @@ storage format, record batch V2 (KIP-98, KIP-101, KIP-534).
 
 from collections.abc import Iterator
 from enum import IntEnum
+from functools import partial
 from struct import Struct, error
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.protocol.records.checksum import Buffer, crc32c
 from odradek.protocol.records.errors import CorruptRecord
@@ -57,6 +58,8 @@ NO_LEADER_EPOCH = -1
 
 _INT32 = Struct(">i")
 _LENGTH_AND_MAGIC = Struct(">i4xb")
+_LENGTH_TO_ATTRIBUTES = Struct(">i4xb4xH")
+"""Of a V2 batch, from its length on: length, magic, attributes."""
 _LEGACY = Struct(">qiIBB")
 """Of an entry of V0 or V1: offset, length, checksum, magic, attributes."""
 _SEQUENCE_SPACE = 1 << 31
@@ -154,10 +157,13 @@ class BatchHeader(NamedTuple):
         return (self.base_sequence + self.last_offset_delta) % _SEQUENCE_SPACE
 
 
+_header_of: Final = partial(tuple.__new__, BatchHeader)  # `BatchHeader._make` would be two calls for every batch
+
+
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """Return the header of the V2 batch at `position`, unchecked; raise CorruptRecord if fewer than 61 bytes follow."""
     try:
-        return BatchHeader._make(HEADER.unpack_from(data, position))
+        return _header_of(HEADER.unpack_from(data, position))
     except error:
         raise CorruptRecord(f"The data ends inside the batch header at byte {position}") from None
 
@@ -181,6 +187,15 @@ def entry_size(data: Buffer, position: int = 0) -> int:
         raise CorruptRecord(f"Invalid magic found in record: {magic}")
     size: int = length + LOG_OVERHEAD
     return size if size <= remaining else 0
+
+
+def attributes_of_only(data: Buffer) -> int:
+    """Return the attributes of the V2 batch that `data` exactly is by its size and magic; -1 if it is anything else."""
+    if len(data) < HEADER_SIZE:
+        return -1
+    length, magic, attributes = _LENGTH_TO_ATTRIBUTES.unpack_from(data, LENGTH_AT)
+    is_only = magic == CURRENT_MAGIC and length == len(data) - LOG_OVERHEAD
+    return attributes if is_only else -1
 
 
 def iter_batches(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:

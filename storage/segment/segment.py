@@ -143,7 +143,7 @@ class Segment:
         if not self._ready:
             self._prepare_append()
         try:
-            self.file.write(data)
+            (self._file or self.file).write(data)
         except OSError:
             self._ready = False
             with suppress(OSError):

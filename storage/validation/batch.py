@@ -95,7 +95,8 @@ def validate_client_batch(
     if size != len(view):
         view = _without_rest(view, header)
     _check_header(view, header, rules, effort)
-    codec = header.attributes & CODEC_MASK
+    attributes = header.attributes
+    codec = attributes & CODEC_MASK
     body: Buffer
     if codec:
         start = 0
@@ -116,7 +117,7 @@ def validate_client_batch(
         stored = _rewrite(body, start, header, rules, max_timestamp, found.in_order)
         header = read_header(stored)
         view = memoryview(stored)
-    elif header.max_timestamp != max_timestamp or header.is_log_append_time != rules.log_append_time:
+    elif header.max_timestamp != max_timestamp or (attributes & LOG_APPEND_TIME_BIT != 0) is not rules.log_append_time:
         header = _patch_timestamps(view, header, rules.log_append_time, max_timestamp)
     return ValidatedBatch(view, header, max_timestamp if rules.log_append_time else NO_TIMESTAMP, max_timestamp)
 
@@ -207,19 +208,17 @@ def _check_records(
         raise InvalidRecord("Incorrect declared batch size, premature EOF reached")
     if count > rules.max_message_bytes and count > rules.records_limit:
         raise TooManyRecordsInBatch(count, rules.records_limit)
-    if count > _CLOSELY_LOOKED_AT and not rules.concern_every_record:
+    if count > _CLOSELY_LOOKED_AT:
+        if not rules.concern_every_record:
+            if effort is not None:
+                effort.spend(count * STEPS_TO_FRAME_A_RECORD)
+            found = look_at_records(body, start, 0, _CLOSELY_LOOKED_AT, effort)
+            last = check_framing(body, found.end, end, count - _CLOSELY_LOOKED_AT)
+            found = found.and_then(look_at_records(body, last, count - 1, 1, effort))
+            if found.in_order and (rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header)):
+                return found
         if effort is not None:
-            effort.spend(count * STEPS_TO_FRAME_A_RECORD)
-        found = look_at_records(body, start, 0, _CLOSELY_LOOKED_AT, effort)
-        last = check_framing(body, found.end, end, count - _CLOSELY_LOOKED_AT)
-        found = found.and_then(look_at_records(body, last, count - 1, 1, effort))
-        if found.in_order and (rules.log_append_time or header.max_timestamp == _greatest_timestamp(found, header)):
-            return found
-    if effort is not None:
-        steps = count * STEPS_TO_LOOK_AT_A_RECORD
-        if steps > effort.steps:
-            raise TakesLonger
-        effort.steps -= steps
+            effort.spend(count * STEPS_TO_LOOK_AT_A_RECORD)  # a few are less work than to append them, and not counted
     found = look_at_records(body, start, 0, count, effort)
     if found.end != end:
         raise InvalidRecord("Incorrect declared batch size, records still remaining in file")

@@ -3,7 +3,15 @@
 Follows Kafka's produce path, the checks of a request before any log is asked (ProduceRequest.validateRecords, KIP-110).
 """
 
-from odradek.protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, Codec, entry_size
+from odradek.protocol.records.batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CURRENT_MAGIC,
+    MAGIC_AT,
+    Codec,
+    attributes_of_only,
+    entry_size,
+)
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import DecompressionError, InvalidRecord, UnsupportedCompression
 
@@ -19,6 +27,8 @@ def check_produce_records(data: Buffer | None, version: int) -> None:
     InvalidRecord (no batch, several, or of an old version), UnsupportedCompression (zstd before version 7),
     CorruptRecord (what follows is no batch at all).
     """
+    if version >= _FIRST_VERSION_OF_ZSTD and data is not None and attributes_of_only(data) >= 0:
+        return  # what nearly all are
     if version < _FIRST_VERSION_OF_MAGIC_2:
         return
     size = entry_size(data) if data is not None else 0
