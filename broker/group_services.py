@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
 
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.controller.controller import Controller
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock

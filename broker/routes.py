@@ -15,11 +15,11 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from odradek.broker.controller.controller import Controller
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.controller import Controller
-from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.source import MetadataSource
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import ThisNode
@@ -59,7 +59,7 @@ class Services(NamedTuple):
     clock: Clock
     memory: RequestMemory
     settings: BrokerSettings
-    metadata: MetadataLog
+    metadata: MetadataSource
     partitions: PartitionTable
     logs: LogManager
     node: ThisNode

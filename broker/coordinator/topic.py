@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import NewTopic, PlannedTopic
 from odradek.broker.metadata.internal_topics import internal_topics
-from odradek.broker.metadata.topics import NewTopic, PlannedTopic
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.logging import get_logger

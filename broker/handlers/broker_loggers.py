@@ -7,7 +7,7 @@ There is one logger, `root`. A change lasts until the next start and is no metad
 from collections.abc import Sequence
 from typing import Final
 
-from odradek.broker.metadata.configs import check_node
+from odradek.broker.controller.configs import check_node
 from odradek.broker.runtime.logging import current_level, get_logger, set_level
 from odradek.config.alter import AlterConfigOp, ConfigChange
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -6,7 +6,7 @@ fenced brokers.
 """
 
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.metadata.topic_names import check_name
 from odradek.broker.runtime.context import TOPIC_OPERATIONS, RequestContext, ThisNode, cluster_operations
 from odradek.protocol.errors import ErrorCode
@@ -30,7 +30,7 @@ _CONTROLLERS = 2
 class ClusterHandler:
     """Answers from the newest image."""
 
-    def __init__(self, node: ThisNode, source: MetadataSource, page_limit: int) -> None:
+    def __init__(self, node: ThisNode, source: MetadataImages, page_limit: int) -> None:
         """`page_limit` is max.request.partition.size.limit."""
         self._node = node
         self._source = source

@@ -4,7 +4,7 @@ AlterConfigs (0-2) replaces all that was set on a resource, IncrementalAlterConf
 DescribeConfigs (1-4) says what is in force. Each resource has a result of its own; what can be changed is changed at
 once. As in Kafka the form of the changes is checked first and loggers (`broker_loggers`) are changed on the spot; all
 else is the controller's. Whether values fit is decided in `config.alter`, whether a resource may be meant in
-`broker.metadata.configs`.
+`broker.controller.configs`.
 Version notes: DescribeConfigs v3 has types and documentation; ListConfigResources (0-1) v0 is about clients' metrics
 only (KIP-1142).
 """
@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from odradek.broker.controller.configs import Alteration, check_amount
+from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
-from odradek.broker.metadata.configs import Alteration, check_amount
-from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then

@@ -6,11 +6,11 @@ Owns: which resources can be described, and the shape of the answer. The values,
 
 from collections.abc import Collection, Iterable
 
+from odradek.broker.controller.topics import PlannedTopic
 from odradek.broker.handlers.broker_loggers import ROOT_LOGGER, level_of_root
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.metadata.topics import PlannedTopic
 from odradek.config.effective import (
     ConfigEntry,
     describe_broker,

@@ -9,10 +9,10 @@ forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a 
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import NewTopic, PlannedTopic
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.metadata.topics import NewTopic, PlannedTopic
 from odradek.broker.runtime.context import RequestContext, ThisNode, cluster_operations, topic_operations
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.image import MetadataImage, TopicImage
-from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -7,14 +7,14 @@ the node's id for this one (KIP-226).
 from collections.abc import Mapping
 
 from odradek.broker.metadata.image import MetadataImage, ResourceType
-from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.source import MetadataImages
 from odradek.config.layers import BrokerLayers
 
 
 class BrokerConfigs:
     """The layers of the broker's configuration, at any moment those of the newest image."""
 
-    def __init__(self, source: MetadataSource, node_id: int, static: Mapping[str, str]) -> None:
+    def __init__(self, source: MetadataImages, node_id: int, static: Mapping[str, str]) -> None:
         """`static` has the texts of the file and the command line."""
         self._source = source
         self._static = static

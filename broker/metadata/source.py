@@ -1,7 +1,7 @@
 """Where the cluster's metadata comes from, as everybody above sees it.
 
-Owns: the interface between those who read and change metadata and whatever keeps it: the local metadata log now; a
-quorum or ZooKeeper can stand behind the same operations. Must not know: any of them.
+Owns: the interfaces between those who read and change metadata and whatever keeps it: the local metadata log, or the
+copy of one that another node writes, which can only be read. Must not know: any of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +19,19 @@ Stored = MetadataImage | KafkaError
 """How a proposal ended: the image after it, or why it could not be stored (KAFKA_STORAGE_ERROR)."""
 
 
-class MetadataSource(Protocol):
-    """The newest image, a way to change it, and word of changes."""
+class MetadataImages(Protocol):
+    """The newest image, and word of changes: what every broker of a cluster has."""
 
     @property
     def image(self) -> MetadataImage:
         """The newest image that is durable: what everybody acts on."""
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` of every change from now on."""
+
+
+class MetadataSource(MetadataImages, Protocol):
+    """The images, and a way to change them: what the active controller has."""
 
     @property
     def proposed(self) -> MetadataImage:
@@ -45,9 +52,6 @@ class MetadataSource(Protocol):
 
         Raises StaleMetadataError, and so does what is returned, where `propose` does.
         """
-
-    def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` of every change from now on."""
 
 
 def stored_now(outcome: Stored | Deferred[Stored]) -> MetadataImage:

@@ -17,15 +17,15 @@ from uuid import UUID
 from odradek.broker.background import BackgroundJobs
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.new_epochs import begin_new_epochs
-from odradek.broker.metadata.topics import PlacementRules
 from odradek.broker.network.listener import BoundListener, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import NewTopic
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.controller import Controller
 from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.metadata.topics import NewTopic
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import ThisNode
 from odradek.config.loading import load_settings

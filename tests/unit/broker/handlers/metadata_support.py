@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
 from odradek.broker.handlers.metadata import MetadataHandler
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.controller import Controller
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
 

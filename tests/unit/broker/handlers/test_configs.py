@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.broker.metadata.configs import MAX_CONFIGS
+from odradek.broker.controller.configs import MAX_CONFIGS
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import incremental_alter_configs as incremental
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource

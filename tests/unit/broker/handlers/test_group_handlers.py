@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import pytest
 
+from odradek.broker.controller.topics import NewTopic
 from odradek.broker.groups.records import OffsetKey
 from odradek.broker.handlers.group_admin import GroupAdminHandlers
 from odradek.broker.handlers.group_offsets import MAX_OFFSETS, OffsetCommitHandlers
 from odradek.broker.handlers.groups import GroupHandlers
 from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
-from odradek.broker.metadata.topics import NewTopic
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.delete_groups import DeleteGroupsRequest

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from uuid import UUID
 
-from odradek.broker.metadata.controller import Controller
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import NewTopic, PlacementRules, PlannedTopic
 from odradek.broker.metadata.errors import StaleMetadataError
 from odradek.broker.metadata.features import NEW_CLUSTER
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.source import Stored, Watcher
-from odradek.broker.metadata.topics import NewTopic, PlacementRules, PlannedTopic
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord

@@ -2,12 +2,12 @@
 
 import pytest
 
+from odradek.broker.controller.configs import Alteration
+from odradek.broker.controller.controller import MANY_PARTITIONS, Controller
+from odradek.broker.controller.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.configs import Alteration
-from odradek.broker.metadata.controller import MANY_PARTITIONS, Controller
 from odradek.broker.metadata.image import ConfigResource, ResourceType
 from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
-from odradek.broker.metadata.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.runtime.deferred import Deferred
 from odradek.config.alter import ConfigChange, alter
 from odradek.protocol.errors import ErrorCode, KafkaError

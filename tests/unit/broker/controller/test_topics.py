@@ -4,8 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.metadata.image import MetadataImage
-from odradek.broker.metadata.topics import (
+from odradek.broker.controller.topics import (
     NewPartitions,
     NewTopic,
     PlacementRules,
@@ -15,6 +14,7 @@ from odradek.broker.metadata.topics import (
     plan_deletion,
     plan_partitions,
 )
+from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from tests.unit.broker.metadata.support import ONE_BROKER, image_of, topic_records

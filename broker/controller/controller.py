@@ -14,13 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.configs import Alteration, plan_alteration
-from odradek.broker.metadata.errors import StaleMetadataError
-from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage
-from odradek.broker.metadata.records import MetadataRecord
-from odradek.broker.metadata.source import MetadataSource, Stored
-from odradek.broker.metadata.topics import (
+from odradek.broker.controller.configs import Alteration, plan_alteration
+from odradek.broker.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
     TOO_MANY,
     NewPartitions,
@@ -32,13 +27,18 @@ from odradek.broker.metadata.topics import (
     plan_deletion,
     plan_partitions,
 )
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.errors import StaleMetadataError
+from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage
+from odradek.broker.metadata.records import MetadataRecord
+from odradek.broker.metadata.source import MetadataSource, Stored
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.disk_threads import InPlace, Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.errors import UnknownOperationError
 from odradek.protocol.errors import ErrorCode, KafkaError
 
-log = get_logger("metadata")
+log = get_logger("controller")
 
 MANY_PARTITIONS: Final = 500
 """New partitions of one request from which on it is planned on a thread; they take some ten milliseconds."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.broker.metadata.placement import place
+from odradek.broker.controller.placement import place
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 

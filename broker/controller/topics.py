@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from odradek.broker.controller.placement import place
 from odradek.broker.metadata.features import partition_record_version
 from odradek.broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
-from odradek.broker.metadata.placement import place
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.topic_names import check_name, find_collision, names_by_metric
 from odradek.config.errors import ConfigError
