@@ -18,6 +18,8 @@ import pytest
 from tests.integration.groups import BROKER_SETTINGS, Command, Member, MemberSettings
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.kafka_jars import missing_programs
+from tests.support.pipeline_job import FinishedJob, RunJob
+from tests.support.pipeline_job import run_job as run_pipeline_job
 from tests.support.spark import spark_session
 
 if TYPE_CHECKING:
@@ -41,17 +43,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the interop tests out where Java or Maven is missing; elsewhere start them first, as they take longest.
+    """Leave the interop tests out where Java or Maven is missing, and start first what takes longest.
 
-    Then come the others that one worker must run one after the other: what no worker is bound to fills the gaps.
+    That is what one worker must run one test after the other, interop tests before others; then come the rest of the
+    interop tests. What is short and bound to no worker fills the gaps.
     """
-    interop = [item for item in items if item.get_closest_marker("interop")]
-    others = [item for item in items if not item.get_closest_marker("interop")]
     if missing_programs():
-        config.hook.pytest_deselected(items=interop)
-        interop = []
-    others.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-    items[:] = interop + others
+        config.hook.pytest_deselected(items=[item for item in items if _is_interop(item)])
+        items[:] = [item for item in items if not _is_interop(item)]
+    items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, not _is_interop(item)))
+
+
+def _is_interop(item: pytest.Item) -> bool:
+    return item.get_closest_marker("interop") is not None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -121,6 +125,18 @@ def spark() -> Iterator[SparkSession]:
     """A session of Spark that all tests of the group `spark` share: they run one after another, in one process."""
     with spark_session() as session:
         yield session
+
+
+@pytest.fixture
+def run_job(spark: SparkSession) -> RunJob:
+    """Run jobs of `odradek pipeline` to their end, in the session of Spark that tests share."""
+
+    def run(bootstrap: str, *arguments: str) -> FinishedJob:
+        job = run_pipeline_job(spark, bootstrap, *arguments)
+        assert job.code == 0, job.errors
+        return job
+
+    return run
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support.kafka_jars import ensure_jars
+from tests.support.kafka_jars import class_archive, ensure_jars
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, WireClient
@@ -249,6 +249,9 @@ def java_command(main_class: str, *arguments: str, heap: str = "256m", jars: Pat
     jars = jars or ensure_jars()
     # Short-lived processes gain more from a quick start than from the best code.
     quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+    archive = class_archive(jars)
+    if archive.exists():
+        quick += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
     options = [f"-Xmx{heap}", "-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={jars}/log4j2.xml"]
     return ["java", *quick, *options, "-cp", f"{jars}/*", main_class, *arguments]
 

@@ -6,6 +6,8 @@ The jars are kept in the user's cache directory. Environment: ODRADEK_KAFKA_JARS
 
 import contextlib
 import fcntl
+import functools
+import hashlib
 import os
 import shutil
 import subprocess
@@ -49,6 +51,17 @@ def jars_directory() -> Path:
 
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek"
+
+
+def class_archive(jars: Path) -> Path:
+    """Return where the classes of these jars are, as the Java of this machine has them in memory, if they were kept."""
+    return jars / f"classes-{_java()}.jsa"
+
+
+@functools.cache
+def _java() -> str:
+    version = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
+    return hashlib.sha256(version).hexdigest()[:16]
 
 
 def missing_programs() -> list[str]:

@@ -8,9 +8,11 @@ import pytest
 from tests.conftest import BrokerFactory
 from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
+from tests.support.broker import BrokerProcess
+from tests.support.pipeline_job import RunJob
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
 
 RECORDS = 1_600
 A_BATCH = "200"
@@ -32,12 +34,13 @@ def _just_committed(archive: Path, before: int) -> Callable[[], bool]:
     return lambda: _commits(archive) > before
 
 
-def test_kills_of_the_driver(new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path) -> None:
+def test_kills_of_the_driver(
+    broker: BrokerProcess, start_job: StartJob, run_job: RunJob, topic: str, tmp_path: Path
+) -> None:
     """After kill -9 of driver, JVM and workers, while a batch is written and just at its commit, the archive
     has every record exactly once, as it was written.
     """
-    broker, archive = new_broker(), tmp_path / "archive"
-    broker.start()
+    archive = tmp_path / "archive"
     produce(broker.bootstrap, topic, RECORDS)
     arguments = ("archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH)
     for moment in ("writing", "committed"):
@@ -48,13 +51,12 @@ def test_kills_of_the_driver(new_broker: BrokerFactory, start_job: StartJob, top
         job.kill()
         seen = archived(archive, topic)
         assert len({(each.partition, each.offset) for each in seen}) == len(seen), f"doubles after {moment}"
-    last = start_job(broker, *arguments, "--available-now")
-    assert last.wait() == 0, last.errors
+    run_job(broker.bootstrap, *arguments)
     assert archived(archive, topic) == expected(RECORDS)
 
 
 def test_kills_of_the_broker_and_sigterm(
-    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
+    new_broker: BrokerFactory, start_job: StartJob, run_job: RunJob, topic: str, tmp_path: Path
 ) -> None:
     """A job outlives kill -9 of the broker while it reads; SIGTERM then lets it finish its micro-batch, with exit code
     0; the next run goes on after it, and the archive has every record exactly once.
@@ -74,8 +76,7 @@ def test_kills_of_the_broker_and_sigterm(
     finished = [each for each in (checkpoint / "commits").iterdir() if each.name.isdigit()]
     assert len(job.progress) == len(finished) == _commits(archive), "its last batch was not finished"
     assert len(finished) < RECORDS // int(A_BATCH), "it had nothing more to do"
-    last = start_job(broker, *arguments, "--available-now")
-    assert last.wait() == 0, last.errors
+    last = run_job(broker.bootstrap, *arguments)
     assert archived(archive, topic) == expected(RECORDS)
     assert sum(each["rows"] for each in job.progress + last.progress) == RECORDS
     assert last.progress[-1]["lag"] == 0

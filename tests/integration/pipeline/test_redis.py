@@ -12,13 +12,14 @@ from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError
 from odradek.pipeline.redis_offsets import APPLICATIONS, RedisOffsets, connect, progress
 from pyspark_odradek.offsets import OffsetRange, TopicPartition
-from tests.conftest import BrokerFactory
 from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
+from tests.support.broker import BrokerProcess
 from tests.support.documents import check_documents
+from tests.support.pipeline_job import RunJob
 from tests.support.redis_server import RedisServer
 
-pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
 
 RECORDS = 1_200
 A_BATCH = "200"
@@ -93,13 +94,12 @@ def test_addresses_that_cannot_be_are_refused() -> None:
 
 
 def test_an_archive_with_redis(
-    new_broker: BrokerFactory, start_job: StartJob, redis: RedisServer, topic: str, tmp_path: Path
+    broker: BrokerProcess, start_job: StartJob, run_job: RunJob, redis: RedisServer, topic: str, tmp_path: Path
 ) -> None:
     """When Redis is killed the job ends with a sentence; once it is back a run without a checkpoint goes on from what
     Redis has, and nothing is missing or there twice.
     """
-    broker, archive = new_broker(), tmp_path / "archive"
-    broker.start()
+    archive = tmp_path / "archive"
     produce(broker.bootstrap, topic, RECORDS)
     arguments = ["archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH]
     arguments += ["--redis", redis.url, "--application", "mine"]
@@ -112,8 +112,7 @@ def test_an_archive_with_redis(
     redis.start()
     (stored,) = progress(connect(redis.url))
     assert all(each.until > 0 for each in stored.ranges)
-    last = start_job(broker, *arguments, "--available-now")
-    assert last.wait() == 0, last.errors
+    last = run_job(broker.bootstrap, *arguments)
     assert archived(archive, topic) == expected(RECORDS)
     read = sum(each["rows"] for each in last.progress)
     assert read < RECORDS, "it began anew"

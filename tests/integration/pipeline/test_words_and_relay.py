@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from tests.conftest import BrokerFactory
-from tests.integration.pipeline.conftest import StartJob
 from tests.support.broker import BrokerProcess
+from tests.support.pipeline_job import RunJob
 
-pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 FIRST_MS = 1_700_000_000_000
 LINES = [f"line {number} of odradek" for number in range(300)]
@@ -38,18 +38,13 @@ def _consume(broker: BrokerProcess, topic: str) -> Iterator[tuple[bytes, bytes, 
     consumer.close()
 
 
-def test_a_word_count_goes_on_where_it_was(
-    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
-) -> None:
+def test_a_word_count_goes_on_where_it_was(broker: BrokerProcess, run_job: RunJob, topic: str, tmp_path: Path) -> None:
     """Counts go on from the checkpoint, shown as JSON, and are of the words of all records."""
-    broker = new_broker()
-    broker.start()
-    arguments = ("wordcount", topic, "--checkpoint", str(tmp_path / "checkpoint"), "--available-now", "--limit", "5")
+    arguments = ("wordcount", topic, "--checkpoint", str(tmp_path / "checkpoint"), "--limit", "5")
     shown = []
     for lines in (LINES[:200], LINES[200:]):
         _produce(broker, topic, lines)
-        job = start_job(broker, *arguments)
-        assert job.wait() == 0, job.errors
+        job = run_job(broker.bootstrap, *arguments)
         shown.append(json.loads(job.output.splitlines()[-1])["words"])
     counts = Counter(word for line in LINES for word in line.split())
     assert shown[0][:3] == [{"word": word, "count": 200} for word in ("line", "odradek", "of")]
@@ -63,21 +58,19 @@ def test_a_word_count_goes_on_where_it_was(
 
 
 def test_a_relay_between_two_brokers(
-    new_broker: BrokerFactory, start_job: StartJob, topic: str, tmp_path: Path
+    broker: BrokerProcess, new_broker: BrokerFactory, run_job: RunJob, topic: str, tmp_path: Path
 ) -> None:
     """What matches goes to the other broker with key and timestamp, changed, with a header of where it is from, and
     the next run relays only what is new.
     """
-    outside, inside = new_broker(), new_broker()
-    outside.start()
+    inside = new_broker()
     inside.start()
     arguments = ["relay", topic, "--to-bootstrap-server", inside.bootstrap, "--to", "kept", "--source-header"]
     arguments += ["--matching", "7 of", "--where", "offset < 250", "--checkpoint", str(tmp_path / "checkpoint")]
-    arguments += ["--select", "upper(CAST(value AS STRING)) AS value", "--available-now"]
+    arguments += ["--select", "upper(CAST(value AS STRING)) AS value"]
     for lines in (LINES[:150], LINES[150:]):
-        _produce(outside, topic, lines)
-        job = start_job(outside, *arguments)
-        assert job.wait() == 0, job.errors
+        _produce(broker, topic, lines)
+        run_job(broker.bootstrap, *arguments)
     wanted = [number for number in range(250) if number % 10 == 7]
     assert sorted(_consume(inside, "kept"), key=lambda each: int(each[0])) == [
         (
