@@ -31,7 +31,7 @@ def connection_limits(settings: BrokerSettings) -> ConnectionLimits:
         max_connections_per_ip_overrides=overrides,
         listeners={
             one.name: ListenerLimits(one.max_connections, one.max_connection_creation_rate)
-            for one in settings.listeners
+            for one in (*settings.listeners, *settings.controller_listeners)
         },
         inter_broker_listener=settings.inter_broker_listener_name if len(settings.listeners) > 1 else None,
     )

@@ -26,16 +26,16 @@ from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.new_epochs import begin_new_epochs
-from odradek.broker.network.listener import BoundListener, NetworkLimits
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services, load_all
-from odradek.broker.runtime.context import RequestContext, ThisNode
+from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
+from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
@@ -51,9 +51,6 @@ FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
 READ_THREADS = 4
 """For what is read that is not in the page cache: segments that consumers ask for, and the groups at start."""
-
-REQUEST_MEMORY_BYTES = 256 * 1024 * 1024
-"""Either half of the memory for requests (`RequestMemory`), unless queued.max.request.bytes says otherwise."""
 
 METADATA_UPKEEP_S = 60.0
 """How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
@@ -77,7 +74,7 @@ class BrokerServer:
         self._background_flush_threads = shared.host.threads("odradek-background-flush", IN_BACKGROUND)
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
-        self._bound: dict[str, BoundListener] = {}
+        self._listeners = ServerListeners(shared.settings.listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
         """Be ready to serve when this returns; the shared parts have been started.
@@ -113,7 +110,7 @@ class BrokerServer:
         self._follow_metadata()
         self._network = self._build_network(directories)
         try:
-            self._bind()
+            self._listeners.bind(self._network)
         except OSError:
             self._close_logs()
             raise
@@ -208,7 +205,7 @@ class BrokerServer:
         )
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
         controller = Controller(self._metadata, _placement_rules(settings, directory_ids), configs)
-        node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._advertised_for)
+        node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._listeners.advertised_for)
         self._groups = GroupServices(
             GroupParts(
                 loop=self._loop,
@@ -221,8 +218,7 @@ class BrokerServer:
             )
         )
         self._metadata.watch(self._groups.on_metadata)
-        queued = settings.queued_max_request_bytes
-        memory = RequestMemory(queued if queued > 0 else REQUEST_MEMORY_BYTES, self._loop.call_soon)
+        memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
         services = Services(
             loop=self._loop,
             read_threads=self._read_threads,
@@ -247,7 +243,7 @@ class BrokerServer:
         )
         limits = connection_limits(self._settings.current)
         network = self._shared.host.network(
-            NetworkParts(_network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
+            NetworkParts(network_limits(settings), limits, dispatcher.handle, self._read_threads, memory)
         )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
@@ -255,32 +251,12 @@ class BrokerServer:
         self._settings.watch(follower.follow)
         return network
 
-    def _bind(self) -> None:
-        for listener in self._static.listeners:
-            try:
-                self._bound[listener.name] = self._network.bind(listener.name, listener.host, listener.port)
-            except OSError as failed:
-                raise OSError(
-                    f"listener {listener} cannot be opened: {failed.strerror or failed}; stop what uses the port, or"
-                    " choose another in listeners (port 0 takes any free one)"
-                ) from failed
-
-    def _advertised_for(self, context: RequestContext) -> tuple[str, int]:
-        bound = self._bound[context.listener]
-        return self._settings.current.advertised_for(
-            context.listener, context.local_host, context.local_port, bound.port
-        )
-
     def _log_ready(self, directories: list[LogDirectory], report: LoadReport) -> None:
         settings = self._static
-        bound = [self._bound[listener.name] for listener in settings.listeners]
         log.info(
             "ready",
-            listeners=",".join(f"{one.name}://{one.host or '*'}:{one.port}" for one in bound),
-            advertised=",".join(
-                settings.advertised_text(listener, one.port)
-                for listener, one in zip(settings.listeners, bound, strict=True)
-            ),
+            listeners=self._listeners.bound_text(),
+            advertised=self._listeners.advertised_text(),
             data=",".join(os.path.abspath(directory.path) for directory in directories),
             node_id=settings.node_id,
             partitions=report.loaded,
@@ -295,20 +271,6 @@ def _placement_rules(settings: BrokerSettings, directory_ids: Sequence[UUID]) ->
         directories={settings.node_id: only_directory} if only_directory is not None else {},
         num_partitions=settings.num_partitions,
         replication_factor=settings.default_replication_factor,
-    )
-
-
-def _network_limits(settings: BrokerSettings) -> NetworkLimits:
-    def explicit(key: str, value: int) -> int:
-        # Kafka's default of 100 KiB switches the kernel's own sizing off, which is better on every network there is now
-        return value if settings.origin(key) is not None else -1
-
-    return NetworkLimits(
-        socket_request_max_bytes=settings.socket_request_max_bytes,
-        connections_max_idle_ms=settings.connections_max_idle_ms,
-        socket_send_buffer_bytes=explicit("socket.send.buffer.bytes", settings.socket_send_buffer_bytes),
-        socket_receive_buffer_bytes=explicit("socket.receive.buffer.bytes", settings.socket_receive_buffer_bytes),
-        backlog=settings.socket_listen_backlog_size,
     )
 
 
