@@ -28,12 +28,13 @@ help:
 serve: $(VENV)/.compiled
 	exec $(BIN)/odradek serve $(ARGS)
 
+# Three at once are for two cores: a third of what tests take is waiting for processes that start, answer or end.
 test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/pytest -n 3 --dist loadgroup $(PYTEST_ARGS)
 
 test-interop: $(VENV)/.installed-test tools
 	$(BIN)/pytest -m interop tests/interop $(PYTEST_ARGS)

@@ -82,8 +82,7 @@ def _make(path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as directory:
         made = Path(directory) / path.name
         options = f"{QUICK} -XX:ArchiveClassesAtExit={made} {SILENT}"
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         command = [sys.executable, "-c", _JOB, options, directory]
         try:
             subprocess.run(command, env=environment, cwd=directory, capture_output=True, timeout=TIMEOUT_S, check=False)

@@ -22,8 +22,7 @@ class PipelineProcess:
     def __init__(self, directory: Path, bootstrap: str, *arguments: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._output, self._errors = directory / "output", directory / "errors"
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment |= {"PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-P", "-m", "odradek", "pipeline", *arguments]
         quick = f"spark.driver.extraJavaOptions={quick_java_options()}"
         command += ["--bootstrap-server", bootstrap, "--master", "local[2]", "--conf", quick, "--json"]

@@ -33,7 +33,6 @@ def spark_session(master: str = "local[2]") -> Iterator[SparkSession]:
     before = dict(os.environ)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the workers would compile everything again each time
     try:
         builder = SparkSession.builder.master(master).appName("tests")
         for name, value in (SETTINGS | {"spark.driver.extraJavaOptions": quick_java_options()}).items():

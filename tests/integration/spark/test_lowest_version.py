@@ -35,7 +35,6 @@ def test_the_lowest_version_reads(tmp_path: Path) -> None:
         assert producer.flush(30) == 0
         smoke = REPOSITORY / "tests" / "support" / "spark_smoke.py"
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": str(python)}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [str(python), str(smoke), broker.bootstrap, "t", str(tmp_path)]
         done = subprocess.run(
             command, check=False, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
