@@ -46,10 +46,8 @@ def state(log: Log) -> tuple[object, ...]:
     )
 
 
-def test_batches_get_the_next_offsets_and_the_leaders_epoch() -> None:
+def test_batches_get_the_next_offsets_and_the_leaders_epoch(fs: MemoryFiles, log: Log) -> None:
     """Base offset and leader epoch are set in the bytes that are stored, and all else is as it came."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     sent = bytes(a_batch([b"a", b"b"]))
     assert log.append(a_batch([b"a", b"b"]), 5, NOW_MS) == AppendInfo(0, 1, NOW_MS, -1, 0, len(sent))
     assert log.append(a_batch([b"c"]), 6, NOW_MS).first_offset == 2
@@ -62,9 +60,9 @@ def test_batches_get_the_next_offsets_and_the_leaders_epoch() -> None:
     assert log.log_end_offset == 3
 
 
-def test_append_time_is_the_brokers_where_the_topic_says_so() -> None:
+def test_append_time_is_the_brokers_where_the_topic_says_so(fs: MemoryFiles) -> None:
     """With LogAppendTime, info and index have the broker's clock."""
-    log = open_at(MemoryFiles(), small_config(message_timestamp_type="LogAppendTime"))
+    log = open_at(fs, small_config(message_timestamp_type="LogAppendTime"))
     info = log.append(a_batch([b"a"], 5), 0, NOW_MS + 77)
     assert (info.max_timestamp, info.log_append_time_ms) == (NOW_MS + 77, NOW_MS + 77)
     found = offset_for_timestamp(log, NOW_MS + 77, 1)
@@ -72,17 +70,16 @@ def test_append_time_is_the_brokers_where_the_topic_says_so() -> None:
     assert found.timestamp == NOW_MS + 77
 
 
-def test_batch_is_rewritten_where_the_topic_wants_another_codec() -> None:
+def test_batch_is_rewritten_where_the_topic_wants_another_codec(fs: MemoryFiles) -> None:
     """compression.type other than producer changes what is stored, and the size that is reported."""
-    log = open_at(MemoryFiles(), small_config(compression_type="gzip"))
+    log = open_at(fs, small_config(compression_type="gzip"))
     info = log.append(a_batch([bytes(500)] * 3), 0, NOW_MS)
     assert info.size == log.size < 300
     assert read_all(log) == [(offset, bytes(500)) for offset in range(3)]
 
 
-def test_damaged_batch_is_refused_and_leaves_nothing() -> None:
+def test_damaged_batch_is_refused_and_leaves_nothing(log: Log) -> None:
     """What validation refuses is not appended."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     before = state(log)
     damaged = a_batch([b"b"])
@@ -92,10 +89,8 @@ def test_damaged_batch_is_refused_and_leaves_nothing() -> None:
     assert state(log) == before
 
 
-def test_batch_sent_again_is_answered_with_its_first_offset() -> None:
+def test_batch_sent_again_is_answered_with_its_first_offset(fs: MemoryFiles, log: Log) -> None:
     """A repeated batch of an idempotent producer is not written again, also after a restart."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"x"])
     assert log.append(idempotent(0, 3), 0, NOW_MS).first_offset == 1
     again = log.append(idempotent(0, 3), 0, NOW_MS)
@@ -107,9 +102,8 @@ def test_batch_sent_again_is_answered_with_its_first_offset() -> None:
         assert log.log_end_offset == 4
 
 
-def test_batches_out_of_sequence_are_refused() -> None:
+def test_batches_out_of_sequence_are_refused(log: Log) -> None:
     """A gap in the sequence, and an older epoch, are errors with nothing appended."""
-    log = open_at(MemoryFiles())
     log.append(idempotent(0, 3, epoch=1), 0, NOW_MS)
     before = state(log)
     with pytest.raises(OutOfOrderSequence):
@@ -120,16 +114,15 @@ def test_batches_out_of_sequence_are_refused() -> None:
     assert log.append(idempotent(3, epoch=1), 0, NOW_MS).first_offset == 3
 
 
-def test_brokers_own_batches_are_taken_as_they_are() -> None:
+def test_brokers_own_batches_are_taken_as_they_are(fs: MemoryFiles) -> None:
     """A batch of the broker itself is not validated: the producer's rules for timestamps do not concern it."""
-    log = open_at(MemoryFiles(), small_config(message_timestamp_before_max_ms=1))
+    log = open_at(fs, small_config(message_timestamp_before_max_ms=1))
     info = log.append(a_batch([b"old"], 5, BatchFields(codec=Codec.GZIP)), 0, NOW_MS, AppendOrigin.COORDINATOR)
     assert (info.first_offset, info.max_timestamp, info.log_append_time_ms) == (0, 5, -1)
 
 
-def test_changed_configuration_counts_from_the_next_batch_on() -> None:
+def test_changed_configuration_counts_from_the_next_batch_on(log: Log) -> None:
     """update_config changes limits and validation at once."""
-    log = open_at(MemoryFiles())
     append_values(log, [bytes(100)])
     log.update_config(small_config(segment_bytes=200, compression_type="gzip"))
     append_values(log, [bytes(100)])
@@ -139,9 +132,8 @@ def test_changed_configuration_counts_from_the_next_batch_on() -> None:
 
 @pytest.mark.parametrize("failed_cuts", [0, 1, 3])
 @pytest.mark.parametrize("written", [0, 1, 50])
-def test_full_disk_takes_nothing_and_gives_nothing_up(written: int, failed_cuts: int) -> None:
+def test_full_disk_takes_nothing_and_gives_nothing_up(written: int, failed_cuts: int, fs: MemoryFiles) -> None:
     """A write that fails half-way is cut off, reads go on, and once there is space again, so do writes."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(index_interval_bytes=0))
     log.append(idempotent(0, 2), 0, NOW_MS)
     append_values(log, [b"here"], epoch=1)
@@ -163,10 +155,8 @@ def test_full_disk_takes_nothing_and_gives_nothing_up(written: int, failed_cuts:
     assert len(read_all(survivor)) == 5
 
 
-def test_failed_write_is_cut_off_by_recovery_where_it_could_not_be_before() -> None:
+def test_failed_write_is_cut_off_by_recovery_where_it_could_not_be_before(fs: MemoryFiles, log: Log) -> None:
     """If even the cut fails and the process ends then, the half-written batch is gone after the next start."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"here"])
     fs.capacity = fs.used + 30
     fs.fail("truncate", errno.EIO, ".log")
@@ -178,19 +168,16 @@ def test_failed_write_is_cut_off_by_recovery_where_it_could_not_be_before() -> N
     assert read_all(survivor) == [(0, b"here")]
 
 
-def test_error_of_the_disk_is_kafkas_storage_error() -> None:
+def test_error_of_the_disk_is_kafkas_storage_error(fs: MemoryFiles, log: Log) -> None:
     """What the operating system says is passed on in a KAFKA_STORAGE_ERROR that names partition and directory."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     fs.fail("write", errno.EIO)
     with pytest.raises(StorageError, match=r"append to spool-0 in /data/spool-0: .*Input/output error") as raised:
         append_values(log, [b"x"])
     assert raised.value.code.name == "KAFKA_STORAGE_ERROR"
 
 
-def test_producers_that_fell_silent_are_forgotten() -> None:
+def test_producers_that_fell_silent_are_forgotten(log: Log) -> None:
     """After producer.id.expiration.ms a producer is new again."""
-    log = open_at(MemoryFiles())
     log.append(idempotent(0), 0, NOW_MS)
     list(log.producers.remove_expired(NOW_MS + 86_399_999, log.producer_expiration_ms))
     assert 7 in log.producers.entries

@@ -39,17 +39,16 @@ def looks_until_found(log: Log, offset: int) -> int:
     raise AssertionError("it is never in memory")
 
 
-def test_sealed_segment_is_looked_at_elsewhere_first() -> None:
+def test_sealed_segment_is_looked_at_elsewhere_first(fs: MemoryFiles) -> None:
     """Its indexes are checked there; after that nothing is missing."""
-    log = reopened(MemoryFiles())
+    log = reopened(fs)
     assert looks_until_found(log, 5) == 1
     assert looks_until_found(log, 7) == 0
 
 
 @pytest.mark.parametrize(("suffix", "looks"), [(".log", 1), (".index", 1), (".timeindex", 0)])
-def test_what_is_no_longer_in_memory_is_read_elsewhere(suffix: str, looks: int) -> None:
+def test_what_is_no_longer_in_memory_is_read_elsewhere(suffix: str, looks: int, fs: MemoryFiles) -> None:
     """The batch headers, and the index once its memory was given back; nobody needs the times for an offset."""
-    fs = MemoryFiles()
     log = reopened(fs)
     looks_until_found(log, 5)
     log.segments.first.release()
@@ -58,17 +57,15 @@ def test_what_is_no_longer_in_memory_is_read_elsewhere(suffix: str, looks: int) 
     assert looks_until_found(log, 6) == looks
 
 
-def test_active_segment_has_its_index_in_memory() -> None:
+def test_active_segment_has_its_index_in_memory(log: Log) -> None:
     """What was just written is read at once."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     assert log.read(0, 100, 1, True, wait=False).length
 
 
 @pytest.mark.parametrize("damage", [bytes(64), b"\xff" * 64])
-def test_damaged_index_is_made_anew_aside(damage: bytes) -> None:
+def test_damaged_index_is_made_anew_aside(damage: bytes, fs: MemoryFiles) -> None:
     """The files change only when the log is read again, not while somebody else may use them."""
-    fs = MemoryFiles()
     log = reopened(fs)
     path = f"{DIRECTORY}/{0:020d}.index"
     good = fs.read_bytes(path)
@@ -82,9 +79,8 @@ def test_damaged_index_is_made_anew_aside(damage: bytes) -> None:
     assert not [name for name in fs.listdir(DIRECTORY) if name.endswith(".tmp")]
 
 
-def test_index_that_leads_nowhere_is_made_anew_aside() -> None:
+def test_index_that_leads_nowhere_is_made_anew_aside(fs: MemoryFiles) -> None:
     """It passes the check, and is found out when it is followed."""
-    fs = MemoryFiles()
     log = reopened(fs)
     path = f"{DIRECTORY}/{0:020d}.index"
     good = fs.read_bytes(path)
@@ -96,9 +92,8 @@ def test_index_that_leads_nowhere_is_made_anew_aside() -> None:
     assert fs.read_bytes(path) == good
 
 
-def test_check_that_fails_for_want_of_descriptors_is_made_again() -> None:
+def test_check_that_fails_for_want_of_descriptors_is_made_again(fs: MemoryFiles) -> None:
     """What could not be looked at does not count as checked."""
-    fs = MemoryFiles()
     log = reopened(fs)
     path = f"{DIRECTORY}/{0:020d}.index"
     good = fs.read_bytes(path)
@@ -113,9 +108,8 @@ def test_check_that_fails_for_want_of_descriptors_is_made_again() -> None:
 @pytest.mark.parametrize(
     "look", [lambda log: log.aborted_transactions(0, 9), lambda log: log.upper_bound(log.read(2, 150, 10, True))]
 )
-def test_failing_disk_is_a_storage_error_whatever_is_looked_up(look: Callable[[Log], object]) -> None:
+def test_failing_disk_is_a_storage_error_whatever_is_looked_up(look: Callable[[Log], object], fs: MemoryFiles) -> None:
     """So that the other partitions of a request are answered."""
-    fs = MemoryFiles()
     log = reopened(fs)
     log.read(2, 150, 10, True)
     fs.write_bytes(f"{DIRECTORY}/{0:020d}.txnindex", bytes(34))

@@ -12,10 +12,8 @@ from tests.support.logs import DIRECTORY, NOW_MS, append_values, open_at, read_a
 from tests.support.memory_files import MemoryFiles
 
 
-def test_new_log_is_on_disk_after_its_first_flush() -> None:
+def test_new_log_is_on_disk_after_its_first_flush(fs: MemoryFiles, log: Log) -> None:
     """Not only the data: the names of files and directory, and the topic id, too."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"a"])
     log.flush()
     assert log.prepare_flush() is None
@@ -27,9 +25,8 @@ def test_new_log_is_on_disk_after_its_first_flush() -> None:
     assert b"topic_id: " in survivor.read_bytes(f"{DIRECTORY}/partition.metadata")
 
 
-def test_plan_covers_what_was_appended_when_it_was_made() -> None:
+def test_plan_covers_what_was_appended_when_it_was_made(log: Log) -> None:
     """Appends that come while a plan runs wait for the next one."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     plan = log.prepare_flush()
     assert plan is not None
@@ -44,9 +41,8 @@ def test_plan_covers_what_was_appended_when_it_was_made() -> None:
     assert second.offset == 2
 
 
-def test_flushed_log_needs_no_plan() -> None:
+def test_flushed_log_needs_no_plan(log: Log) -> None:
     """Where everything is on disk, there is nothing to do."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     log.flush()
     assert log.prepare_flush() is None
@@ -54,9 +50,9 @@ def test_flushed_log_needs_no_plan() -> None:
     assert log.prepare_flush() is not None
 
 
-def test_flush_of_the_active_segment_is_one_sync_of_one_file() -> None:
+def test_flush_of_the_active_segment_is_one_sync_of_one_file(fs: MemoryFiles) -> None:
     """An acknowledgement that waits for the disk waits for the data file only, not for indexes."""
-    log = open_at(MemoryFiles(), small_config(index_interval_bytes=0))
+    log = open_at(fs, small_config(index_interval_bytes=0))
     append_values(log, [b"a"])
     log.flush()
     append_values(log, [b"b"])
@@ -67,9 +63,9 @@ def test_flush_of_the_active_segment_is_one_sync_of_one_file() -> None:
     assert not plan.directories
 
 
-def test_sealed_segment_is_synced_with_its_indexes_and_the_snapshot() -> None:
+def test_sealed_segment_is_synced_with_its_indexes_and_the_snapshot(fs: MemoryFiles) -> None:
     """After a roll the whole old segment, the snapshot and the new names are part of the plan."""
-    log = open_at(MemoryFiles(), small_config(index_interval_bytes=0))
+    log = open_at(fs, small_config(index_interval_bytes=0))
     append_values(log, [b"a"])
     log.flush()
     append_values(log, [b"b"])
@@ -83,9 +79,8 @@ def test_sealed_segment_is_synced_with_its_indexes_and_the_snapshot() -> None:
     assert plan.directories == {DIRECTORY}
 
 
-def test_plan_that_was_overtaken_by_a_truncation_proves_nothing() -> None:
+def test_plan_that_was_overtaken_by_a_truncation_proves_nothing(log: Log) -> None:
     """The records it covered may be others by now."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     append_values(log, [b"b"])
     plan = log.prepare_flush()
@@ -98,9 +93,9 @@ def test_plan_that_was_overtaken_by_a_truncation_proves_nothing() -> None:
     assert log.prepare_flush() is not None
 
 
-def test_segment_that_grew_and_was_sealed_meanwhile_is_synced_again() -> None:
+def test_segment_that_grew_and_was_sealed_meanwhile_is_synced_again(fs: MemoryFiles) -> None:
     """A plan made while a segment was active does not count for what came later, nor for its indexes."""
-    log = open_at(MemoryFiles(), small_config(index_interval_bytes=0))
+    log = open_at(fs, small_config(index_interval_bytes=0))
     append_values(log, [b"a"])
     plan = log.prepare_flush()
     assert plan is not None
@@ -231,9 +226,8 @@ def test_truncation_ends_the_doubt_of_what_it_takes_away() -> None:
     assert read_all(open_at(fs.crash(kept=0.0))) == [(0, b"a"), (1, b"b")]
 
 
-def test_flush_of_many_logs_tells_the_ones_that_fail() -> None:
+def test_flush_of_many_logs_tells_the_ones_that_fail(fs: MemoryFiles) -> None:
     """At a stop: the directory of such a log does not count as cleanly shut down."""
-    fs = MemoryFiles()
     logs = [open_at(fs, directory=f"/data/spool-{number}") for number in range(2)]
     for log in logs:
         append_values(log, [b"a"])
@@ -243,10 +237,8 @@ def test_flush_of_many_logs_tells_the_ones_that_fail() -> None:
     assert flush_all(fs, logs) == {}
 
 
-def test_plan_of_a_deleted_partition_can_still_run() -> None:
+def test_plan_of_a_deleted_partition_can_still_run(fs: MemoryFiles, log: Log) -> None:
     """Names that are gone are passed over; the data files are open and synced."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"a"])
     plan = log.prepare_flush()
     assert plan is not None

@@ -90,10 +90,8 @@ def test_damaged_batch_is_refused_with_all_that_came_with_it() -> None:
     assert (log.log_end_offset, log.size) == (0, 0)
 
 
-def test_full_disk_leaves_the_follower_as_it_was() -> None:
+def test_full_disk_leaves_the_follower_as_it_was(fs: MemoryFiles, log: Log) -> None:
     """A write of many batches fails as a whole."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"x"])
     data = bytes_of(leader_with(6), 1)
     fs.capacity = fs.used + 150

@@ -33,9 +33,8 @@ def test_slice_starts_at_the_batch_and_ends_with_its_segment(offset: int) -> Non
     assert region.length == (min(base + 5, 12) - offset) * SIZE
 
 
-def test_offset_within_a_batch_leads_to_the_start_of_the_batch() -> None:
+def test_offset_within_a_batch_leads_to_the_start_of_the_batch(log: Log) -> None:
     """Records before the offset come along; clients pass over them."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"a"])
     append_values(log, [b"b", b"c", b"d"])
     region = log.read(3, 1 << 20, 4, at_least_one=True)
@@ -88,10 +87,8 @@ def test_reader_at_the_end_gets_what_comes_next() -> None:
         assert region.segment_base == number // 5 * 5
 
 
-def test_following_the_log_looks_neither_at_the_index_nor_at_the_file() -> None:
+def test_following_the_log_looks_neither_at_the_index_nor_at_the_file(fs: MemoryFiles, log: Log) -> None:
     """A reader that comes back to where it stopped costs no file operation."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"a"])
     log.read(0, 1 << 20, 1, at_least_one=True)
     append_values(log, [b"b"])
@@ -100,9 +97,8 @@ def test_following_the_log_looks_neither_at_the_index_nor_at_the_file() -> None:
     assert log.read(1, 1 << 20, 2, at_least_one=True).first_offset == 1
 
 
-def test_slice_is_readable_after_its_segment_was_deleted() -> None:
+def test_slice_is_readable_after_its_segment_was_deleted(fs: MemoryFiles) -> None:
     """A response on its way is sent whole, although retention or DeleteRecords removed the file meanwhile."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(segment_bytes=2 * SIZE, file_delete_delay_ms=0))
     for number in range(6):
         append_values(log, [b"%100d" % number])
@@ -127,9 +123,8 @@ def test_slice_is_as_it_was_after_the_log_went_on() -> None:
     assert len(region.file.pread(region.length, region.position)) == 2 * SIZE
 
 
-def test_read_error_is_a_storage_error() -> None:
+def test_read_error_is_a_storage_error(fs: MemoryFiles) -> None:
     """A disk that cannot be read is KAFKA_STORAGE_ERROR for the one that asked."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(segment_bytes=2 * SIZE))
     for _ in range(6):
         append_values(log, [bytes(100)])
@@ -143,9 +138,8 @@ def test_read_error_is_a_storage_error() -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "garbage", "zeros", "other", "short"])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_index_of_an_old_segment_that_cannot_be_right_is_rebuilt(suffix: str, damage: str) -> None:
+def test_index_of_an_old_segment_that_cannot_be_right_is_rebuilt(suffix: str, damage: str, fs: MemoryFiles) -> None:
     """Whatever happened to an index file, every offset and time is found, and the file is right afterwards."""
-    fs = MemoryFiles()
     config = small_config(segment_bytes=10 * SIZE, index_interval_bytes=0)
     log = open_at(fs, config)
     for number in range(25):
@@ -177,9 +171,8 @@ def test_index_of_an_old_segment_that_cannot_be_right_is_rebuilt(suffix: str, da
     assert fs.read_bytes(path) == good
 
 
-def test_index_that_leads_into_the_middle_of_a_batch_is_rebuilt() -> None:
+def test_index_that_leads_into_the_middle_of_a_batch_is_rebuilt(fs: MemoryFiles) -> None:
     """An index may look sane and be wrong: the bytes that it leads to tell."""
-    fs = MemoryFiles()
     config = small_config(segment_bytes=10 * SIZE, index_interval_bytes=0)
     log = open_at(fs, config)
     for _ in range(12):

@@ -47,9 +47,9 @@ class Writer:
         return self.log.append_marker(batch, 0, NOW_MS, 0).first_offset
 
 
-def test_open_transaction_holds_readers_of_committed_records_back() -> None:
+def test_open_transaction_holds_readers_of_committed_records_back(fs: MemoryFiles) -> None:
     """The first unstable offset is the start of the oldest open transaction, and moves on with its marker."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     first, second = Writer(log, 1), Writer(log, 2)
     append_values(log, [b"plain"])
     assert log.producers.first_unstable_offset(1) is None
@@ -62,9 +62,9 @@ def test_open_transaction_holds_readers_of_committed_records_back() -> None:
     assert log.producers.first_unstable_offset(5) is None
 
 
-def test_aborted_transactions_are_listed_for_the_readers_they_concern() -> None:
+def test_aborted_transactions_are_listed_for_the_readers_they_concern(fs: MemoryFiles) -> None:
     """Only aborted ones, only where they overlap what is read, in the order of their markers, across segments."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     first, second = Writer(log, 1), Writer(log, 2)
     first.write(2)  # 0, 1
     second.write()  # 2
@@ -86,9 +86,8 @@ def test_aborted_transactions_are_listed_for_the_readers_they_concern() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_transactions_are_known_after_a_restart(clean: bool) -> None:
+def test_transactions_are_known_after_a_restart(clean: bool, fs: MemoryFiles) -> None:
     """Open transactions, aborted ones and sequences are the same after a clean stop and after a recovery."""
-    fs = MemoryFiles()
     log = open_log_without_verification(fs)
     first, second = Writer(log, 1), Writer(log, 2)
     for number in range(12):
@@ -115,9 +114,9 @@ def test_transactions_are_known_after_a_restart(clean: bool) -> None:
     check_log(log)
 
 
-def test_truncation_takes_markers_back() -> None:
+def test_truncation_takes_markers_back(fs: MemoryFiles) -> None:
     """A transaction whose marker was cut off is open again, and no longer aborted."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     writer = Writer(log, 1)
     writer.write()
     writer.end(commit=False)
@@ -126,9 +125,9 @@ def test_truncation_takes_markers_back() -> None:
     assert log.producers.first_unstable_offset(1) == 0
 
 
-def test_late_markers_are_refused() -> None:
+def test_late_markers_are_refused(fs: MemoryFiles) -> None:
     """Another epoch of the producer, or a newer coordinator, has taken over: nothing is appended."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     writer = Writer(log, 1)
     writer.write()
     writer.end(commit=True, coordinator_epoch=5, epoch=3)
@@ -140,16 +139,16 @@ def test_late_markers_are_refused() -> None:
     assert log.log_end_offset == end
 
 
-def test_other_control_batches_are_no_markers() -> None:
+def test_other_control_batches_are_no_markers(fs: MemoryFiles) -> None:
     """append_marker is for ends of transactions only."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     with pytest.raises(InvalidRecord):
         log.append_marker(build_control_batch([(ControlType.LEADER_CHANGE, b"")], NOW_MS), 0, NOW_MS, 0)
 
 
-def test_transaction_must_be_verified_where_the_broker_asks_for_it() -> None:
+def test_transaction_must_be_verified_where_the_broker_asks_for_it(fs: MemoryFiles) -> None:
     """Without the guard of a verification, a batch that begins a transaction is refused (KIP-890)."""
-    log = open_at(MemoryFiles(), CONFIG)
+    log = open_at(fs, CONFIG)
     fields = BatchFields(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     batch = a_batch([b"x"], fields=fields)
     with pytest.raises(InvalidTxnState):
@@ -158,9 +157,9 @@ def test_transaction_must_be_verified_where_the_broker_asks_for_it() -> None:
     assert log.append(batch, 0, NOW_MS, guard=guard).first_offset == 0
 
 
-def test_follower_learns_of_aborted_transactions_from_the_markers() -> None:
+def test_follower_learns_of_aborted_transactions_from_the_markers(fs: MemoryFiles) -> None:
     """Replicated markers end transactions and fill the index, as with the leader."""
-    log = open_log_without_verification(MemoryFiles())
+    log = open_log_without_verification(fs)
     writer = Writer(log, 1)
     writer.write()
     writer.end(commit=False)

@@ -31,9 +31,8 @@ def a_log(batches: int, fs: MemoryFiles | None = None) -> Log:
 
 
 @pytest.mark.parametrize("offset", range(11))
-def test_nothing_is_left_from_the_offset_on(offset: int) -> None:
+def test_nothing_is_left_from_the_offset_on(offset: int, fs: MemoryFiles) -> None:
     """Records, indexes, epochs and end offset agree after a truncation, and the log goes on from there."""
-    fs = MemoryFiles()
     log = a_log(10, fs)
     assert log.truncate_to(offset, NOW_MS) is (offset < 10)
     assert log.log_end_offset == offset
@@ -58,9 +57,8 @@ def test_batch_that_has_the_offset_in_its_middle_goes_as_a_whole() -> None:
     check_log(log)
 
 
-def test_segments_after_the_cut_are_renamed_and_removed_later() -> None:
+def test_segments_after_the_cut_are_renamed_and_removed_later(fs: MemoryFiles) -> None:
     """Whole segments get the suffix .deleted, with indexes and snapshot, and go after file.delete.delay.ms."""
-    fs = MemoryFiles()
     log = a_log(10, fs)
     log.truncate_to(3, NOW_MS)
     deleted = [name for name in contents(fs) if name.endswith(".deleted")]
@@ -73,9 +71,9 @@ def test_segments_after_the_cut_are_renamed_and_removed_later() -> None:
     assert not [name for name in contents(fs) if name.endswith(".deleted")]
 
 
-def test_producers_are_as_they_were_at_the_cut() -> None:
+def test_producers_are_as_they_were_at_the_cut(fs: MemoryFiles) -> None:
     """What a producer sent after the cut was never sent: its next sequence is the one that was cut off."""
-    log = open_at(MemoryFiles(), small_config(segment_bytes=400))
+    log = open_at(fs, small_config(segment_bytes=400))
     for sequence in range(8):
         fields = BatchFields(producer_id=7, producer_epoch=0, base_sequence=sequence)
         log.append(a_batch([bytes(50)], fields=fields), 0, NOW_MS)
@@ -100,9 +98,8 @@ def test_truncation_before_the_first_segment_starts_anew() -> None:
     assert read_all(log) == [(2, b"x")]
 
 
-def test_full_truncation_starts_at_any_offset() -> None:
+def test_full_truncation_starts_at_any_offset(fs: MemoryFiles) -> None:
     """All goes, producers and epochs too, and the log is empty at the new offset."""
-    fs = MemoryFiles()
     log = a_log(10, fs)
     log.truncate_fully(100, NOW_MS)
     check_log(log)
@@ -114,9 +111,8 @@ def test_full_truncation_starts_at_any_offset() -> None:
 
 
 @pytest.mark.parametrize("offset", range(11))
-def test_deleted_records_are_gone_for_readers_and_whole_segments_from_disk(offset: int) -> None:
+def test_deleted_records_are_gone_for_readers_and_whole_segments_from_disk(offset: int, fs: MemoryFiles) -> None:
     """The start moves to the offset, and segments that end before it go; the active one stays."""
-    fs = MemoryFiles()
     log = a_log(10, fs)
     log.flush()
     log.delete_records_before(offset)
@@ -172,9 +168,8 @@ def on_disk(fs: MemoryFiles) -> Log:
     return log
 
 
-def test_what_was_cut_off_does_not_come_back_with_a_crash() -> None:
+def test_what_was_cut_off_does_not_come_back_with_a_crash(fs: MemoryFiles) -> None:
     """Not even before the next flush: another segment may begin where it was cut."""
-    fs = MemoryFiles()
     log = on_disk(fs)
     log.truncate_to(6, NOW_MS)
     survivor = fs.crash(kept=0.0)
@@ -183,9 +178,8 @@ def test_what_was_cut_off_does_not_come_back_with_a_crash() -> None:
     check_log(log)
 
 
-def test_cut_of_which_the_disk_refused_the_sync_is_synced_with_the_next_flush() -> None:
+def test_cut_of_which_the_disk_refused_the_sync_is_synced_with_the_next_flush(fs: MemoryFiles) -> None:
     """The log is cut nevertheless, and the caller told that it may not be for good."""
-    fs = MemoryFiles()
     log = on_disk(fs)
     fs.fail("sync", path_part=".log")
     with pytest.raises(StorageError, match="Cannot truncate"):
@@ -196,9 +190,8 @@ def test_cut_of_which_the_disk_refused_the_sync_is_synced_with_the_next_flush() 
     assert [file.path for file in plan.files] == [f"{DIRECTORY}/{4:020d}.log"]
 
 
-def test_start_that_moves_says_nothing_of_what_is_on_the_disk() -> None:
+def test_start_that_moves_says_nothing_of_what_is_on_the_disk(fs: MemoryFiles) -> None:
     """The recovery point stays: what is gone may be back after a crash, and was never flushed."""
-    fs = MemoryFiles()
     log = on_disk(fs)
     for number in range(10, 16):
         append_values(log, [bytes(100)], NOW_MS + number, epoch=number)
@@ -208,9 +201,8 @@ def test_start_that_moves_says_nothing_of_what_is_on_the_disk() -> None:
     assert log.recovery_point == 16
 
 
-def test_removed_segment_that_was_not_on_the_disk_does_not_come_back() -> None:
+def test_removed_segment_that_was_not_on_the_disk_does_not_come_back(fs: MemoryFiles) -> None:
     """It would come back below the recovery point, where nobody checks it, in parts and without its indexes."""
-    fs = MemoryFiles()
     log = on_disk(fs)
     for number in range(10, 20):
         append_values(log, [bytes(100)], NOW_MS + number, epoch=number)

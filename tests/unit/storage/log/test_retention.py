@@ -93,9 +93,8 @@ def test_young_segment_keeps_older_ones_behind_it() -> None:
     assert due(log, NOW_MS + 20_000) == [(0, SegmentDeletionReason.TIME)]
 
 
-def test_active_segment_expires_too_and_an_empty_one_takes_its_place() -> None:
+def test_active_segment_expires_too_and_an_empty_one_takes_its_place(fs: MemoryFiles) -> None:
     """A topic that nobody writes to gives its space back."""
-    fs = MemoryFiles()
     log = a_log(fs=fs, retention_ms=10_000)
     assert remove_all(log, NOW_MS + 60_000) == [0, 2, 4, 6, 8]
     assert (log.log_start_offset, log.log_end_offset) == (9, 9)
@@ -105,9 +104,8 @@ def test_active_segment_expires_too_and_an_empty_one_takes_its_place() -> None:
     assert (again.log_start_offset, again.log_end_offset) == (9, 9)
 
 
-def test_without_timestamps_the_time_of_the_file_counts() -> None:
+def test_without_timestamps_the_time_of_the_file_counts(fs: MemoryFiles) -> None:
     """Records of clients that give none have the age of the last write to the segment."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(retention_ms=10_000, message_timestamp_before_max_ms=1 << 62))
     append_values(log, [b"a"], -1)
     log.roll(NOW_MS)
@@ -118,9 +116,8 @@ def test_without_timestamps_the_time_of_the_file_counts() -> None:
     assert due(log, written + 1) == [(0, SegmentDeletionReason.IDLE_TIME)]
 
 
-def test_time_of_the_file_does_not_matter_where_there_are_timestamps() -> None:
+def test_time_of_the_file_does_not_matter_where_there_are_timestamps(fs: MemoryFiles) -> None:
     """A copy of a directory, whose files are all new, expires when the original would."""
-    fs = MemoryFiles()
     log = a_log(2, fs, retention_ms=10_000)
     fs.set_mtime_ms(f"{DIRECTORY}/{0:020d}{LOG_SUFFIX}", NOW_MS + 50_000)
     assert due(log, NOW_MS + 30_000) == [(0, SegmentDeletionReason.TIME)]
@@ -168,9 +165,8 @@ def test_limits_follow_a_change_at_run_time() -> None:
     assert due(log, NOW_MS + 5000) == [(0, SegmentDeletionReason.TIME), (2, SegmentDeletionReason.TIME)]
 
 
-def test_files_are_renamed_and_follow_later() -> None:
+def test_files_are_renamed_and_follow_later(fs: MemoryFiles) -> None:
     """Data, indexes and the producers' snapshot get .deleted, and are removed after file.delete.delay.ms."""
-    fs = MemoryFiles()
     log = a_log(5, fs, retention_bytes=3 * SIZE, file_delete_delay_ms=700)
     assert remove_all(log) == [0]
     assert read_all(log)[0][0] == 2
@@ -182,9 +178,8 @@ def test_files_are_renamed_and_follow_later() -> None:
     assert [name for name in contents(fs) if name.endswith(".deleted")] == []
 
 
-def test_epochs_and_snapshots_follow_the_start() -> None:
+def test_epochs_and_snapshots_follow_the_start(fs: MemoryFiles) -> None:
     """The epoch that the log starts in begins there; snapshots of segments that are gone are gone."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(segment_bytes=SEGMENT, retention_bytes=SEGMENT))
     for number in range(6):
         append_values(log, [bytes(100)], NOW_MS, epoch=number // 3)
@@ -206,9 +201,8 @@ def test_whoever_holds_the_file_reads_on() -> None:
 
 
 @pytest.mark.parametrize("failing", range(4))
-def test_disk_that_fails_is_tried_again(failing: int) -> None:
+def test_disk_that_fails_is_tried_again(failing: int, fs: MemoryFiles) -> None:
     """Whichever file cannot be renamed: the log stays in order, and the next look finishes what this one began."""
-    fs = MemoryFiles()
     log = a_log(6, fs, retention_bytes=2 * SIZE)
     remove_one = remove_next_due(log, 6, NOW_MS)
     assert remove_one is not None

@@ -27,18 +27,18 @@ def bases(log: Log) -> list[int]:
     return [segment.base_offset for segment in log.segments]
 
 
-def test_segment_takes_exactly_segment_bytes() -> None:
+def test_segment_takes_exactly_segment_bytes(fs: MemoryFiles) -> None:
     """A batch that fills the segment to its limit still goes in; the next one begins another."""
-    log = open_at(MemoryFiles(), small_config(segment_bytes=3 * SIZE))
+    log = open_at(fs, small_config(segment_bytes=3 * SIZE))
     for _ in range(7):
         append_values(log, [bytes(100)])
     assert bases(log) == [0, 3, 6]
     check_log(log)
 
 
-def test_batch_larger_than_a_segment_is_refused() -> None:
+def test_batch_larger_than_a_segment_is_refused(fs: MemoryFiles) -> None:
     """What no segment can hold is RECORD_LIST_TOO_LARGE, and no segment is started for it."""
-    log = open_at(MemoryFiles(), small_config(segment_bytes=SIZE))
+    log = open_at(fs, small_config(segment_bytes=SIZE))
     with pytest.raises(RecordListTooLarge, match=f"maximum configured segment size of {SIZE}"):
         append_values(log, [bytes(101)])
     append_values(log, [bytes(100)])
@@ -47,9 +47,9 @@ def test_batch_larger_than_a_segment_is_refused() -> None:
     assert bases(log) == [0]
 
 
-def test_time_between_records_rolls_and_not_the_wall_clock() -> None:
+def test_time_between_records_rolls_and_not_the_wall_clock(fs: MemoryFiles) -> None:
     """segment.ms counts from the largest timestamp of the first batch to that of the incoming one."""
-    log = open_at(MemoryFiles(), small_config(segment_ms=HOUR_MS, message_timestamp_after_max_ms=1 << 62))
+    log = open_at(fs, small_config(segment_ms=HOUR_MS, message_timestamp_after_max_ms=1 << 62))
     append_values(log, [b"a"], NOW_MS)
     append_values(log, [b"b"], NOW_MS + HOUR_MS)
     assert bases(log) == [0]
@@ -59,9 +59,9 @@ def test_time_between_records_rolls_and_not_the_wall_clock() -> None:
     assert bases(log) == [0, 2]
 
 
-def test_segment_without_timestamps_rolls_by_its_age() -> None:
+def test_segment_without_timestamps_rolls_by_its_age(fs: MemoryFiles) -> None:
     """Where the first batch has no timestamp, the time since the segment was made counts."""
-    log = open_at(MemoryFiles(), small_config(segment_ms=HOUR_MS))
+    log = open_at(fs, small_config(segment_ms=HOUR_MS))
     log.append(a_batch([b"a"], -1), 0, NOW_MS)
     log.append(a_batch([b"b"], -1), 0, NOW_MS + HOUR_MS)
     assert bases(log) == [0]
@@ -114,9 +114,9 @@ def test_jitter_makes_segments_roll_earlier_never_later() -> None:
 
 
 @pytest.mark.parametrize("index_bytes", [32, 39])
-def test_full_index_rolls(index_bytes: int) -> None:
+def test_full_index_rolls(index_bytes: int, fs: MemoryFiles) -> None:
     """A segment ends when its offset index is full, or its time index but for one slot."""
-    log = open_at(MemoryFiles(), small_config(segment_index_bytes=index_bytes, index_interval_bytes=0))
+    log = open_at(fs, small_config(segment_index_bytes=index_bytes, index_interval_bytes=0))
     for number in range(6):
         append_values(log, [b"x"], NOW_MS + number)
     # time index: 2 (or 3) slots of 12 bytes, one of them spared; the first batch of a segment has no entry
@@ -125,9 +125,8 @@ def test_full_index_rolls(index_bytes: int) -> None:
     check_log(log)
 
 
-def test_offset_too_far_from_the_base_rolls() -> None:
+def test_offset_too_far_from_the_base_rolls(log: Log) -> None:
     """An index keeps 31 bits of distance, so a batch further away needs a segment of its own."""
-    log = open_at(MemoryFiles())
     append_values(log, [b"x"])
     batch = bytearray(a_batch([b"y"]))
     batch[:8] = (1 << 31).to_bytes(8, "big")
@@ -136,10 +135,8 @@ def test_offset_too_far_from_the_base_rolls() -> None:
     assert log.log_end_offset == (1 << 31) + 1
 
 
-def test_sealed_segment_has_complete_indexes_and_a_snapshot_follows_it() -> None:
+def test_sealed_segment_has_complete_indexes_and_a_snapshot_follows_it(fs: MemoryFiles, log: Log) -> None:
     """After a roll, the old segment's time index ends with its largest timestamp, and there is a snapshot."""
-    fs = MemoryFiles()
-    log = open_at(fs)
     append_values(log, [b"a", b"b"], [NOW_MS + 5, NOW_MS])
     log.roll(NOW_MS)
     files = contents(fs)
@@ -149,9 +146,8 @@ def test_sealed_segment_has_complete_indexes_and_a_snapshot_follows_it() -> None
     assert files["00000000000000000002.log"] == files["00000000000000000002.timeindex"] == b""
 
 
-def test_rolling_an_empty_segment_changes_nothing() -> None:
+def test_rolling_an_empty_segment_changes_nothing(log: Log) -> None:
     """There is never an empty segment but the last one."""
-    log = open_at(MemoryFiles())
     first = log.segments.active
     assert log.roll(NOW_MS) is first
     append_values(log, [b"x"])
@@ -161,9 +157,8 @@ def test_rolling_an_empty_segment_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("operation", ["create", "write", "truncate"])
-def test_failed_roll_leaves_the_log_as_it_was(operation: str) -> None:
+def test_failed_roll_leaves_the_log_as_it_was(operation: str, fs: MemoryFiles) -> None:
     """No room for a new segment: the append fails, nothing else has changed, and later it works."""
-    fs = MemoryFiles()
     log = open_at(fs, small_config(segment_bytes=3 * SIZE, index_interval_bytes=0))
     for _ in range(3):
         append_values(log, [bytes(100)])
@@ -180,9 +175,9 @@ def test_failed_roll_leaves_the_log_as_it_was(operation: str) -> None:
     assert [offset for offset, _ in read_all(log)] == [0, 1, 2, 3]
 
 
-def test_old_segments_do_not_keep_descriptors() -> None:
+def test_old_segments_do_not_keep_descriptors(fs: MemoryFiles) -> None:
     """Only the last two segments are open after a roll; the others are opened again by those who read them."""
-    log = open_at(MemoryFiles(), small_config(segment_bytes=SIZE))
+    log = open_at(fs, small_config(segment_bytes=SIZE))
     for _ in range(6):
         append_values(log, [bytes(100)])
         read_all(log)

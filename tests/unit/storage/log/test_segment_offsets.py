@@ -14,20 +14,14 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def files() -> MemoryFiles:
-    """A disk."""
-    return MemoryFiles()
-
-
-@pytest.fixture
-def log(files: MemoryFiles) -> Log:
+def log(fs: MemoryFiles) -> Log:
     """A log of segments that begin at 0, 2 and 4, written an hour apart, the last one an hour ago; it ends at 6."""
-    log = open_at(files)
+    log = open_at(fs)
     for number in range(3):
         if number:
             log.roll(NOW_MS)
         log.append(a_batch([b"a", b"b"], NOW_MS), 0, NOW_MS)
-        files.set_mtime_ms(log.segments.active.path(LOG_SUFFIX), NOW_MS - (3 - number) * HOUR_MS)
+        fs.set_mtime_ms(log.segments.active.path(LOG_SUFFIX), NOW_MS - (3 - number) * HOUR_MS)
     return log
 
 
@@ -73,8 +67,8 @@ def test_a_time_finds_no_more_than_asked_for(log: Log) -> None:
     assert offsets_before(log, NOW_MS - HOUR_MS, 2, 3, NOW_MS) == [3, 2]
 
 
-def test_a_disk_that_fails_is_a_storage_error(log: Log, files: MemoryFiles) -> None:
+def test_a_disk_that_fails_is_a_storage_error(log: Log, fs: MemoryFiles) -> None:
     """It names the log."""
-    files.unlink(log.segments.active.path(LOG_SUFFIX))
+    fs.unlink(log.segments.active.path(LOG_SUFFIX))
     with pytest.raises(StorageError, match="spool-0"):
         offsets_before(log, 0, ALL, 6, NOW_MS)
