@@ -139,7 +139,10 @@ class Handlers:
 
         services = self._services
         return TopicHandlers(
-            services.controller, services.settings.delete_topic_enable, self._describer.describe_created
+            services.controller,
+            services.settings.delete_topic_enable,
+            self._describer.describe_created,
+            services.partitions.deleted.settled,
         )
 
     @cached_property

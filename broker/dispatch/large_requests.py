@@ -23,8 +23,9 @@ DIVIDED_FRAME = 8 * 1024
 """Bytes of a frame from which on it may name so many things that it is looked whether it has to be divided."""
 LARGE_FRAME = 64 * 1024
 """Bytes of a frame from which on it is decoded on a thread: it may have 20,000 names of a byte."""
-LARGEST_FRAME = 4 * 1024 * 1024
-"""Bytes of the largest frame of anything but Produce: some 100,000 partitions, or topics by name."""
+LARGEST_FRAME = 1024 * 1024
+"""Bytes of the largest frame of anything but Produce: some 25,000 partitions or topics. What Kafka stores of a group or
+of a commit of offsets must fit in as much, too."""
 OBJECTS_TIMES_FRAME = 24
 """Memory of a request that is worked on, in times of its frame."""
 

@@ -8,21 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from odradek.broker.coordinator.background import Slices
 from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, Token
 from odradek.broker.groups.classic.state import CONSUMER_PROTOCOL_TYPE
 from odradek.broker.groups.classic.states import ClassicGroupState
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.group import Group, delete_offsets_error, is_empty
 from odradek.broker.groups.records import NO_TIMESTAMP, OffsetAndMetadata, OffsetKey
-from odradek.broker.groups.shard import TOMBSTONES_PER_BATCH, GroupShard
-from odradek.broker.runtime.deferred import Deferred, then
+from odradek.broker.groups.shard import GROUPS_PER_SLICE, OFFSETS_PER_SLICE, GroupShard
+from odradek.broker.runtime.deferred import Deferred, and_then, then
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.group_records import OffsetCommitKey
-
-GROUPS_PER_SLICE = 20
-"""Groups looked at before others get their turn."""
-OFFSETS_PER_SLICE = 500
-"""Offsets of one group looked at before others get their turn."""
 
 
 class _Deleted(NamedTuple):
@@ -32,21 +28,39 @@ class _Deleted(NamedTuple):
 
 
 def delete_group(shard: GroupShard, group_id: str) -> ErrorCode | Deferred[ErrorCode]:
-    """Delete a group without members, and all its offsets; return how that went once it is safe."""
-    group = shard.groups.get(group_id)
-    if group is None:
-        return ErrorCode.GROUP_ID_NOT_FOUND
-    error = group.delete_error()
-    return _delete(shard, group) if error is ErrorCode.NONE else error
+    """Delete a group without members, and all its offsets; return how that went once it is safe.
+
+    Very many offsets go a few at a time: a member that comes meanwhile keeps the group, and the offsets that are left.
+    """
+    background = shard.services.operations.background
+    outcome = background.result_of(shard.offsets.count_of(group_id), remove_most_offsets(shard, group_id))
+
+    def finish(error: ErrorCode) -> ErrorCode | Deferred[ErrorCode]:
+        return _delete(shard, shard.groups[group_id]) if error is ErrorCode.NONE else error
+
+    return and_then(outcome, finish)
+
+
+def remove_most_offsets(shard: GroupShard, group_id: str) -> Slices[ErrorCode]:
+    """Return NONE once a group has only so many offsets that they can go with it, or why it is not to be deleted."""
+    while True:
+        group = shard.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        error = group.delete_error()
+        if error is not ErrorCode.NONE:
+            return error
+        keys = shard.offsets.first_keys_of(group_id, OFFSETS_PER_SLICE + 1)
+        if len(keys) <= OFFSETS_PER_SLICE:
+            return ErrorCode.NONE
+        result = shard.remove_offsets(keys[:OFFSETS_PER_SLICE])
+        if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
+            return result
+        yield
 
 
 def _delete(shard: GroupShard, group: Group) -> ErrorCode | Deferred[ErrorCode]:
     keys = shard.offsets.keys_of(group.group_id)
-    while len(keys) > TOMBSTONES_PER_BATCH:
-        result = shard.remove_offsets(keys[:TOMBSTONES_PER_BATCH])
-        if isinstance(result, ErrorCode) and result is not ErrorCode.NONE:
-            return result
-        keys = keys[TOMBSTONES_PER_BATCH:]
 
     def delete(token: Token) -> Effects:
         effects = group.delete()

@@ -101,8 +101,11 @@ class GroupCoordinator:
     def on_metadata(self, old: MetadataImage, new: MetadataImage, delta: ImageDelta) -> None:
         """Follow the metadata: leaders of partitions; and the offsets of deleted topics go."""
         self._runtime.on_metadata(old, new, delta)
-        for topic in delta.deleted_topics:
-            self._runtime.when_active(partial(_remove_topic, topic.name))
+        if delta.deleted_topics:
+            self._runtime.when_active(partial(self._remove_topics, frozenset(one.name for one in delta.deleted_topics)))
+
+    def _remove_topics(self, names: frozenset[str], shard: GroupShard) -> None:
+        self.background.result_of(len(shard.offsets), shard.remove_topics(names))
 
     def expire_offsets(self) -> None:
         """Look for offsets that have expired, in slices."""
@@ -117,7 +120,3 @@ class GroupCoordinator:
         """Return what holds for a group of the consumer protocol."""
         configs = self._image().config(ResourceType.GROUP, group_id)
         return with_configs(self.consumer_settings, configs, self._settings)
-
-
-def _remove_topic(name: str, shard: GroupShard) -> None:
-    shard.remove_topic(name)

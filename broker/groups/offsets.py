@@ -7,7 +7,8 @@ replaced many times before they are read once. Must not know: members of groups,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
+from itertools import chain, islice
 from typing import NamedTuple
 
 from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, decode_committed
@@ -151,14 +152,26 @@ class OffsetStore:
             and not self.is_pending(*key)
         ]
 
-    def keys_in_topic(self, topic: str) -> list[OffsetKey]:
-        """Return the offsets of all groups in a topic, those in open transactions too: one that is deleted leaves
-        none."""
-        found = {
-            OffsetKey(group, topic, partition): None
-            for group, topics in self._groups.items()
-            for partition in topics.get(topic, ())
-        }
-        for pending in self._pending.values():
-            found.update((key, None) for key in pending if key.topic == topic)
+    def first_keys_of(self, group: str, most: int) -> list[OffsetKey]:
+        """Return so many keys of what is stored or waits for the group."""
+        stored = (
+            OffsetKey(group, topic, partition)
+            for topic, partitions in self._groups.get(group, {}).items()
+            for partition in partitions
+        )
+        waiting = (key for pending in self._pending.values() for key in pending if key.group == group)
+        return list(islice(dict.fromkeys(islice(chain(stored, waiting), 2 * most)), most))
+
+    def count_of(self, group: str) -> int:
+        """Return how many offsets of the group are stored."""
+        return sum(map(len, self._groups.get(group, {}).values()))
+
+    def stored_in(self, group: str, topics: Set[str]) -> list[OffsetKey]:
+        """Return the offsets of a group in these topics, without those in open transactions."""
+        found = self._groups.get(group, {})
+        return [OffsetKey(group, topic, partition) for topic in topics & found.keys() for partition in found[topic]]
+
+    def pending_in(self, topics: Set[str]) -> list[OffsetKey]:
+        """Return the offsets in these topics that are in open transactions."""
+        found = {key: None for pending in self._pending.values() for key in pending if key.topic in topics}
         return list(found)

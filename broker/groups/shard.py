@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from odradek.broker.coordinator.background import Slices
 from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, TimerKey, Token
 from odradek.broker.coordinator.operations import CoordinatorOperations, OperationServices
 from odradek.broker.coordinator.plain_records import KeyAndValue
@@ -21,7 +22,7 @@ from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.group import Group, is_gone, loaded, on_timer, unload
 from odradek.broker.groups.offsets import OffsetStore
 from odradek.broker.groups.playback import GroupPlayback
-from odradek.broker.groups.records import OffsetKey, OffsetRecord, encode_commit, encode_record
+from odradek.broker.groups.records import OffsetKey, OffsetRecord, decode_committed, encode_commit, encode_record
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.runtime.deferred import Deferred
@@ -30,6 +31,10 @@ from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetad
 
 TOMBSTONES_PER_BATCH = 2000
 """A batch must fit the largest message of the topic."""
+OFFSETS_PER_SLICE = 500
+"""Offsets looked at or removed before others get their turn."""
+GROUPS_PER_SLICE = 20
+"""Groups looked at before others get their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +226,26 @@ class GroupShard:
                 return result
         return result
 
-    def remove_topic(self, topic: str) -> None:
-        """The topic is deleted, and all offsets in it with it."""
-        self.remove_offsets(self.offsets.keys_in_topic(topic))
+    def remove_topics(self, topics: frozenset[str]) -> Slices[None]:
+        """These topics are deleted, and all offsets in them go, in open transactions too; those stay that were
+        committed since for a new topic of the name."""
+        self._remove_of_deleted(self.offsets.pending_in(topics))
+        for count, group_id in enumerate(list(self.offsets.groups)):
+            keys = self.offsets.stored_in(group_id, topics)
+            for start in range(0, len(keys), OFFSETS_PER_SLICE):
+                self._remove_of_deleted(keys[start : start + OFFSETS_PER_SLICE])
+                yield
+            if count % GROUPS_PER_SLICE == 0:
+                yield
+
+    def _remove_of_deleted(self, keys: Sequence[OffsetKey]) -> None:
+        image = self.services.image()
+        removed = []
+        for key in keys:
+            topic, value = image.topic(key.topic), self.offsets.value_of(key)
+            if topic is None or value is None or decode_committed(value).topic_id != topic.topic_id:
+                removed.append(key)
+        self.remove_offsets(removed)
 
     def _take_over(self, key: OffsetKey, value: bytes | None, end: int) -> None:
         if self.writer.is_safe(end):

@@ -31,10 +31,13 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.responses import Response
+from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, Region, encode_fetch_response
 from odradek.protocol.messages.fetch import FetchRequest
+
+MOST_OF_OLD = 5_000
+"""Partitions that a fetch of an old version (0 to 3) may ask for: they are looked at in one turn."""
 
 
 class FetchHandler:
@@ -73,6 +76,8 @@ class FetchHandler:
             version, head, request, session, is_incremental, wanted, max_bytes, min(request.min_bytes, max_bytes)
         )
         if version < FIRST_OF_BATCHES:
+            if count_of(job.wanted) > MOST_OF_OLD:
+                raise CloseConnectionError(f"a fetch of version {version} asks for more than {MOST_OF_OLD} partitions")
             return self._answer_old(job)
         if count_of(wanted) > MOST_AT_ONCE:
             return in_task(self._loop, self._wide.answer(job, _encoded))

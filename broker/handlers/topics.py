@@ -1,9 +1,10 @@
 """CreateTopics (0-7), DeleteTopics (0-6) and CreatePartitions (0-3).
 
 Each topic of a request has a result of its own; what can be done is done in one change. Everything is done before the
-answer, which waits for the disk and nothing else, so `timeout_ms` never matters. Names that stand twice in a request
-are refused once, and nothing is done for them. Version notes: CreateTopics answers with id (v7), counts and configs
-(v5); DeleteTopics v6 takes ids too, and refuses with TOPIC_DELETION_DISABLED from v3, with a message from v5.
+answer, which waits for the disk and nothing else, so `timeout_ms` never matters; that of a deletion comes when the name
+can be used again. Names that stand twice in a request are refused once, and nothing is done for them. Version notes:
+CreateTopics answers with id (v7), counts and configs (v5); DeleteTopics v6 takes ids too, and refuses with
+TOPIC_DELETION_DISABLED from v3, with a message from v5.
 """
 
 from collections import Counter
@@ -14,7 +15,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred, then
+from odradek.broker.runtime.deferred import Deferred, and_then, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -48,8 +49,15 @@ TopicConfigs = Callable[[PlannedTopic], list[CreatableTopicConfigs]]
 class TopicHandlers:
     """Answers the requests that create, delete and extend topics."""
 
-    def __init__(self, controller: Controller, deletion_enabled: bool, topic_configs: TopicConfigs) -> None:
-        """`deletion_enabled` is delete.topic.enable."""
+    def __init__(
+        self,
+        controller: Controller,
+        deletion_enabled: bool,
+        topic_configs: TopicConfigs,
+        deletions_settled: Callable[[], Deferred[None] | None],
+    ) -> None:
+        """`deletion_enabled` is delete.topic.enable; `deletions_settled` says when names of deleted topics are free."""
+        self._deletions_settled = deletions_settled
         self._controller = controller
         self._deletion_enabled = deletion_enabled
         self._topic_configs = topic_configs
@@ -110,13 +118,16 @@ class TopicHandlers:
             code = ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
             deletion.refuse_all(KafkaError(code, "Topic deletion is disabled."))
 
+        def settled(error: KafkaError | None) -> KafkaError | Deferred[KafkaError | None] | None:
+            return then(self._deletions_settled(), lambda _: error)
+
         def answer(error: KafkaError | None) -> DeleteTopicsResponse:
             if error is not None:
                 deletion.refuse_all(error)
             deleted = [DeletableTopicResult(name=one.name, topic_id=one.topic_id) for one in deletion.topics.values()]
             return DeleteTopicsResponse(responses=deletion.refused + deleted)
 
-        return then(self._controller.delete_topics(deletion.topics.values()), answer)
+        return then(and_then(self._controller.delete_topics(deletion.topics.values()), settled), answer)
 
     def create_partitions(
         self, _context: RequestContext, request: CreatePartitionsRequest

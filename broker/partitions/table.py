@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from odradek.broker.partitions.deletions import DeletableLogs, DeletedPartitions
 from odradek.broker.partitions.partition import Flusher, Partition, Role, role_of
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
@@ -26,12 +27,10 @@ OPENED_PER_TURN = 4
 """Logs opened before others get their turn; each makes a directory and a handful of files where it is new."""
 
 
-class PartitionLogs(Protocol):
+class PartitionLogs(DeletableLogs, Protocol):
     """The part of the log manager that the table needs."""
 
     def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log: ...
-
-    def delete(self, tp: TopicPartition) -> None: ...
 
 
 RARELY = 60
@@ -97,6 +96,8 @@ class TopicPartitions:
         """The error for a partition that `get` does not know."""
         if index in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._offline[index].reason)
+        if index in self._unopened:
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name}-{index} is not open yet")
         if 0 <= index < self.count:
             return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self.name}-{index} is led by another broker")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -111,11 +112,15 @@ class TopicPartitions:
         self._unopened[index] = image
 
     def open(self, index: int) -> Partition | None:
-        """Open a partition's log now, if that was not done yet; None where it fails: the partition is offline then."""
+        """Open a partition's log now, if that was not done yet; None where it cannot be opened, or not yet."""
         image = self._unopened.pop(index, None)
         if image is None:
             return self._leading.get(index) or self._following.get(index)
         return self._try_open(index, image)
+
+    def is_unopened(self, index: int) -> bool:
+        """Whether the partition's log has yet to be opened."""
+        return index in self._unopened
 
     def hand_over(self, index: int) -> Partition | None:
         """Return an open partition to whoever serves the topic from now on; this one opens no log of it any more."""
@@ -140,7 +145,10 @@ class TopicPartitions:
             turns = self._offline[index].turns if index in self._offline else 0
             self._offline[index] = _Offline(reason, image, turns)
             return None
-        self.adopt(partition)
+        if partition is not None:
+            self.adopt(partition)
+        elif index not in self._offline:
+            self._unopened[index] = image
         return partition
 
     def give_up(self) -> list[int]:
@@ -150,8 +158,8 @@ class TopicPartitions:
         return indexes
 
 
-Opener = Callable[[TopicPartitions, int, PartitionImage], Partition]
-"""Opens the log of a partition. Raises StorageError or OSError."""
+Opener = Callable[[TopicPartitions, int, PartitionImage], "Partition | None"]
+"""Opens the log of a partition, None where that has to wait. Raises StorageError or OSError."""
 
 
 class PartitionTable:
@@ -176,6 +184,7 @@ class PartitionTable:
         self._by_id: dict[UUID, TopicPartitions] = {}
         self._to_open: deque[tuple[TopicPartitions, int]] = deque()
         self._is_opening = False
+        self.deleted = DeletedPartitions(logs, schedule, self._go_on_opening)
 
     def __iter__(self) -> Iterator[Partition]:
         """The partitions whose logs are open."""
@@ -211,6 +220,7 @@ class PartitionTable:
 
     def retry_offline(self) -> None:
         """Try again to open what could not be opened."""
+        self.deleted.retry()
         for topic in self._by_name.values():
             topic.retry_offline()
 
@@ -267,12 +277,18 @@ class PartitionTable:
                 served.adopt(partition)
         self._by_name[served.name] = served
         self._by_id[topic.topic_id] = served
-        if self._to_open and not self._is_opening:
+        self._go_on_opening()
+
+    def _go_on_opening(self) -> None:
+        if self._to_open and not self._is_opening and not self.deleted.is_forgetting:
             self._is_opening = True
             self._schedule(self._open_some)
 
-    def _open_partition(self, topic: TopicPartitions, index: int, image: PartitionImage) -> Partition:
-        opened = self._logs.get_or_create(TopicPartition(topic.name, index), topic.topic_id, topic.config)
+    def _open_partition(self, topic: TopicPartitions, index: int, image: PartitionImage) -> Partition | None:
+        tp = TopicPartition(topic.name, index)
+        if not self.deleted.make_way(tp):
+            return None
+        opened = self._logs.get_or_create(tp, topic.topic_id, topic.config)
         role = role_of(image, self._node_id) or Role.FOLLOWER
         return Partition(opened, image.leader, image.leader_epoch, self._flusher, role)
 
@@ -281,9 +297,10 @@ class PartitionTable:
         for _ in range(min(OPENED_PER_TURN, len(self._to_open))):
             topic, index = self._to_open.popleft()
             topic.open(index)
-        self._is_opening = bool(self._to_open)
-        if self._is_opening:
-            self._schedule(self._open_some)
+            if topic.is_unopened(index):
+                self._to_open.append((topic, index))
+        self._is_opening = False
+        self._go_on_opening()
 
     def _reconfigure(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
         served = self._by_id.get(topic.topic_id)
@@ -303,13 +320,4 @@ class PartitionTable:
             del self._by_name[served.name]
         for partition in served:
             partition.retired()
-        for index in served.give_up():
-            try:
-                self._logs.delete(TopicPartition(served.name, index))
-            except (StorageError, OSError) as failed:
-                log.error(
-                    "the files of a deleted partition could not be set aside; remove its directory by hand",
-                    topic=served.name,
-                    partition=index,
-                    reason=str(failed),
-                )
+        self.deleted.add(TopicPartition(served.name, index) for index in served.give_up())

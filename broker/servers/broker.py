@@ -133,6 +133,7 @@ class BrokerServer:
         )
         self._log_cleaner.start()
         self._metadata.use_threads(self._shared.metadata_threads)
+        self._partitions.deleted.use_threads(self._shared.metadata_threads)
         self._network.start()
         self._loop.call_soon(self._groups.start)
         self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all(self._handlers))
@@ -151,6 +152,7 @@ class BrokerServer:
         await self._scheduler.stop()
         await self._log_cleaner.stop()
         await self._metadata.settle()
+        self._partitions.deleted.finish()
         await self._flusher.stop()
         try:
             checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())

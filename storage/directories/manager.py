@@ -9,6 +9,7 @@ which partitions there should be. Follows Kafka's log behaviour, start-up load a
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from odradek.config.topic import TopicConfig
@@ -42,6 +43,15 @@ from odradek.storage.threads import for_each
 
 _CLOSE_THREADS = 8
 """Logs closed at a time: each waits for the disk a few times, which several can do together."""
+
+
+class Forgetting(NamedTuple):
+    """What takes partitions that are gone out of the checkpoint files."""
+
+    write: Callable[[], None]
+    """May be run on any thread. Raises OSError."""
+    written: Callable[[], None]
+    """To be called on the thread that owns the logs, once `write` has ended well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +203,7 @@ class LogManager:
                 path = None
         if path is None:
             if partition in self._outdated:
-                self._forget_outdated()
+                self._forget_now()
             opening = self._opening(partition, self._path_for_new(partition), topic_id, config)
             outcome = try_load(self._fs, opening)
         if isinstance(outcome, StorageError):
@@ -250,16 +260,36 @@ class LogManager:
         self._outdated.add(partition)
         return target
 
-    def _forget_outdated(self) -> None:
-        """Take partitions that are gone out of the checkpoints, which would do harm to a new one of the same name."""
-        for partition in self._outdated:
-            for files in self._offset_files:
-                files.offsets.pop(partition, None)
+    def is_outdated(self, partition: TopicPartition) -> bool:
+        """Return whether checkpoints may still speak of a partition of that name that is gone.
+
+        They would do harm to a new one, so that `get_or_create` waits for the disk unless `forget_outdated` came first.
+        """
+        return partition in self._outdated
+
+    def forget_outdated(self) -> Forgetting:
+        """Return what takes the partitions that are gone by now out of the checkpoint files."""
+        gone = frozenset(self._outdated)
+        for partition in gone:
+            self._high_watermarks.offsets.pop(partition, None)
             self.cleaned_offsets.pop(partition, None)
-        self._write_now(
-            self.checkpoint_recovery_points(), self.checkpoint_log_starts(), self.checkpoint_cleaned_offsets()
+        writes = (
+            self._recovery_points.forget(gone, self._recovery_point_offsets),
+            self._log_starts.forget(gone, self._log_start_offsets),
+            self._cleaned.forget(gone, self._compacted_offsets),
         )
-        self._outdated.clear()
+
+        def write_all() -> None:
+            for write in writes:
+                if write is not None:
+                    write()
+
+        return Forgetting(write_all, lambda: self._outdated.difference_update(gone))
+
+    def _forget_now(self) -> None:
+        forgetting = self.forget_outdated()
+        self._write_now(forgetting.write)
+        forgetting.written()
 
     def _write_now(self, *writes: Callable[[], None] | None) -> None:
         try:
@@ -273,11 +303,11 @@ class LogManager:
 
     def checkpoint_recovery_points(self) -> Callable[[], None] | None:
         """Return what writes down how far the logs are on disk, None if nothing has changed since the last time."""
-        return self._recovery_points.prepare(self._offsets(lambda log: log.local.checkpointed_recovery_point))
+        return self._recovery_points.prepare(self._recovery_point_offsets())
 
     def checkpoint_log_starts(self) -> Callable[[], None] | None:
         """Return what writes down where logs start, as far as their files do not say; None if nothing has changed."""
-        return self._log_starts.prepare(self._offsets(_start_to_write))
+        return self._log_starts.prepare(self._log_start_offsets())
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
         """Return what writes down these high watermarks, None if nothing has changed."""
@@ -290,7 +320,16 @@ class LogManager:
 
     def checkpoint_cleaned_offsets(self) -> Callable[[], None] | None:
         """Return what writes down how far logs are compacted, None if nothing has changed."""
-        return self._cleaned.prepare(self._offsets(lambda log: self.cleaned_offsets.get(partition_of(log))))
+        return self._cleaned.prepare(self._compacted_offsets())
+
+    def _recovery_point_offsets(self) -> dict[str, Offsets]:
+        return self._offsets(lambda log: log.local.checkpointed_recovery_point)
+
+    def _log_start_offsets(self) -> dict[str, Offsets]:
+        return self._offsets(_start_to_write)
+
+    def _compacted_offsets(self) -> dict[str, Offsets]:
+        return self._offsets(lambda log: self.cleaned_offsets.get(partition_of(log)))
 
     def _offsets(self, offset_of: Callable[[Log], int | None]) -> dict[str, Offsets]:
         """Return an offset for every open log that has it, by log directory."""
@@ -341,8 +380,8 @@ class LogManager:
     def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str], broker_epoch: int) -> None:
         """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
         if directory.for_partitions:
-            self._recovery_points.write(directory, self._offsets(lambda log: log.local.checkpointed_recovery_point))
-            self._log_starts.write(directory, self._offsets(_start_to_write))
+            self._recovery_points.write(directory, self._recovery_point_offsets())
+            self._log_starts.write(directory, self._log_start_offsets())
         clean = not any(log.directory in problems for log in self.logs_in(directory))
         if clean and (self._clean.get(directory.path) or not directory.closed):
             write_clean_shutdown(self._fs, directory.path, broker_epoch)

@@ -5,7 +5,7 @@ partitions that are on disk, but not open, is carried over. See `storage.checkpo
 the files.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from threading import Lock
 
@@ -59,6 +59,29 @@ class OffsetFiles:
                 changed.append(directory)
         return partial(self._write, changed) if changed else None
 
+    def forget(
+        self, gone: Collection[TopicPartition], offsets: Callable[[], Mapping[str, Offsets]]
+    ) -> Callable[[], None] | None:
+        """Return what writes the files that speak of partitions that are gone without them; None if none does.
+
+        `offsets` are for files of which it is not known what they say.
+        """
+        for partition in gone:
+            self.offsets.pop(partition, None)
+        changed: list[LogDirectory] = []
+        for directory in self._directories:
+            written, prepared = self._written.get(directory.path), self._prepared.get(directory.path)
+            if written is None or prepared is None:
+                self._prepared[directory.path] = self._entries(directory, offsets())
+            elif any(partition in written or partition in prepared for partition in gone):
+                self._prepared[directory.path] = {
+                    partition: offset for partition, offset in prepared.items() if partition not in gone
+                }
+            else:
+                continue
+            changed.append(directory)
+        return partial(self._write, changed) if changed else None
+
     def write(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> None:
         """Write the file of one directory now, in any case. Raises OSError."""
         self._prepared[directory.path] = self._entries(directory, offsets)
@@ -73,6 +96,7 @@ class OffsetFiles:
             for directory in changed:
                 entries = self._prepared[directory.path]
                 if entries is not self._written.get(directory.path):
+                    self._written.pop(directory.path, None)  # from now on it may say either
                     write_offset_checkpoint(self._fs, self._path(directory), entries)
                     self._written[directory.path] = entries
 

@@ -119,8 +119,8 @@ async def test_a_large_frame_that_does_not_parse_ends_its_connection() -> None:
 
 
 async def test_what_is_larger_than_any_honest_list_is_not_taken() -> None:
-    """Four megabytes of names would be a hundred of objects."""
-    with pytest.raises(CloseConnectionError, match="4194304"):
+    """A megabyte of names is twenty-four of objects."""
+    with pytest.raises(CloseConnectionError, match=str(LARGEST_FRAME)):
         Broker().handle(ApiKey.METADATA, bytes(LARGEST_FRAME))
 
 

@@ -19,6 +19,7 @@ from odradek.broker.runtime.context import ThisNode
 from odradek.config.loading import load_settings
 from odradek.config.topic import TopicConfig, kafka_defaults
 from odradek.storage.deletions import PendingDeletions
+from odradek.storage.directories.manager import Forgetting
 from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 from odradek.storage.opening.loader import Opening, open_log
@@ -48,6 +49,14 @@ class MemoryLogs:
     def delete(self, tp: TopicPartition) -> None:
         """Forget the files."""
         self.files.rmtree(f"/data/{tp.topic}-{tp.partition}")
+
+    def is_outdated(self, tp: TopicPartition) -> bool:
+        """There are no checkpoints."""
+        return False
+
+    def forget_outdated(self) -> Forgetting:
+        """There is nothing to forget."""
+        return Forgetting(lambda: None, lambda: None)
 
 
 def topic_config(overrides: Mapping[str, str]) -> TopicConfig:

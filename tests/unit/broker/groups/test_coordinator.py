@@ -7,12 +7,13 @@ import pytest
 
 from odradek.broker.coordinator.effects import OperationResult
 from odradek.broker.coordinator.partitioning import partition_for
-from odradek.broker.groups.administration import GROUPS_PER_SLICE, OFFSETS_PER_SLICE, expire
+from odradek.broker.groups.administration import expire
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import JoinRequest, SupportedProtocol
 from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit
 from odradek.broker.groups.settings import consumer_settings
+from odradek.broker.groups.shard import GROUPS_PER_SLICE, OFFSETS_PER_SLICE
 from odradek.broker.metadata.image import ResourceType
 from odradek.broker.runtime.deferred import Deferred
 from odradek.config.loading import load_settings

@@ -131,11 +131,13 @@ def test_expired_offsets_are_those_without_a_transaction() -> None:
     assert store.expired(store.keys_of("g"), lambda topic, committed: topic == "t" and committed.offset == 1) == [A]
 
 
-def test_a_deleted_topic_names_the_offsets_of_all_groups() -> None:
+def test_the_offsets_in_some_topics_are_those_of_a_group_and_those_that_wait() -> None:
     """And of no other topic."""
     store = OffsetStore()
     other = OffsetKey("h", "t", 3)
     for key in (A, other, OffsetKey("h", "u", 0)):
         store.apply(key, value(1))
     store.apply_pending(PRODUCER, B, value(2), 10)
-    assert sorted(store.keys_in_topic("t")) == [A, B, other]
+    assert store.stored_in("h", {"t", "none"}) == [other]
+    assert store.pending_in({"t"}) == [B]
+    assert store.pending_in({"u"}) == []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from odradek.broker.coordinator import writer
 from odradek.broker.coordinator.effects import OperationResult
 from odradek.broker.coordinator.operations import RequestFailed
 from odradek.broker.coordinator.partition import CoordinatorState
-from odradek.broker.groups.administration import delete_group, expire, remove_offsets
+from odradek.broker.groups.administration import delete_group, expire, remove_most_offsets, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
     ClassicGroupLimits,
@@ -21,10 +23,12 @@ from odradek.broker.groups.classic.values import (
 )
 from odradek.broker.groups.commits import check_commit
 from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit, encode_committed, record_type
+from odradek.broker.groups.shard import OFFSETS_PER_SLICE
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.log_lines import LogLines
 from tests.unit.broker.groups.shard_world import World
+from tests.unit.broker.metadata.support import image_of, topic_records
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -124,10 +128,41 @@ def test_a_group_with_more_offsets_than_fit_one_batch_is_deleted() -> None:
     value = OffsetAndMetadata(1)
     for start in range(0, 5000, 1000):
         world.shard.write_offsets([encode_commit(OffsetKey("g", "t", start + i), value) for i in range(1000)])
-    assert delete_group(world.shard, "g") is ErrorCode.NONE
-    assert len(world.shard.offsets) == 0
+    deleted = delete_group(world.shard, "g")
+    assert isinstance(deleted, Deferred)
+    assert len(world.shard.offsets) == 5000
+    ended: list[ErrorCode] = []
+    deleted.on_done(ended.append)
+    world.scheduler.advance(0.001)
+    assert ended == [ErrorCode.NONE]
+    assert "g" not in world.shard.groups
     world.restart()
     assert len(world.shard.offsets) == 0
+
+
+def test_very_many_offsets_are_deleted_a_few_at_a_time() -> None:
+    """Nobody waits for more than some milliseconds."""
+    world = World()
+    value = OffsetAndMetadata(1)
+    world.shard.write_offsets([encode_commit(OffsetKey("g", "t", i), value) for i in range(4 * OFFSETS_PER_SLICE)])
+    left = [len(world.shard.offsets)]
+    for _ in remove_most_offsets(world.shard, "g"):
+        left.append(len(world.shard.offsets))
+    assert left == [number * OFFSETS_PER_SLICE for number in (4, 3, 2, 1)]
+
+
+def test_a_member_that_comes_while_very_many_offsets_are_deleted_keeps_the_group() -> None:
+    """NON_EMPTY_GROUP, and the offsets that are left stay."""
+    world = World()
+    value = OffsetAndMetadata(1)
+    world.shard.write_offsets([encode_commit(OffsetKey("g", "t", i), value) for i in range(3 * OFFSETS_PER_SLICE)])
+    work = remove_most_offsets(world.shard, "g")
+    next(work)
+    form_group(world)
+    with pytest.raises(StopIteration) as ended:
+        next(work)
+    assert ended.value.value is ErrorCode.NON_EMPTY_GROUP
+    assert 0 < len(world.shard.offsets) < 3 * OFFSETS_PER_SLICE
 
 
 def test_a_failed_append_changes_nothing_and_is_told() -> None:
@@ -376,10 +411,28 @@ def test_a_deleted_topic_takes_its_offsets_with_it() -> None:
     world.commit("g", 0, 1)
     world.commit("h", 0, 1)
     world.commit("g", 0, 1, topic="other")
-    world.shard.remove_topic("t")
+    for _ in world.shard.remove_topics(frozenset(["t"])):
+        pass
     assert len(world.shard.offsets) == 1
     world.restart()
     assert len(world.shard.offsets) == 1
+
+
+def test_offsets_in_a_deleted_topic_go_a_few_at_a_time_and_those_in_a_new_one_stay() -> None:
+    """Whoever commits for a topic that was made again meanwhile has committed for that."""
+    world = World()
+    old, new = UUID(int=1), UUID(int=2)
+    count = 2 * OFFSETS_PER_SLICE
+    value = OffsetAndMetadata(1, topic_id=old)
+    world.shard.write_offsets([encode_commit(OffsetKey("g", "t", i), value) for i in range(count)])
+    work = world.shard.remove_topics(frozenset(["t"]))
+    next(work)
+    assert len(world.shard.offsets) == count - OFFSETS_PER_SLICE
+    world.image = image_of(topic_records("t", new, count))
+    world.shard.write_offsets([encode_commit(OffsetKey("g", "t", count - 1), OffsetAndMetadata(5, topic_id=new))])
+    for _ in work:
+        pass
+    assert world.shard.offsets.keys_of("g") == [OffsetKey("g", "t", count - 1)]
 
 
 def test_an_empty_group_gives_way_to_one_of_the_other_kind() -> None:

@@ -1,5 +1,6 @@
 """What the tests of the metadata and admin handlers share: handlers on a source of metadata without files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.broker.controller.controller import Controller
@@ -10,6 +11,7 @@ from odradek.broker.handlers.metadata import MetadataHandler
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.context import RequestContext, ThisNode
+from odradek.broker.runtime.deferred import Deferred
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -28,7 +30,12 @@ class Admin:
 
 
 def new_admin(
-    source: MemorySource | None = None, *, auto_create: bool = True, deletion: bool = True, page_limit: int = 2000
+    source: MemorySource | None = None,
+    *,
+    auto_create: bool = True,
+    deletion: bool = True,
+    page_limit: int = 2000,
+    deletions_settled: Callable[[], Deferred[None] | None] = lambda: None,
 ) -> Admin:
     """Return handlers on a source of metadata, an empty one by default."""
     source = source or MemorySource()
@@ -41,7 +48,7 @@ def new_admin(
         controller=controller,
         metadata=MetadataHandler(node, controller, auto_create),
         cluster=ClusterHandler(node, source, page_limit),
-        topics=TopicHandlers(controller, deletion, describer.describe_created),
+        topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
         configs=ConfigHandlers(controller, describer, NODE),
     )
 

@@ -8,8 +8,9 @@ import pytest
 
 from odradek.broker.handlers import old_fetch
 from odradek.broker.handlers.converting import Converter
-from odradek.broker.handlers.fetch import FetchHandler
+from odradek.broker.handlers.fetch import MOST_OF_OLD, FetchHandler
 from odradek.broker.handlers.fetch_sessions import FetchSessions
+from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.fetch import PartitionData
 from odradek.protocol.records.batch import Codec, iter_batches
@@ -307,3 +308,12 @@ async def test_a_failing_disk_is_told_in_words_that_old_clients_know(
     monkeypatch.setattr(OpenMemoryFile, "pread", fail)
     (found,) = await fetch(node, at(offset), version=2)
     assert (found.error_code, found.records) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_more_partitions_than_fit_in_a_turn_end_the_connection(node: Node, version: int) -> None:
+    """They are all looked at in one turn of the loop, for clients that never had so many."""
+    places = [Place(partition=index) for index in range(MOST_OF_OLD + 1)]
+    with pytest.raises(CloseConnectionError):
+        begin(node, *places, version=version)
+    assert len(await fetch(node, *places[1:], version=version)) == MOST_OF_OLD

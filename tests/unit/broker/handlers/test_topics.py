@@ -242,3 +242,18 @@ def test_answers_wait_until_the_change_is_durable(fails: bool) -> None:
     codes = [storage] * 3 if fails else [ErrorCode.NONE, exists, ErrorCode.NONE]
     assert answers == [("t", code) for code in codes]
     assert not source.image.topics_by_name
+
+
+def test_a_deletion_is_answered_once_the_name_can_be_used_again() -> None:
+    """Who makes the topic anew after the answer finds its partitions there."""
+    free: Deferred[None] = Deferred()
+    admin = new_admin(deletions_settled=lambda: free)
+    create(admin.controller, "t")
+    answers: list[object] = []
+    deleted = admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
+    assert isinstance(deleted, Deferred)
+    deleted.on_done(lambda response: answers.extend(response.responses))
+    assert admin.controller.image.topic("t") is None
+    assert not answers
+    free.resolve(None)
+    assert len(answers) == 1
