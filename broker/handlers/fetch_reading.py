@@ -156,8 +156,9 @@ class FetchReader:
         aborted = _aborted_in(log, offset, piece, upto, found.waits) if committed_only else None
         found.size += length
         found.room = found.room - length if length < found.room else 0
-        records = FileRegion(piece.file, piece.position, length)
-        return FetchResult(index, 0, high_watermark, stable, log.log_start_offset, records, aborted)
+        start = log.log_start_offset
+        records = FileRegion._make((piece.file, piece.position, length))  # a third of the time of a call, as below
+        return FetchResult._make((index, 0, high_watermark, stable, start, records, aborted, None, None, -1))
 
 
 def _aborted_in(log: Log, offset: int, piece: LogSlice, upto: int, waits: bool) -> list[tuple[int, int]]:

@@ -40,6 +40,7 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
+from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, TakesLonger, check_produce_records
 
@@ -116,9 +117,7 @@ class ProduceHandler:
                 except KafkaError as error:
                     results.append(_refused_by_log(data.index, error, context, topic, partition))
                     continue
-                results.append(
-                    ProduceResult(data.index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
-                )
+                results.append(_accepted(data.index, info))
                 if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
                     appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
             if results:  # of a topic without partitions nothing is told
@@ -182,7 +181,7 @@ class ProduceHandler:
                 self._late_checks.tell(batch.topic.name, context.peer, error)
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
                 return
-            results[place] = ProduceResult(index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset)
+            results[place] = _accepted(index, info)
             if partition.high_watermark <= info.last_offset and request.acks != ACKS_NONE:
                 appended.append(_Appended(partition, info.last_offset + 1, results, place))
 
@@ -246,6 +245,12 @@ class _Appended:
     def fail(self, code: ErrorCode) -> None:
         """Say that the data may not be safe."""
         self.results[self.place] = ProduceResult(self.results[self.place].partition, code)
+
+
+def _accepted(index: int, info: AppendInfo) -> ProduceResult:
+    return ProduceResult._make(  # a third of the time of a call
+        (index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset, (), None, None)
+    )
 
 
 def _refused_by_log(

@@ -7,6 +7,7 @@ connections, event loops.
 from __future__ import annotations
 
 import os
+from mmap import PAGESIZE
 
 from odradek.broker.runtime.responses import FileRegion
 
@@ -14,6 +15,8 @@ WARM_CHUNK_BYTES = 1024 * 1024
 """How much of a cold region is brought into the page cache at a time."""
 
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
+_ANY_BYTE = (bytearray(1),)
+"""Where a byte goes that nobody looks at."""
 
 
 def is_cold(region: FileRegion) -> bool:
@@ -21,14 +24,15 @@ def is_cold(region: FileRegion) -> bool:
 
     Only its first and its last byte are asked for: what lies between came with them.
     """
-    fd, position = region.file.fd, region.position
-    return _is_absent(fd, position) or _is_absent(fd, position + min(region.length, WARM_CHUNK_BYTES) - 1)
+    fd, first = region.file.fd, region.position
+    last = first + min(region.length, WARM_CHUNK_BYTES) - 1
+    return _is_absent(fd, first) or (first // PAGESIZE != last // PAGESIZE and _is_absent(fd, last))
 
 
 def _is_absent(fd: int, position: int) -> bool:
     """Whether reading a byte there would have to wait for the disk."""
     try:
-        os.preadv(fd, [bytearray(1)], position, _NOWAIT)
+        os.preadv(fd, _ANY_BYTE, position, _NOWAIT)
     except BlockingIOError:
         return True
     except OSError:

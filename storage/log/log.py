@@ -166,7 +166,10 @@ class Log:
             self._note_leader_epoch(leader_epoch, first_offset)
         if producer_id != NO_PRODUCER_ID:
             self.producers.update(header, first_offset)
-        return AppendInfo(first_offset, last_offset, max_timestamp, log_append_time_ms, self.log_start_offset, size)
+        start = self.log_start_offset
+        return AppendInfo._make(  # a third of the time of a call
+            (first_offset, last_offset, max_timestamp, log_append_time_ms, start, size, False)
+        )
 
     def append_marker(self, batch: bytearray, leader_epoch: int, now_ms: int, transaction_version: int) -> AppendInfo:
         """Append the control batch that ends a transaction on this partition (`build_end_transaction_batch`).

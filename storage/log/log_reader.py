@@ -67,7 +67,7 @@ class LogReader:
                 length = max(length, first_size)
         if length <= 0:
             return LogSlice(None, 0, 0, offset, segment.base_offset)
-        return LogSlice(segment.file, position, length, offset, segment.base_offset)
+        return LogSlice._make((segment.file, position, length, offset, segment.base_offset))
 
     def upper_bound(self, region: LogSlice, log_end: int) -> int:
         """Return an offset that is above all records of the slice, and seldom far above; see `Log.upper_bound`."""

@@ -75,7 +75,7 @@ def find_batch(file: OpenFile, position: int, end: int, target: int, wait: bool 
             return None
         last_offset = base_offset + delta if magic == CURRENT_MAGIC else base_offset
         if last_offset >= target:
-            return BatchExtent(position, following - position, base_offset, last_offset, magic)
+            return BatchExtent._make((position, following - position, base_offset, last_offset, magic))
         position = following
     return None
 

@@ -119,7 +119,8 @@ def validate_client_batch(
         view = memoryview(stored)
     elif header.max_timestamp != max_timestamp or (attributes & LOG_APPEND_TIME_BIT != 0) is not rules.log_append_time:
         header = _patch_timestamps(view, header, rules.log_append_time, max_timestamp)
-    return ValidatedBatch(view, header, max_timestamp if rules.log_append_time else NO_TIMESTAMP, max_timestamp)
+    log_append_time_ms = max_timestamp if rules.log_append_time else NO_TIMESTAMP
+    return ValidatedBatch._make((view, header, log_append_time_ms, max_timestamp))  # a third of the time of a call
 
 
 def assign_offsets(data: memoryview | bytearray, base_offset: int, leader_epoch: int) -> None:
@@ -227,9 +228,9 @@ def _check_records(
 
 def _greatest_timestamp(found: ValidationResult, header: BatchHeader) -> int:
     """Return the greatest timestamp of the records, -1 if none is greater than that."""
-    if header.attributes & LOG_APPEND_TIME_BIT:
-        return max(header.max_timestamp, NO_TIMESTAMP)
-    return max(header.base_timestamp + found.greatest_delta, NO_TIMESTAMP)
+    is_append_time = header.attributes & LOG_APPEND_TIME_BIT
+    greatest = header.max_timestamp if is_append_time else header.base_timestamp + found.greatest_delta
+    return greatest if greatest > NO_TIMESTAMP else NO_TIMESTAMP
 
 
 def _check_found(found: ValidationResult, header: BatchHeader, rules: ValidationRules, now_ms: int) -> int | None:

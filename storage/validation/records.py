@@ -119,7 +119,7 @@ def look_at_records(
                 raise InvalidRecord("Invalid record size: the fields of a record do not fill its length")
     except IndexError:
         raise InvalidRecord("Incorrect declared batch size, premature EOF reached") from None
-    return ValidationResult(position, least, greatest, in_order, keys)
+    return ValidationResult._make((position, least, greatest, in_order, keys))  # a third of the time of a call
 
 
 def _past_headers(body: Buffer, at: int, end: int, effort: Effort | None) -> int:

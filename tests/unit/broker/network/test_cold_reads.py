@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from mmap import PAGESIZE
 from pathlib import Path
 
 import pytest
@@ -59,9 +60,17 @@ def test_a_region_is_cold_if_either_end_of_its_next_chunk_is_absent(
 
 def test_of_a_short_region_the_last_byte_is_looked_at(file: OpenedFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows it is nobody's concern."""
-    looked = _absent(monkeypatch, 30)
-    assert not is_cold(FileRegion(file, 10, 20))
-    assert looked == [10, 29]
+    end = PAGESIZE + 20
+    looked = _absent(monkeypatch, end)
+    assert not is_cold(FileRegion(file, 10, end - 10))
+    assert looked == [10, end - 1]
+
+
+def test_a_region_within_one_page_is_looked_at_once(file: OpenedFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is in memory as a whole or not at all."""
+    looked = _absent(monkeypatch)
+    assert not is_cold(FileRegion(file, PAGESIZE, PAGESIZE))
+    assert looked == [PAGESIZE]
 
 
 def test_a_file_system_that_cannot_tell_is_read_as_usual(file: OpenedFile, monkeypatch: pytest.MonkeyPatch) -> None:
