@@ -15,16 +15,19 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
-from odradek.broker.servers.broker import BrokerServer
 from odradek.broker.servers.host import Machine
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from odradek.broker.servers.broker import BrokerServer
+    from odradek.broker.servers.controller import ControllerServer
 
 log = get_logger("broker")
 
@@ -43,8 +46,6 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         settings = load_settings(properties, overrides)
     except ConfigError as wrong:
         return _cannot_start(str(wrong))
-    if not settings.quorum.is_broker:
-        return _cannot_start("process.roles: a process that is a controller only is not served; add broker")
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
@@ -76,16 +77,27 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
             loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
-    broker = BrokerServer(shared)
+    server = _server_of_role(shared)
     shared.start()
-    await broker.start()
+    await server.start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal, number)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     await stop.wait()
-    await broker.stop()
+    await server.stop()
     shared.stop()
     return EXIT_OK
+
+
+def _server_of_role(shared: SharedServer) -> BrokerServer | ControllerServer:
+    """Return what process.roles asks for; each role is imported only where it runs."""
+    if shared.settings.quorum.is_broker:
+        from odradek.broker.servers.broker import BrokerServer
+
+        return BrokerServer(shared)
+    from odradek.broker.servers.controller import ControllerServer
+
+    return ControllerServer(shared)
 
 
 def _end_at_once(number: int, _frame: object = None) -> None:

@@ -30,6 +30,7 @@ from odradek.protocol.registry import API, ApiKey
 from odradek.storage.directories.manager import LogManager
 
 if TYPE_CHECKING:
+    from odradek.broker.controller_handlers import ControllerHandlers
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.cluster import ClusterHandler
     from odradek.broker.handlers.configs import ConfigHandlers
@@ -284,11 +285,64 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
 SERVED: Sequence[ApiKey] = sorted({*DIRECT_ROUTES, *MESSAGE_ROUTES})
 """What ApiVersions tells."""
 
+CONTROLLER_ROUTES: Mapping[ApiKey, Callable[[ControllerHandlers], MessageHandler]] = {
+    ApiKey.FETCH: lambda of: of.fetch.fetch,
+    ApiKey.API_VERSIONS: lambda of: of.api_versions.api_versions,
+    ApiKey.CREATE_TOPICS: lambda of: of.topics.create_topics,
+    ApiKey.DELETE_TOPICS: lambda of: of.topics.delete_topics,
+    ApiKey.DESCRIBE_CONFIGS: lambda of: of.configs.describe_configs,
+    ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
+    ApiKey.CREATE_PARTITIONS: lambda of: of.topics.create_partitions,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,
+    ApiKey.VOTE: lambda of: of.elections.vote,
+    ApiKey.BEGIN_QUORUM_EPOCH: lambda of: of.elections.begin_quorum_epoch,
+    ApiKey.END_QUORUM_EPOCH: lambda of: of.elections.end_quorum_epoch,
+    ApiKey.DESCRIBE_QUORUM: lambda of: of.quorum.describe_quorum,
+    ApiKey.ENVELOPE: lambda of: of.envelopes.envelope,
+    ApiKey.FETCH_SNAPSHOT: lambda of: of.snapshots.fetch_snapshot,
+    ApiKey.DESCRIBE_CLUSTER: lambda of: of.cluster.describe_cluster,
+    ApiKey.CONTROLLER_REGISTRATION: lambda of: of.cluster.controller_registration,
+}
+"""The APIs of a controller's listener; their handlers return a response message."""
+
+FORWARDED: frozenset[ApiKey] = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+    }
+)
+"""What a broker that is not the controller hands on to it in an envelope (KIP-590)."""
+
 
 def load_all(handlers: Handlers) -> Iterator[type[Message]]:
     """Import and make every handler, with the messages of its API; yields after each, for others to get their turn."""
     for key in SERVED:
         find = DIRECT_ROUTES.get(key) or MESSAGE_ROUTES[key]
+        find(handlers)
+        yield API[key].request
+
+
+def load_all_of_controller(handlers: ControllerHandlers) -> Iterator[type[Message]]:
+    """Do the same for a controller's listener."""
+    for key, find in CONTROLLER_ROUTES.items():
         find(handlers)
         yield API[key].request
 

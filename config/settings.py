@@ -73,6 +73,7 @@ class BrokerSettings(NamedTuple):
     metadata_log_max_snapshot_interval_ms: int
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
+    metadata_max_idle_interval_ms: int
     group_initial_rebalance_delay_ms: int
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int
@@ -260,6 +261,7 @@ _INTEGERS = (
     "metadata.log.max.snapshot.interval.ms",
     "metadata.max.retention.bytes",
     "metadata.max.retention.ms",
+    "metadata.max.idle.interval.ms",
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",

@@ -37,6 +37,7 @@ class SharedServer:
 
     directories: list[LogDirectory]
     metadata: MetadataLog
+    metadata_directory: LogDirectory
 
     def __init__(self, loop: asyncio.AbstractEventLoop, settings: BrokerSettings, host: Host) -> None:
         self.loop = loop
@@ -87,7 +88,7 @@ class SharedServer:
     def _open_metadata(self) -> MetadataLog:
         settings = self.settings
         path = os.path.abspath(settings.metadata_log_dir)
-        directory = next(
+        directory = self.metadata_directory = next(
             (found for found in self.directories if os.path.abspath(found.path) == path), self.directories[0]
         )
         options = MetadataOptions(
@@ -107,6 +108,7 @@ class SharedServer:
                 settings.metadata_log_max_record_bytes_between_snapshots, settings.metadata_log_max_snapshot_interval_ms
             ),
             limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
+            leads_others=bool(settings.controller_listeners),
         )
         try:
             found = find_metadata(self.fs, directory.path, options, self.directories, internal_topics(settings))

@@ -1,0 +1,217 @@
+"""The controller's composition root: builds every part of it, starts them in order and stops them in reverse.
+
+Start, with the metadata log opened in an epoch of its own: bind the listeners, make this controller known in the
+metadata, serve. Stop: accept nothing new, answer those who follow the log, finish what was proposed, close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from functools import partial
+
+from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topics import PlacementRules
+from odradek.broker.controller_handlers import ControllerHandlers, ControllerServices
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.large_requests import LargeRequests
+from odradek.broker.live_settings import LiveSettings
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.features import OLDEST, SUPPORTED
+from odradek.broker.metadata.records import MetadataRecord, make_record
+from odradek.broker.metadata.source import stored_now
+from odradek.broker.raft.fetch import MetadataFetchHandler
+from odradek.broker.raft.idle_records import IdleRecords
+from odradek.broker.raft.leader import QuorumLeader
+from odradek.broker.routes import CONTROLLER_ROUTES, FORWARDED, load_all_of_controller
+from odradek.broker.runtime.context import ThisNode
+from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.broker.runtime.scheduler import Scheduler
+from odradek.broker.servers.host import NetworkParts, ServerNetwork
+from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
+from odradek.broker.servers.shared import SharedServer
+from odradek.config.listeners import PROTOCOLS, is_wildcard
+from odradek.protocol.messages.metadata_records import (
+    ControllerEndpoint,
+    ControllerFeature,
+    RegisterControllerRecord,
+)
+from odradek.protocol.registry import API
+from odradek.protocol.uuids import random_uuid
+from odradek.storage.directories.clean_shutdown import remove_clean_shutdown, write_clean_shutdown
+
+log = get_logger("controller")
+
+QUORUM_THREADS = 2
+"""For what observers read of log and snapshots that is not in memory."""
+READ_THREADS = 1
+"""For the names of hosts in the settings, which are looked up."""
+METADATA_UPKEEP_S = 60.0
+"""How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
+LOAD_HANDLERS_AFTER_S = 1.0
+"""When what no request has needed so far is imported."""
+DRAIN_S = 5.0
+"""How long requests in work may take to finish when the controller stops."""
+
+
+class ControllerServer:
+    """A controller that is a process of its own, on the parts that it would share with a broker."""
+
+    def __init__(self, shared: SharedServer) -> None:
+        self._shared = shared
+        self._loop = shared.loop
+        self._static = shared.settings
+        self._quorum_threads = shared.host.threads("odradek-quorum", QUORUM_THREADS)
+        self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
+        self._listeners = ServerListeners(shared.settings.controller_listeners, lambda: self._settings.current)
+
+    async def start(self) -> None:
+        """Be ready to serve when this returns; the shared parts have been started.
+
+        Raises:
+            KafkaError, OSError: it cannot start; the message says why and what to do.
+        """
+        settings, metadata = self._static, self._shared.metadata
+        for directory in self._shared.directories:
+            remove_clean_shutdown(self._shared.fs, directory.path)
+        self._settings = LiveSettings(settings, metadata.image)
+        metadata.watch(self._settings.on_metadata)
+        self._network = self._build()
+        try:
+            self._listeners.bind(self._network)
+        except OSError:
+            self._close()
+            raise
+        stored_now(metadata.propose([self._registration()], metadata.image))
+        self._scheduler = Scheduler(self._loop, self._shared.upkeep_threads)
+        snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
+        self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", metadata.upkeep)
+        if settings.metadata_max_idle_interval_ms:
+            idle = IdleRecords(metadata, self._controller.in_turn)
+            self._scheduler.every(settings.metadata_max_idle_interval_ms / 1000, "idle records", idle.look)
+        self._scheduler.once_in_steps(
+            LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all_of_controller(self._handlers)
+        )
+        metadata.use_threads(self._shared.metadata_threads)
+        self._network.start()
+        self._log_ready()
+
+    async def stop(self) -> None:
+        """Stop in order; returns when everything is on the disk."""
+        started = self._shared.clock.monotonic()
+        self._network.stop_accepting()
+        self._network.stop_reading()
+        self._fetch.answer_waiting()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
+        self._network.close_connections()
+        await self._scheduler.stop()
+        await self._shared.metadata.settle()
+        self._close()
+        self._read_threads.shutdown()
+        self._quorum_threads.stop()
+        log.info("stopped", took_ms=round((self._shared.clock.monotonic() - started) * 1000))
+
+    def _close(self) -> None:
+        problems = self._shared.close_metadata()
+        for problem in problems:
+            log.error("not closed in order; the next start will recover", reason=problem)
+        if not problems:
+            for directory in self._shared.directories:
+                write_clean_shutdown(self._shared.fs, directory.path)
+
+    # building
+
+    def _build(self) -> ServerNetwork:
+        settings, metadata, clock = self._static, self._shared.metadata, self._shared.clock
+        configs = BrokerConfigs(metadata, settings.node_id, settings.values)
+        rules = PlacementRules((), {}, settings.num_partitions, settings.default_replication_factor)
+        controller = self._controller = Controller(metadata, rules, configs)
+        meta = self._shared.metadata_directory.meta
+        assert meta is not None
+        assert meta.directory_id is not None
+        advertised = self._listeners.advertised_for
+        leader = QuorumLeader(settings.node_id, meta.directory_id, self._shared.cluster_id, metadata.epoch, advertised)
+        self._fetch = MetadataFetchHandler(self._loop, metadata, leader, self._quorum_threads, clock)
+        memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
+        services = ControllerServices(
+            loop=self._loop,
+            threads=self._quorum_threads,
+            clock=clock,
+            memory=memory,
+            settings=settings,
+            metadata=metadata,
+            leader=leader,
+            node=ThisNode(settings.node_id, self._shared.cluster_id, None, advertised),
+            configs=configs,
+            controller=controller,
+            fetch=self._fetch,
+            served=[API[key] for key in CONTROLLER_ROUTES],
+            forwardable=FORWARDED & CONTROLLER_ROUTES.keys(),
+        )
+        handlers = self._handlers = ControllerHandlers(services)
+        large = LargeRequests(self._loop, lambda: handlers.converter, memory)
+        controller.use_threads(large)
+        routes = {key: partial(find, handlers) for key, find in CONTROLLER_ROUTES.items()}
+        dispatcher = Dispatcher({}, routes, large=large)
+        handlers.handle = dispatcher.handle
+        network = self._shared.host.network(
+            NetworkParts(
+                network_limits(settings),
+                connection_limits(self._settings.current),
+                dispatcher.handle,
+                self._read_threads,
+                memory,
+            )
+        )
+        follower = ConnectionLimitsFollower(
+            self._loop, self._read_threads, self._settings.current, network.change_limits
+        )
+        self._settings.watch(follower.follow)
+        return network
+
+    def _registration(self) -> MetadataRecord:
+        """Return the record that makes this controller known, as it starts."""
+        explicit = {one.name: one for one in self._static.advertised_listeners}
+        end_points = []
+        for listener in self._static.controller_listeners:
+            advertised = explicit.get(listener.name)
+            host = (advertised.host if advertised else "") or listener.host
+            port = (advertised.port if advertised else 0) or self._listeners.port_of(listener)
+            end_points.append(
+                ControllerEndpoint(
+                    name=listener.name,
+                    host=socket.getfqdn() if is_wildcard(host) else host,
+                    port=port,
+                    security_protocol=PROTOCOLS.index(listener.protocol),
+                )
+            )
+        return make_record(
+            RegisterControllerRecord(
+                controller_id=self._static.node_id,
+                incarnation_id=random_uuid(),
+                end_points=end_points,
+                features=[
+                    ControllerFeature(
+                        name=name, min_supported_version=OLDEST.get(name, 0), max_supported_version=newest
+                    )
+                    for name, newest in SUPPORTED.items()
+                ],
+            )
+        )
+
+    def _log_ready(self) -> None:
+        log.info(
+            "ready",
+            listeners=self._listeners.bound_text(),
+            advertised=self._listeners.advertised_text(),
+            data=os.path.abspath(self._shared.metadata_directory.path),
+            node_id=self._static.node_id,
+            cluster_id=self._shared.cluster_id,
+            epoch=self._shared.metadata.epoch,
+            took_ms=round((self._shared.clock.monotonic() - self._shared.started_at) * 1000),
+        )
