@@ -9,7 +9,7 @@ from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionIma
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.metadata.topic_names import check_name
 from odradek.broker.runtime.context import TOPIC_OPERATIONS, RequestContext, ThisNode, cluster_operations
-from odradek.protocol.errors import ErrorCode
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -25,6 +25,10 @@ from odradek.protocol.messages.describe_topic_partitions import (
 
 _BROKERS = 1
 _CONTROLLERS = 2
+
+MOST_TOPICS = 10_000
+"""Topics that DescribeTopicPartitions may name: they are put in order, and those that are not there fill no page. A
+request that names more is not answered, as there is no place for its error."""
 
 
 class ClusterHandler:
@@ -61,6 +65,8 @@ class ClusterHandler:
         self, _context: RequestContext, request: DescribeTopicPartitionsRequest
     ) -> DescribeTopicPartitionsResponse:
         """Answer one page."""
+        if len(request.topics) > MOST_TOPICS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {MOST_TOPICS} topics")
         image = self._source.image
         everything = not request.topics
         cursor = request.cursor

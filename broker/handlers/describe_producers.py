@@ -21,6 +21,8 @@ from odradek.protocol.messages.describe_producers import (
 
 MOST_PRODUCERS: Final = 5_000
 """Producers in one answer: about 10 ms of the event loop, 200 KB."""
+MOST_PARTITIONS = 5_000
+"""Partitions and topics of a request: one that names more is not answered, as there is no place for its error."""
 
 
 class DescribeProducersHandler:
@@ -33,6 +35,8 @@ class DescribeProducersHandler:
         self, _context: RequestContext, request: DescribeProducersRequest
     ) -> DescribeProducersResponse:
         """Answer a request, partition by partition."""
+        if sum([len(topic.partition_indexes) + 1 for topic in request.topics]) > MOST_PARTITIONS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {MOST_PARTITIONS} partitions and topics")
         room = MOST_PRODUCERS
         topics = []
         for topic in request.topics:

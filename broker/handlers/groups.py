@@ -42,6 +42,9 @@ _FIRST_WITH_SEVERAL = 3
 _FIRST_WITH_NAMED_PROTOCOL = 5
 """SyncGroup: the protocol must be named."""
 
+MOST_PROTOCOLS = 1_000
+"""Protocols that a member may offer: clients have one or two, and each is compared with those of all others."""
+
 
 class GroupHandlers:
     """Answers the members of classic groups."""
@@ -59,6 +62,8 @@ class GroupHandlers:
         def respond(answer: OperationResult) -> JoinGroupResponse:
             return _joined(answer, version, request.member_id)
 
+        if len(request.protocols) > MOST_PROTOCOLS:
+            return respond(RequestFailed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         joining = _join_request(context, request)
         try:
             _check_group_id(request.group_id)

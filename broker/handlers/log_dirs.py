@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext
-from odradek.protocol.errors import ErrorCode
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -18,6 +18,9 @@ from odradek.protocol.messages.describe_log_dirs import (
 )
 from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.directories.manager import LogManager
+
+MOST_PARTITIONS = 50_000
+"""Partitions and topics that a request may name: some 30 ms of the event loop."""
 
 
 class LogDirHandlers:
@@ -29,6 +32,8 @@ class LogDirHandlers:
 
     def describe_log_dirs(self, _context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
         """Sizes by log directory, of all partitions or of those that are asked for."""
+        if sum([len(topic.partitions) + 1 for topic in request.topics or ()]) > MOST_PARTITIONS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {MOST_PARTITIONS} partitions and topics")
         wanted: set[tuple[str, int]] | None = None
         if request.topics is not None:
             wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

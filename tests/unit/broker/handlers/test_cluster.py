@@ -2,7 +2,8 @@
 
 import pytest
 
-from odradek.protocol.errors import ErrorCode
+from odradek.broker.handlers.cluster import MOST_TOPICS
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest
 from odradek.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -130,3 +131,9 @@ def test_empty_name_refuses_the_request_without_a_cursor() -> None:
         ("", ErrorCode.INVALID_TOPIC_EXCEPTION),
         ("b", ErrorCode.NONE),
     ]
+
+
+def test_more_topics_than_fit_in_a_turn_are_not_answered() -> None:
+    """There is no place for an error of the whole, so that the connection ends."""
+    with pytest.raises(KafkaError):
+        ask(with_topics(), *["none"] * (MOST_TOPICS + 1))

@@ -3,8 +3,8 @@
 import pytest
 
 from odradek.broker.handlers import describe_producers
-from odradek.broker.handlers.describe_producers import DescribeProducersHandler
-from odradek.protocol.errors import ErrorCode
+from odradek.broker.handlers.describe_producers import MOST_PARTITIONS, DescribeProducersHandler
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_producers import DescribeProducersRequest, PartitionResponse, TopicRequest
 from tests.support.partitions import Node, context
 from tests.unit.broker.handlers.produce_support import idempotent, produce, request
@@ -78,3 +78,10 @@ def test_answer_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
         produce(node, request(("t", 1, idempotent(0, producer_id=producer))))
     assert [[each[0] for each in told(found)] for found in describe(node, ("t", 0), ("t", 1))] == [[1, 4, 3], []]
     assert [[each[0] for each in told(found)] for found in describe(node, ("t", 1), ("t", 0))] == [[4, 3, 2], []]
+
+
+def test_more_partitions_than_fit_in_a_turn_are_not_answered(node: Node) -> None:
+    """There is no place for an error of the whole, so that the connection ends."""
+    partitions = [TopicRequest(name="none", partition_indexes=[0] * MOST_PARTITIONS)]
+    with pytest.raises(KafkaError):
+        DescribeProducersHandler(node.table).describe_producers(context(0), DescribeProducersRequest(topics=partitions))

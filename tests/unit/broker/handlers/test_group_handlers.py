@@ -10,7 +10,7 @@ from odradek.broker.controller.topics import NewTopic
 from odradek.broker.groups.records import OffsetKey
 from odradek.broker.handlers.group_admin import GroupAdminHandlers
 from odradek.broker.handlers.group_offsets import MAX_OFFSETS, OffsetCommitHandlers
-from odradek.broker.handlers.groups import GroupHandlers
+from odradek.broker.handlers.groups import MOST_PROTOCOLS, GroupHandlers
 from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode
@@ -467,3 +467,10 @@ async def test_a_first_commit_that_is_refused_leaves_no_group(handlers: Handlers
     assert handlers.broker.coordinator.shard("g").groups == {}
     deleted = now(handlers.admin.delete_groups(at(2), DeleteGroupsRequest(groups_names=["g"])))
     assert deleted.results[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_a_member_offers_so_many_protocols_at_most(handlers: Handlers) -> None:
+    """Each would be compared with those of all other members."""
+    many = [JoinGroupRequestProtocol(name=f"p{i}", metadata=b"") for i in range(MOST_PROTOCOLS + 1)]
+    refused = now(handlers.members.join_group(at(9), joining(protocols=many)))
+    assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL

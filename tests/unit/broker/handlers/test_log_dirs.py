@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from odradek.broker.handlers.log_dirs import LogDirHandlers
-from odradek.protocol.errors import ErrorCode
+from odradek.broker.handlers.log_dirs import MOST_PARTITIONS, LogDirHandlers
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -97,3 +97,11 @@ def test_directory_of_the_metadata_alone_is_not_described() -> None:
     node = Node(paths=("/a",), metadata_path="/m")
     assert [directory.path for directory in node.logs.directories] == ["/a", "/m"]
     assert [found.log_dir for found in describe(node)] == ["/a"]
+
+
+def test_more_partitions_than_fit_in_a_turn_are_refused() -> None:
+    """They may be asked for in several requests, or all there are in one."""
+    asked = [DescribableLogDirTopic(topic="none", partitions=[0] * MOST_PARTITIONS)]
+    node = Node()
+    with pytest.raises(KafkaError):
+        LogDirHandlers(node.table, node.logs).describe_log_dirs(context(5), DescribeLogDirsRequest(topics=asked))
