@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.coordinator import CoordinatorHandler
+    from odradek.broker.handlers.delete_records import DeleteRecordsHandler
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.describe_producers import DescribeProducersHandler
     from odradek.broker.handlers.fetch import FetchHandler
@@ -171,6 +172,13 @@ class Handlers:
         return OffsetHandlers(services.partitions, services.clock, by_time)
 
     @cached_property
+    def delete_records(self) -> DeleteRecordsHandler:
+        """Of moving where partitions begin."""
+        from odradek.broker.handlers.delete_records import DeleteRecordsHandler
+
+        return DeleteRecordsHandler(self._services.loop, self._services.partitions)
+
+    @cached_property
     def log_dirs(self) -> LogDirHandlers:
         """Of log directories."""
         from odradek.broker.handlers.log_dirs import LogDirHandlers
@@ -262,7 +270,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
     ApiKey.LIST_CONFIG_RESOURCES: lambda of: of.configs.list_config_resources,
     ApiKey.LIST_OFFSETS: lambda of: of.offsets.list_offsets,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda of: of.offsets.offset_for_leader_epoch,
-    ApiKey.DELETE_RECORDS: lambda of: of.offsets.delete_records,
+    ApiKey.DELETE_RECORDS: lambda of: of.delete_records,
     ApiKey.DESCRIBE_LOG_DIRS: lambda of: of.log_dirs.describe_log_dirs,
     ApiKey.INIT_PRODUCER_ID: lambda of: of.producer_ids.init_producer_id,
     ApiKey.DESCRIBE_PRODUCERS: lambda of: of.producers.describe_producers,

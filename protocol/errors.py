@@ -186,6 +186,14 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
 """Codes whose exception in Kafka is retriable: a client tries again by itself."""
 
 
+def known_error(number: int) -> ErrorCode:
+    """The error that another node names; UNKNOWN_SERVER_ERROR for one of a later Kafka."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 class KafkaError(Exception):
     """An error with a Kafka code: what a client is told, and a sentence for people."""
 

@@ -67,6 +67,7 @@ class PartitionWriter:
         batch = build_batch(make_records(pairs, now_ms), self._fields)
         partition = self.partition
         try:
+            partition.check_leads_enough()
             if len(batch) > partition.log.config.max_message_bytes:
                 raise KafkaError(
                     ErrorCode.MESSAGE_TOO_LARGE,

@@ -4,13 +4,15 @@ Hot path: offsets and file regions only; record bytes go from the page cache to 
 
 An answer goes out at once when there is an error, enough bytes, or no time to wait. What the partitions have is found
 in `fetch_reading`, over several turns of the loop in `fetch_steps`; waiting for more is `fetch_waiting`. Sessions are
-in `fetch_sessions`, and what old versions get in place of batches is in `old_fetch`.
+in `fetch_sessions`, and what old versions get in place of batches is in `old_fetch`. Followers are served by
+`replica_fetch`, and consumers that have a replica nearer to them are told by `nearest_fetch`.
 """
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
@@ -25,7 +27,9 @@ from odradek.broker.handlers.fetch_sessions import (
 )
 from odradek.broker.handlers.fetch_steps import MOST_AT_ONCE, FetchSteps
 from odradek.broker.handlers.fetch_waiting import WaitingFetch, WideFetches
+from odradek.broker.handlers.nearest_fetch import NearestFetchReader, NearestReplica
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, OldFetch, OldFetchRead
+from odradek.broker.handlers.replica_fetch import LeaderQuota, ReplicaFetchReader, is_of_replica
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -38,6 +42,14 @@ from odradek.protocol.messages.fetch import FetchRequest
 
 MOST_OF_OLD = 5_000
 """Partitions that a fetch of an old version (0 to 3) may ask for: they are looked at in one turn."""
+
+
+class _Reading(NamedTuple):
+    """How partitions are read for one kind of fetch: at once, step by step, and many of them."""
+
+    reader: FetchReader
+    steps: FetchSteps
+    wide: WideFetches
 
 
 class FetchHandler:
@@ -53,16 +65,26 @@ class FetchHandler:
         converter: Converter,
         memory: RequestMemory,
         threads: Executor | None = None,
+        quota: LeaderQuota | None = None,
+        nearest: NearestReplica | None = None,
     ) -> None:
-        """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk."""
+        """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk.
+
+        `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them.
+        """
         self._loop = loop
         self._sessions = sessions
         self._clock = clock
         self._max_bytes = max_bytes
         self._converter = converter
-        self._reader = FetchReader(partitions)
-        self._steps = FetchSteps(loop, self._reader, threads)
-        self._wide = WideFetches(loop, self._reader, self._steps, converter, memory)
+
+        def reading(reader: FetchReader) -> _Reading:
+            steps = FetchSteps(loop, reader, threads)
+            return _Reading(reader, steps, WideFetches(loop, reader, steps, converter, memory))
+
+        self._of_consumers = reading(FetchReader(partitions))
+        self._of_replicas = reading(ReplicaFetchReader(partitions, quota))
+        self._of_racks = reading(NearestFetchReader(partitions, nearest)) if nearest is not None else None
 
     def __call__(self, context: RequestContext, request: FetchRequest, head: bytes) -> Response | Deferred[Response]:
         version = context.api_version
@@ -79,35 +101,42 @@ class FetchHandler:
             if count_of(job.wanted) > MOST_OF_OLD:
                 raise CloseConnectionError(f"a fetch of version {version} asks for more than {MOST_OF_OLD} partitions")
             return self._answer_old(job)
+        reading = self._of_consumers
+        if is_of_replica(request, version):
+            reading = self._of_replicas
+        elif self._of_racks is not None and request.rack_id:
+            reading = self._of_racks
         if count_of(wanted) > MOST_AT_ONCE:
-            return in_task(self._loop, self._wide.answer(job, _encoded))
-        found = self._reader.read(job)
+            return in_task(self._loop, reading.wide.answer(job, _encoded))
+        found = reading.reader.read(job)
         if found.cold:
-            return in_task(self._loop, self._read_from_disk(job, found))
+            return in_task(self._loop, self._read_from_disk(job, reading, found))
         if job.has_enough(found):
             return _encoded(job, found)
-        return self._wait(job)
+        return self._wait(job, reading)
 
-    def _wait(self, job: FetchJob) -> Deferred[Response]:
-        return WaitingFetch(job, self._reader, self._steps, _encoded).begin(self._loop)
+    def _wait(self, job: FetchJob, reading: _Reading) -> Deferred[Response]:
+        return WaitingFetch(job, reading.reader, reading.steps, _encoded).begin(self._loop)
 
-    async def _read_from_disk(self, job: FetchJob, found: FetchRead) -> Response:
-        found = await self._steps.read(job, found)
-        return _encoded(job, found) if job.has_enough(found) else await self._wait(job)
+    async def _read_from_disk(self, job: FetchJob, reading: _Reading, found: FetchRead) -> Response:
+        found = await reading.steps.read(job, found)
+        return _encoded(job, found) if job.has_enough(found) else await self._wait(job, reading)
 
     def _answer_old(self, job: FetchJob) -> Deferred[Response]:
+        reader, steps, _ = self._of_consumers
+
         def look() -> OldFetchRead:
-            return found_old(self._reader.read(job))
+            return found_old(reader.read(job))
 
         async def look_from_disk() -> OldFetchRead:
-            return found_old(await self._steps.read(job))
+            return found_old(await steps.read(job))
 
         def found_old(found: FetchRead) -> OldFetchRead:
             return OldFetchRead(found.topics, job.has_enough(found), bool(found.cold))
 
         partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
         old = OldFetch(self._loop, self._converter, job.version, partitions, look, look_from_disk)
-        return old.answer(job.head, self._reader.watched(job), job.request.max_wait_ms)
+        return old.answer(job.head, reader.watched(job), job.request.max_wait_ms)
 
     def _session(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, bool]:
         """The session of the request, and whether the request is only an update of it."""

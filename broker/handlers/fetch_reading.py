@@ -8,6 +8,7 @@ the limits. Records are looked up in indexes and batch headers; a partition is l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.broker.handlers.fetch_sessions import FetchSession, Found, Wanted
@@ -25,6 +26,8 @@ from odradek.storage.log.log_values import LogSlice
 
 READ_COMMITTED = 1
 FIRST_ZSTD = 10
+FIRST_OF_ANY_REPLICA = 11
+"""From it on a consumer may read from a follower, up to the high watermark that this one knows (KIP-392)."""
 FIRST_OF_STORAGE_ERROR = 6
 """Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
@@ -42,6 +45,8 @@ class FetchJob:
     wanted: Wanted
     max_bytes: int
     min_bytes: int
+    noted: set[Partition] | None = None
+    """Partitions whose leader has noted how far the follower is that asks; None where nobody has."""
 
     def has_enough(self, found: FetchRead) -> bool:
         """Whether the fetch is to be answered with what was found, and not to wait for more."""
@@ -109,11 +114,15 @@ class FetchReader:
 
     def watched(self, job: FetchJob) -> list[Partition]:
         """Return the partitions of the fetch that are here."""
+        may_follow = job.version >= FIRST_OF_ANY_REPLICA
+        return self._watched(job, TopicPartitions.get_replica if may_follow else TopicPartitions.get)
+
+    def _watched(self, job: FetchJob, find: Callable[[TopicPartitions, int], Partition | None]) -> list[Partition]:
         watched = []
         for ref, wanted in job.wanted:
             topic = self._partitions.find(ref)
             if topic is not None:
-                found = (topic.get(partition.partition) for partition in wanted)
+                found = (find(topic, partition.partition) for partition in wanted)
                 watched += [partition for partition in found if partition is not None]
         return watched
 
@@ -121,12 +130,13 @@ class FetchReader:
         self, job: FetchJob, topic: TopicPartitions | None, wanted: FetchPartition, found: FetchRead
     ) -> FetchResult:
         if topic is None:
-            by_id = job.version >= FIRST_BY_ID
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise unknown_topic(job.version)
         index, offset = wanted.partition, wanted.fetch_offset
         partition = topic.get(index)
         if partition is None:
-            raise topic.missing(index)
+            partition = topic.get_replica(index) if job.version >= FIRST_OF_ANY_REPLICA else None
+            if partition is None:
+                raise topic.missing(index)
         partition.check_leader_epoch(wanted.current_leader_epoch)
         if job.version < FIRST_ZSTD and topic.config.compression_type == Codec.ZSTD.name.lower():
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -159,6 +169,11 @@ class FetchReader:
         start = log.log_start_offset
         records = FileRegion._make((piece.file, piece.position, length))  # a third of the time of a call, as below
         return FetchResult._make((index, 0, high_watermark, stable, start, records, aborted, None, None, -1))
+
+
+def unknown_topic(version: int) -> KafkaError:
+    """The error for a topic that this broker does not know."""
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _aborted_in(log: Log, offset: int, piece: LogSlice, upto: int, waits: bool) -> list[tuple[int, int]]:

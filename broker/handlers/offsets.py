@@ -1,5 +1,7 @@
-"""ListOffsets (0-11), OffsetForLeaderEpoch (0-4), DeleteRecords (0-2): where a partition begins and ends, and moving
-its beginning.
+"""ListOffsets (0-11), OffsetForLeaderEpoch (0-4): where a partition begins and ends.
+
+A replica is told the end of the log, a consumer what is committed; and while it may be that less is known to be
+committed here than before this broker came to lead, a consumer has to ask again (KIP-207).
 
 Version notes: ListOffsets v0 asks for several offsets at once, at which segments begin; each special timestamp has the
 version in which it came.
@@ -8,7 +10,7 @@ version in which it came.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from odradek.broker.handlers.offsets_by_time import FoundByTime, OffsetsByTime
@@ -18,12 +20,6 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, gather, then
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.delete_records import (
-    DeleteRecordsPartitionResult,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopicResult,
-)
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -38,17 +34,20 @@ from odradek.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from odradek.storage.log.segment_offsets import newest_offsets, offsets_before
-from odradek.storage.log.timestamps import TimestampSearch, by_max_timestamp, by_timestamp
+from odradek.storage.log.timestamps import by_max_timestamp, by_timestamp
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_COMMITTED = 1
+FIRST_OF_NOT_AVAILABLE = 5
+FIRST_REPLICA = 0
+"""Replica ids below are those of consumers."""
 NOT_KNOWN = -1
 _FIRST_WITH_ONE_OFFSET = 1
 
 
 class OffsetHandlers:
-    """Answers ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
+    """Answers ListOffsets and OffsetForLeaderEpoch."""
 
     def __init__(self, partitions: PartitionTable, clock: Clock, by_time: OffsetsByTime) -> None:
         self._by_time = by_time
@@ -65,7 +64,7 @@ class OffsetHandlers:
         )
         names: list[str] = []
         answers: list[ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]] = []
-        for name, partitions in _by_topic(request.topics):
+        for name, partitions in by_topic(request.topics):
             for wanted in partitions:
                 result: ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]
                 try:
@@ -76,7 +75,7 @@ class OffsetHandlers:
                     if version < _FIRST_WITH_ONE_OFFSET:
                         result = self._offsets(partition, wanted)
                     else:
-                        result = self._offset(partition, wanted, request.isolation_level)
+                        result = self._offset(partition, wanted, request, version)
                 except KafkaError as refused:
                     result = _refused(wanted, refused)
                 names.append(name)
@@ -93,32 +92,30 @@ class OffsetHandlers:
         return then(gather(answers), respond)
 
     def _offset(
-        self, partition: Partition, wanted: ListOffsetsPartition, isolation_level: int
+        self, partition: Partition, wanted: ListOffsetsPartition, request: ListOffsetsRequest, version: int
     ) -> ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]:
         target = wanted.timestamp
         partition.check_leader_epoch(wanted.current_leader_epoch)
         log = partition.log
-        upto = partition.last_stable_offset if isolation_level == READ_COMMITTED else partition.high_watermark
+        upto = _readable_end(partition, request)
         found: tuple[int, int, int] | None
         if target == LATEST:
+            _check_end(partition, upto, version)
             found = (NOT_KNOWN, upto, partition.leader_epoch)
         elif target in (EARLIEST, EARLIEST_LOCAL):
             found = (NOT_KNOWN, log.log_start_offset, log.leader_epochs.epoch_for_offset(log.log_start_offset))
         elif target in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             found = None
-        elif target == MAX_TIMESTAMP:
-            return self._find(partition, by_max_timestamp(log), upto, wanted)
         else:
-            return self._find(partition, by_timestamp(log, target, upto), upto, wanted)
+            search = by_max_timestamp(log) if target == MAX_TIMESTAMP else by_timestamp(log, target, upto)
+
+            def answer(found: FoundByTime) -> ListOffsetsPartitionResponse:
+                if found is None:
+                    found = _refusal(lambda: _check_end(partition, upto, version))
+                return _refused(wanted, found) if isinstance(found, KafkaError) else _found(wanted, found)
+
+            return then(self._by_time.find(log, search, upto), answer)
         return _found(wanted, found)
-
-    def _find(
-        self, partition: Partition, search: TimestampSearch, upto: int, wanted: ListOffsetsPartition
-    ) -> ListOffsetsPartitionResponse | Deferred[ListOffsetsPartitionResponse]:
-        def answer(found: FoundByTime) -> ListOffsetsPartitionResponse:
-            return _refused(wanted, found) if isinstance(found, KafkaError) else _found(wanted, found)
-
-        return then(self._by_time.find(partition.log, search, upto), answer)
 
     def _offsets(self, partition: Partition, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         limit, upto = wanted.max_num_offsets, partition.high_watermark
@@ -151,23 +148,31 @@ class OffsetHandlers:
             topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
         return OffsetForLeaderEpochResponse(topics=topics)
 
-    def delete_records(self, _context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-        """Move the beginning of partitions (KIP-107); with one replica the low watermark is the new start at once."""
-        topics = []
-        for name, partitions in _by_topic(request.topics):
-            results = []
-            for wanted in partitions:
-                result = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=NOT_KNOWN)
-                try:
-                    partition = self._partitions.get(name, wanted.partition_index)
-                    if self._partitions.is_internal(name):
-                        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name} is internal")
-                    result.low_watermark = partition.delete_records_before(wanted.offset)
-                except KafkaError as refused:
-                    result.error_code = refused.code
-                results.append(result)
-            topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
-        return DeleteRecordsResponse(topics=topics)
+
+def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:
+    """The end of what the one who asks may read."""
+    if request.replica_id >= FIRST_REPLICA:
+        return partition.log.log_end_offset
+    return partition.last_stable_offset if request.isolation_level == READ_COMMITTED else partition.high_watermark
+
+
+def _check_end(partition: Partition, end: int, version: int) -> None:
+    """Refuse to tell an end that may be below one that was told by the leader before (KIP-207).
+
+    Raises:
+        KafkaError: OFFSET_NOT_AVAILABLE, or what old clients know instead.
+    """
+    if partition.replicas is not None and end < partition.replicas.epoch_start_offset:
+        has_code = version >= FIRST_OF_NOT_AVAILABLE
+        raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if has_code else ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def _refusal(check: Callable[[], None]) -> KafkaError | None:
+    try:
+        check()
+    except KafkaError as refused:
+        return refused
+    return None
 
 
 def _found(wanted: ListOffsetsPartition, found: tuple[int, int, int] | None) -> ListOffsetsPartitionResponse:
@@ -193,7 +198,7 @@ class _Topic(Protocol[_P]):
     partitions: list[_P]
 
 
-def _by_topic(topics: Iterable[_Topic[_P]]) -> Iterator[tuple[str, Iterable[_P]]]:
+def by_topic(topics: Iterable[_Topic[_P]]) -> Iterator[tuple[str, Iterable[_P]]]:
     """Yield each topic once with its partitions, each once: the last wish counts, as in Kafka's maps of a request."""
     found: dict[str, dict[int, _P]] = {}
     for topic in topics:

@@ -4,7 +4,8 @@ Hot path: one plain call from frame to answer; the records stay views of the fra
 
 Versions 0 to 2 carry message sets of before Kafka 0.11, which `old_produce` makes into batches first.
 
-Answers: acks=0 none (an error closes the connection, as Kafka does), acks=1 and acks=all once the data is committed.
+Answers: acks=0 none (an error closes the connection, as Kafka does), acks=all once the data is committed, acks=1 too
+where there is one replica, and otherwise once it is written, to the disk where the topic asks for that.
 With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
 meanwhile. Batches whose check takes long are checked on a thread (`late_checks`), and the connection parks, too.
 """
@@ -29,7 +30,7 @@ from odradek.broker.handlers.produce_refusals import (
     unknown_topic,
 )
 from odradek.broker.partitions.delayed_operation import DelayedOperation
-from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.partition import Partition, Role
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -118,7 +119,7 @@ class ProduceHandler:
                     results.append(_refused_by_log(data.index, error, context, topic, partition))
                     continue
                 results.append(_accepted(data.index, info))
-                if partition.high_watermark <= info.last_offset and acks != ACKS_NONE:
+                if partition.high_watermark <= info.last_offset and _waits(partition, info.last_offset, acks):
                     appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
             if results:  # of a topic without partitions nothing is told
                 topics.append((ref, results))
@@ -136,7 +137,7 @@ class ProduceHandler:
             close_on_error(topics)
             return None
         if appended:
-            return self._when_committed(version, head, topics, appended, request.timeout_ms)
+            return self._when_committed(version, head, topics, appended, request)
         return encode_produce_response(head, version, topics)
 
     def _append_late(
@@ -174,7 +175,7 @@ class ProduceHandler:
             now_ms = self._clock.now_ms()
             try:
                 checked = await self._late_checks.check(batch, now_ms, until)
-                if partition.is_retired:
+                if partition.is_retired or partition.role is not Role.LEADER:
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                 info = partition.append(checked, now_ms)
             except KafkaError as error:
@@ -182,7 +183,7 @@ class ProduceHandler:
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
                 return
             results[place] = _accepted(index, info)
-            if partition.high_watermark <= info.last_offset and request.acks != ACKS_NONE:
+            if partition.high_watermark <= info.last_offset and _waits(partition, info.last_offset, request.acks):
                 appended.append(_Appended(partition, info.last_offset + 1, results, place))
 
         return in_task(self._loop, append(), is_kept=True)
@@ -203,9 +204,9 @@ class ProduceHandler:
         return in_task(self._loop, append(), is_kept=True)
 
     def _when_committed(
-        self, version: int, head: bytes, topics: Topics, appended: list[_Appended], timeout_ms: int
+        self, version: int, head: bytes, topics: Topics, appended: list[_Appended], request: ProduceRequest
     ) -> Deferred[Response]:
-        """The response once all that was appended is committed, or the time is up."""
+        """The response once all that was appended is as safe as it is to be, or the time is up."""
         uncommitted = set(appended)
 
         def attempt(final: bool) -> Response:
@@ -215,7 +216,7 @@ class ProduceHandler:
                 late.fail(ErrorCode.REQUEST_TIMED_OUT)
             return encode_produce_response(head, version, topics)
 
-        delayed = DelayedOperation(self._loop, max(timeout_ms, 0) / 1000, attempt)
+        delayed = DelayedOperation(self._loop, max(request.timeout_ms, 0) / 1000, attempt)
 
         def report(one: _Appended, code: ErrorCode) -> None:
             if one in uncommitted:
@@ -226,7 +227,10 @@ class ProduceHandler:
                     delayed.wake()
 
         for one in appended:
-            if not one.partition.when_committed(one.end, partial(report, one)):
+            partition = one.partition
+            is_committed = request.acks == ACKS_ALL or partition.replicas is None
+            when_safe = partition.when_committed if is_committed else partition.when_written
+            if not when_safe(one.end, partial(report, one)):
                 report(one, ErrorCode.NONE)
         return delayed
 
@@ -260,6 +264,13 @@ def _refused_by_log(
     return refused(index, error, context, topic, start)
 
 
+def _waits(partition: Partition, last_offset: int, acks: int) -> bool:
+    """Whether the answer to what is written, but not committed, has to wait."""
+    if acks == ACKS_LEADER and partition.replicas is not None:
+        return partition.safe_end <= last_offset
+    return acks != ACKS_NONE
+
+
 def _admit(
     context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
 ) -> tuple[Partition, memoryview]:
@@ -273,6 +284,8 @@ def _admit(
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
+    if acks == ACKS_ALL and partition.replicas is not None:
+        partition.replicas.check_enough()
     assert isinstance(records, memoryview)  # not null, and what is decoded from a frame is a view of it
     return partition, records
 

@@ -2,7 +2,8 @@
 
 The high watermark is the end of what is committed: acknowledged and visible. With a single replica that is the end of
 the log, at once; with flush.messages it is the end of what is on the disk, so that nothing is acknowledged or served
-that a power cut could take back.
+that a power cut could take back. With several replicas it is the end of what all have that are in sync: a leader's
+`replicas` say so, and a follower is told it by its leader.
 """
 
 from __future__ import annotations
@@ -39,6 +40,60 @@ class Flusher(Protocol):
 
     def request_in_background(self, partition: Partition) -> None:
         """Flush when there is time, after others for which that was asked."""
+
+
+class LeaderReplicas(Protocol):
+    """What the leader of a partition with several replicas knows of the others (`broker.replication.leadership`)."""
+
+    @property
+    def commit_code(self) -> ErrorCode:
+        """What those are told who waited for the high watermark that has moved now."""
+
+    @property
+    def epoch_start_offset(self) -> int:
+        """Where this leader epoch begins."""
+
+    def check_enough(self) -> None:
+        """Refuse an append with acks=all while too few replicas are in sync.
+
+        Raises:
+            KafkaError: NOT_ENOUGH_REPLICAS.
+        """
+
+    def advance(self) -> None:
+        """Look at the high watermark again: the log has grown."""
+
+    def has_replica(self, replica: int) -> bool:
+        """Whether a broker is one of the partition's followers."""
+
+    def is_in_sync(self, replica: int) -> bool:
+        """Whether a follower is in the ISR."""
+
+    def check_broker_epoch(self, replica: int, broker_epoch: int) -> None:
+        """Refuse a follower that fetches under an older registration than the one that is known (KIP-903).
+
+        Raises:
+            KafkaError: NOT_LEADER_OR_FOLLOWER.
+        """
+
+    def fetched(
+        self, replica: int, broker_epoch: int, fetch_offset: int, log_start_offset: int, leader_end: int
+    ) -> None:
+        """Note how far a follower is that has fetched while the log ended at `leader_end`."""
+
+    @property
+    def low_watermark(self) -> int:
+        """Where the logs of all replicas begin at the latest that are alive."""
+
+    def when_started(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
+        """Call `done` once all replicas that are alive begin at `offset` or later; returns False where they do already,
+        and does not call."""
+
+    def reconfigured(self) -> None:
+        """The topic's configs have changed."""
+
+    def ended(self) -> None:
+        """Another broker leads from now on, or the partition is gone."""
 
 
 class _AwaitedOffset(NamedTuple):
@@ -78,18 +133,28 @@ class Partition:
         "leader_epoch",
         "leader_id",
         "log",
+        "replicas",
         "role",
         "topic",
     )
 
-    def __init__(self, log: Log, leader_id: int, leader_epoch: int, flusher: Flusher, role: Role = Role.LEADER) -> None:
+    def __init__(
+        self,
+        log: Log,
+        leader_id: int,
+        leader_epoch: int,
+        flusher: Flusher,
+        role: Role = Role.LEADER,
+        high_watermark: int = 0,
+    ) -> None:
+        """`high_watermark` is what is known to be committed of one with several replicas."""
         self.topic: str = log.topic
         self.index: int = log.partition
         self.log = log
         self.role = Role.FOLLOWER
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
-        self.high_watermark = log.log_start_offset
+        self.high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
         self.delayed_fetches: set[DelayedOperation] = set()
         self.last_flush_ms = 0
         """When a flush last ended well (wall time); 0 if that was before this start."""
@@ -99,6 +164,8 @@ class Partition:
         self._awaiting_disk: list[_AwaitedOffset] = []
         self._is_retired = False
         self._damages: set[str] = set()
+        self.replicas: LeaderReplicas | None = None
+        """The other replicas while this broker leads; None where there are none."""
         if role is Role.LEADER:
             self.lead(leader_id, leader_epoch)
         if log.local.sync_problem:
@@ -125,9 +192,25 @@ class Partition:
         end = local.log_end_offset
         if end - local.recovery_point >= self._flush_messages:
             self._flusher.request(self)
-        else:
+            if self.replicas is not None:
+                self.wake_fetches()  # followers read what is not on the disk yet
+        elif self.replicas is None:
             self._advance(end)
+        else:
+            self.replicas.advance()
+            self.wake_fetches()
         return info
+
+    def check_leads_enough(self) -> None:
+        """Refuse an append with acks=all where this broker does not lead, or too few replicas are in sync.
+
+        Raises:
+            KafkaError: NOT_ENOUGH_REPLICAS, and NOT_LEADER_OR_FOLLOWER where another broker leads by now.
+        """
+        if self.role is not Role.LEADER or self._is_retired:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.replicas is not None:
+            self.replicas.check_enough()
 
     def when_committed(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
         """Call `done` once the high watermark has reached `offset`; returns False where it has already, and does not
@@ -135,6 +218,14 @@ class Partition:
         if self.high_watermark >= offset:
             return False
         self._awaited.append(_AwaitedOffset(offset, done))
+        return True
+
+    def when_written(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
+        """Call `done` once what is before the offset is as safe here as the topic asks for (flush.messages), which is
+        under way; returns False where it is already, and does not call."""
+        if self.safe_end >= offset:
+            return False
+        self._awaiting_disk.append(_AwaitedOffset(offset, done))
         return True
 
     def when_on_disk(self, done: Callable[[ErrorCode], None]) -> bool:
@@ -159,11 +250,20 @@ class Partition:
             self._report_on_disk()
         if self.role is not Role.LEADER:
             return  # the leader says what is committed
-        if log.log_end_offset - log.recovery_point >= self._flush_messages:
-            self._advance(log.recovery_point)
-            self._flusher.request(self)
+        if self.replicas is not None:
+            self.replicas.advance()
         else:
-            self._advance(log.log_end_offset)
+            self._advance(self.safe_end)
+        if log.log_end_offset - log.recovery_point >= self._flush_messages:
+            self._flusher.request(self)
+
+    @property
+    def safe_end(self) -> int:
+        """End of what of this replica's log is safe enough to be committed: with flush.messages, of what the disk
+        has."""
+        log = self.log
+        end = log.log_end_offset
+        return end if end - log.recovery_point < self._flush_messages else log.recovery_point
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
@@ -176,13 +276,19 @@ class Partition:
         """The disk refused: those who wait learn that their data may not survive."""
         self._report_all(ErrorCode.KAFKA_STORAGE_ERROR)
 
+    def advance(self, offset: int) -> None:
+        """Let what is below the offset count as committed, as the replicas say; it does not fall."""
+        self._advance(offset)
+
     def _advance(self, offset: int) -> None:
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
         awaited = self._awaited
-        while awaited and awaited[0].offset <= offset:
-            awaited.popleft().done(ErrorCode.NONE)
+        if awaited and awaited[0].offset <= offset:
+            code = ErrorCode.NONE if self.replicas is None else self.replicas.commit_code
+            while awaited and awaited[0].offset <= offset:
+                awaited.popleft().done(code)
         if self.delayed_fetches:
             self.wake_fetches()
 
@@ -281,32 +387,70 @@ class Partition:
         epoch, end_offset = self.log.end_offset_for_epoch(last_fetched_epoch)
         if epoch < 0:
             raise OffsetOutOfRange(f"{self.topic}-{self.index} knows nothing of leader epoch {last_fetched_epoch}")
+        if fetch_offset < self.log.log_start_offset:
+            raise OffsetOutOfRange(f"{self.topic}-{self.index} begins at offset {self.log.log_start_offset}")
         if epoch < last_fetched_epoch or end_offset < fetch_offset:
             return epoch, end_offset
         return None
 
     # life
 
-    def lead(self, leader_id: int, leader_epoch: int) -> None:
+    def lead(self, leader_id: int, leader_epoch: int, replicas: LeaderReplicas | None = None) -> None:
         """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
-        was_leader = self.role is Role.LEADER
+        was_alone = self.role is Role.LEADER and self.replicas is None
+        self._replace_replicas(replicas)
         self.role, self.leader_id, self.leader_epoch = Role.LEADER, leader_id, leader_epoch
         if leader_epoch != self.log.leader_epochs.latest:
             self.log.begin_leader_epoch(leader_epoch)
-        if not was_leader:
+        if not (was_alone and replicas is None):
             self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
 
     def follow(self, leader_id: int, leader_epoch: int) -> None:
         """Follow this leader from now on: whoever waits must ask there."""
+        self._replace_replicas(None)
         self.role, self.leader_id, self.leader_epoch = Role.FOLLOWER, leader_id, leader_epoch
         self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake_fetches()
 
+    def _replace_replicas(self, replicas: LeaderReplicas | None) -> None:
+        old, self.replicas = self.replicas, replicas
+        if old is not None and old is not replicas:
+            old.ended()
+
     def reconfigured(self) -> None:
         """The topic's configs have changed."""
         self._flush_messages = self.log.config.flush_messages
-        if self.high_watermark < self.log.log_end_offset:
+        if self.replicas is not None:
+            self.replicas.reconfigured()
+        elif self.high_watermark < self.log.log_end_offset:
             self.flushed()
+
+    # following
+
+    def append_as_follower(self, records: memoryview, now_ms: int) -> None:
+        """Append batches of the leader as they are; raises what `Log.append_as_follower` raises."""
+        log = self.log
+        log.append_as_follower(records, now_ms)
+        if log.log_end_offset - log.recovery_point >= self._flush_messages:
+            self._flusher.request(self)
+
+    def follow_marks(self, high_watermark: int, log_start_offset: int) -> None:
+        """Take over from the leader what is committed, as far as it is here, and where the log begins.
+
+        Raises:
+            StorageError: segments that are before the start could not be removed.
+        """
+        log = self.log
+        self._advance(min(high_watermark, log.log_end_offset))
+        if log_start_offset > log.log_start_offset:
+            log.delete_records_before(min(log_start_offset, self.high_watermark))
+            self.wake_fetches()
+
+    def was_cut(self) -> None:
+        """The log was truncated, which may take away what was committed; or it starts anew further on."""
+        log = self.log
+        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))
+        self.wake_fetches()
 
     def delete_records_before(self, offset: int) -> int:
         """Move the start of the log (DeleteRecords); -1 means the high watermark. Returns the new start.
@@ -322,6 +466,11 @@ class Partition:
         self.log.delete_records_before(target)
         self.wake_fetches()
         return self.log.log_start_offset
+
+    @property
+    def low_watermark(self) -> int:
+        """Where the logs of all replicas begin at the latest that are alive, as far as is known here."""
+        return self.log.log_start_offset if self.replicas is None else self.replicas.low_watermark
 
     def remove_old_segment(self, now_ms: int) -> DueSegment | None:
         """Remove the oldest segment if retention lets it go, and return it; nothing goes once the partition is retired.
@@ -344,5 +493,6 @@ class Partition:
     def retired(self) -> None:
         """The partition is deleted or moved away: whoever waits must ask for its new home."""
         self._is_retired = True
+        self._replace_replicas(None)
         self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake_fetches()

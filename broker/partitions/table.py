@@ -7,13 +7,13 @@ translation of metadata changes into logs: made, given new configs and roles, re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from odradek.broker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.partitions.deletions import DeletableLogs, DeletedPartitions
-from odradek.broker.partitions.partition import Flusher, Partition, Role, role_of
+from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Flusher, Partition, Role, role_of
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -31,6 +31,19 @@ class PartitionLogs(DeletableLogs, Protocol):
     """The part of the log manager that the table needs."""
 
     def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log: ...
+
+
+class Replication(Protocol):
+    """What makes replicas of a partition follow their leader (`broker.replication.manager`)."""
+
+    def committed(self, tp: TopicPartition) -> int:
+        """The high watermark of a partition as it was written down last."""
+
+    def assign(self, partition: Partition, image: PartitionImage) -> None:
+        """Let a partition with several replicas lead or follow, as the metadata says."""
+
+    def release(self, partition: Partition) -> None:
+        """The partition has one replica only, or is retired: nobody follows any more."""
 
 
 RARELY = 60
@@ -92,6 +105,10 @@ class TopicPartitions:
             partition = self._leading.get(index)
         return partition
 
+    def get_replica(self, index: int) -> Partition | None:
+        """The partition, None where this broker neither leads nor follows it, or its log is not open."""
+        return self.get(index) or self._following.get(index)
+
     def missing(self, index: int) -> KafkaError:
         """The error for a partition that `get` does not know."""
         if index in self._offline:
@@ -151,11 +168,12 @@ class TopicPartitions:
             self._unopened[index] = image
         return partition
 
-    def give_up(self) -> list[int]:
-        """The topic is deleted: nothing is opened any more. Returns the partitions that may have files."""
-        indexes = [*self._leading, *self._following, *self._unopened, *self._offline]
+    def give_up(self) -> dict[int, Partition | None]:
+        """The topic is deleted: nothing is opened any more. Returns what may have files, None where no log is open."""
+        given: dict[int, Partition | None] = dict.fromkeys([*self._unopened, *self._offline])
+        given |= self._following | self._leading
         self._leading, self._following, self._unopened = {}, {}, {}
-        return indexes
+        return given
 
 
 Opener = Callable[[TopicPartitions, int, PartitionImage], "Partition | None"]
@@ -172,9 +190,13 @@ class PartitionTable:
         flusher: Flusher,
         topic_config: Callable[[Mapping[str, str]], TopicConfig],
         schedule: Callable[[Callable[[], None]], object],
+        replication: Replication | None = None,
     ) -> None:
-        """`topic_config` completes a topic's own configs with the broker's; `schedule` calls back when there is
-        time."""
+        """`topic_config` completes a topic's own configs with the broker's; `schedule` calls back when there is time.
+
+        Without `replication` this broker is the only one.
+        """
+        self._replication = replication
         self._node_id = node_id
         self._logs = logs
         self._flusher = flusher
@@ -238,8 +260,9 @@ class PartitionTable:
                 if topic_id not in new.topics_by_id:
                     self._retire(topic)
             for topic_id, topic in new.topics_by_id.items():
-                if old.topics_by_id.get(topic_id) is not topic:
-                    self._serve(topic, new.topic_config(topic.name))
+                known = old.topics_by_id.get(topic_id)
+                if known is not topic:
+                    self._serve(topic, new.topic_config(topic.name), known.partitions if known is not None else ())
         if old.configs is not new.configs:
             for topic in new.topics_by_id.values():
                 if old.topic_config(topic.name) != new.topic_config(topic.name):
@@ -256,7 +279,9 @@ class PartitionTable:
             topic, index = self._to_open.popleft()
             topic.open(index)
 
-    def _serve(self, topic: TopicImage, overrides: Mapping[str, str]) -> None:
+    def _serve(
+        self, topic: TopicImage, overrides: Mapping[str, str], known_partitions: Sequence[PartitionImage]
+    ) -> None:
         config = self._topic_config(overrides)
         served = TopicPartitions(topic, config, self._open_partition)
         known = self._by_id.get(topic.topic_id)
@@ -265,15 +290,15 @@ class PartitionTable:
             partition = known.hand_over(index) if known is not None else None
             if role is None:
                 if partition is not None:
-                    partition.retired()
+                    self._retire_one(partition)
+                if index < len(known_partitions) and role_of(known_partitions[index], self._node_id) is not None:
+                    self.deleted.add([TopicPartition(topic.name, index)])
             elif partition is None:
                 served.expect(index, image)
                 self._to_open.append((served, index))
             else:
-                if role is Role.LEADER:
-                    partition.lead(image.leader, image.leader_epoch)
-                elif partition.role is Role.LEADER or partition.leader_epoch != image.leader_epoch:
-                    partition.follow(image.leader, image.leader_epoch)
+                if index >= len(known_partitions) or known_partitions[index] is not image:
+                    self._take_role(partition, image)
                 served.adopt(partition)
         self._by_name[served.name] = served
         self._by_id[topic.topic_id] = served
@@ -290,7 +315,23 @@ class PartitionTable:
             return None
         opened = self._logs.get_or_create(tp, topic.topic_id, topic.config)
         role = role_of(image, self._node_id) or Role.FOLLOWER
-        return Partition(opened, image.leader, image.leader_epoch, self._flusher, role)
+        if self._replication is None or len(image.replicas) == 1:
+            return Partition(opened, image.leader, image.leader_epoch, self._flusher, role)
+        committed = self._replication.committed(tp)
+        partition = Partition(opened, NO_LEADER, NO_LEADER_EPOCH, self._flusher, Role.FOLLOWER, committed)
+        self._replication.assign(partition, image)
+        return partition
+
+    def _take_role(self, partition: Partition, image: PartitionImage) -> None:
+        if self._replication is not None:
+            if len(image.replicas) > 1:
+                self._replication.assign(partition, image)
+                return
+            self._replication.release(partition)
+        if role_of(image, self._node_id) is Role.LEADER:
+            partition.lead(image.leader, image.leader_epoch)
+        elif partition.role is Role.LEADER or partition.leader_epoch != image.leader_epoch:
+            partition.follow(image.leader, image.leader_epoch)
 
     def _open_some(self) -> None:
         """Open a few logs: making a thousand partitions takes a second of the disk, which others must not wait for."""
@@ -318,6 +359,13 @@ class PartitionTable:
             return
         if self._by_name.get(served.name) is served:
             del self._by_name[served.name]
-        for partition in served:
-            partition.retired()
-        self.deleted.add(TopicPartition(served.name, index) for index in served.give_up())
+        given = served.give_up()
+        for partition in filter(None, given.values()):
+            self._retire_one(partition)
+        self.deleted.add(TopicPartition(served.name, index) for index in given)
+
+    def _retire_one(self, partition: Partition) -> None:
+        """The partition is deleted, or its replica here."""
+        if self._replication is not None:
+            self._replication.release(partition)
+        partition.retired()

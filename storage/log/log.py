@@ -302,6 +302,8 @@ class Log:
         Raises StorageError. Follows Kafka's log behaviour (`UnifiedLog.truncateTo`).
         """
         if offset >= self.log_end_offset:
+            # an epoch that this replica began as leader, and wrote nothing in, is none that others know
+            self.leader_epochs.truncate_from_end(self.log_end_offset)
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully(offset, now_ms)

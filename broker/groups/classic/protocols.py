@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from odradek.broker.coordinator.partitioning import java_hash
+from odradek.protocol.java_hash import java_hash
 
 _LEAST_BUCKETS: Final = 16
 """Of a HashMap; there are twice as many as soon as they are fuller than three quarters."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from odradek.broker.coordinator.partitioning import java_hash, partition_for
+from odradek.broker.coordinator.partitioning import partition_for
+from odradek.protocol.java_hash import java_hash
 
 
 @pytest.mark.parametrize(

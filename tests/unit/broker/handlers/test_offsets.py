@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from odradek.broker.handlers.converting import Converter
+from odradek.broker.handlers.delete_records import DeleteRecordsHandler
 from odradek.broker.handlers.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -206,7 +207,7 @@ def test_topic_of_which_nothing_is_asked_is_not_answered(node: Node) -> None:
     offsets = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[])])
     assert now(handlers.list_offsets(context(NEWEST), offsets)).topics == []
     deletion = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[])])
-    assert handlers.delete_records(context(2), deletion).topics == []
+    assert now(DeleteRecordsHandler(node.loop, node.table)(context(2), deletion)).topics == []
 
 
 @pytest.mark.parametrize(
@@ -314,7 +315,7 @@ def test_epoch_end_is_refused_as_everywhere(
 def delete(node: Node, *places: tuple[int, int], topic: str = "t") -> Sequence[DeleteRecordsPartitionResult]:
     partitions = [DeleteRecordsPartition(partition_index=index, offset=before) for index, before in places]
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=partitions)])
-    return handlers_of(node).delete_records(context(2), request).topics[0].partitions
+    return now(DeleteRecordsHandler(node.loop, node.table)(context(2), request)).topics[0].partitions
 
 
 def test_records_before_an_offset_are_deleted(node: Node) -> None:

@@ -1,0 +1,280 @@
+"""What a follower asks a leader for, and what it makes of the answers, for all partitions that it follows there.
+
+A state machine without I/O: `next_request` gives what is to be sent now, if anything, and an answer, or that there is
+none, comes back. Appending and cutting happen in here, on the replicas' logs. One request is under way at a time; a
+partition that is in trouble waits while the others go on. Follows Kafka's `AbstractFetcherThread` and
+`ReplicaFetcherThread` with truncation on fetch (KIP-595); times are monotonic seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from odradek.broker.replication.follower_session import FetchPosition, FollowerSession, ReplicaId
+from odradek.broker.replication.following import Following
+from odradek.broker.replication.truncation import truncation_point
+from odradek.broker.runtime.logging import get_logger
+from odradek.protocol.codec import Message
+from odradek.protocol.errors import ErrorCode, KafkaError, known_error
+from odradek.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
+from odradek.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from odradek.protocol.records.errors import CorruptRecord
+from odradek.storage.checkpoints.leader_epochs import EpochEnd
+from odradek.storage.errors import OffsetOutOfRange
+
+log = get_logger("replication")
+
+LATEST, EARLIEST = -1, -2
+STORAGE_RETRY_S = 5.0
+"""How long a partition rests whose disk refused."""
+
+
+class FetchSettings(NamedTuple):
+    """Kafka's settings of fetchers, names as in the configuration, units too."""
+
+    node_id: int
+    replica_fetch_wait_max_ms: int = 500
+    replica_fetch_min_bytes: int = 1
+    replica_fetch_response_max_bytes: int = 10 * 1024 * 1024
+    replica_fetch_max_bytes: int = 1024 * 1024
+    replica_fetch_backoff_ms: int = 1000
+    replica_socket_timeout_ms: int = 30_000
+
+
+class FollowerThrottle(Protocol):
+    """Decides which partitions wait, since moving them takes more than it may."""
+
+    def leaves_out(self, topic: str, index: int, is_in_sync: bool) -> bool:
+        """Whether the partition is not to be fetched now."""
+
+    def received(self, topic: str, index: int, size: int) -> None:
+        """Note bytes that came for a partition."""
+
+
+@dataclass(slots=True)
+class _Fetched:
+    """A partition that is followed."""
+
+    following: Following
+    rests_until: float = 0.0
+    lookup: int | None = None
+    """The offset to be asked for (LATEST or EARLIEST), since the leader has not what comes next here."""
+    is_in_sync: bool = False
+    problem: str = ""
+    """What is wrong, and has been logged."""
+
+
+class Fetcher:
+    """The partitions that are followed at one leader."""
+
+    def __init__(
+        self, settings: FetchSettings, broker_epoch: Callable[[], int], throttle: FollowerThrottle | None = None
+    ) -> None:
+        """`broker_epoch` tells under which registration this broker serves."""
+        self._settings = settings
+        self._broker_epoch = broker_epoch
+        self._throttle = throttle
+        self._session = FollowerSession(settings.replica_fetch_max_bytes)
+        self._fetched: dict[ReplicaId, _Fetched] = {}
+
+    def __len__(self) -> int:
+        return len(self._fetched)
+
+    def __contains__(self, replica: ReplicaId) -> bool:
+        return replica in self._fetched
+
+    def add(self, following: Following) -> None:
+        """Fetch a partition from now on."""
+        fetched = self._fetched[following.replica] = _Fetched(following)
+        self._guarded(fetched, 0.0, following.cut_what_cannot_be_compared)
+
+    def remove(self, replica: ReplicaId) -> None:
+        """Fetch a partition no more."""
+        self._fetched.pop(replica, None)
+
+    # asking
+
+    def next_request(self, now: float) -> FetchRequest | ListOffsetsRequest | None:
+        """What is to be sent now; None where nothing is: look again in `rest_s`."""
+        lookups = [one for one in self._fetched.values() if one.lookup is not None and one.rests_until <= now]
+        return self._lookup_request(lookups) if lookups else self._fetch_request(now)
+
+    def rest_s(self, now: float) -> float | None:
+        """How long there is nothing to send; None where that is until a partition is added."""
+        if not self._fetched:
+            return None
+        until = min(one.rests_until for one in self._fetched.values())
+        return until - now if until > now else self._settings.replica_fetch_backoff_ms / 1000
+
+    def _fetch_request(self, now: float) -> FetchRequest | None:
+        throttle = self._throttle
+        wanted: dict[ReplicaId, FetchPosition] = {}
+        for replica, fetched in self._fetched.items():
+            if fetched.rests_until > now or fetched.lookup is not None:
+                continue
+            following = fetched.following
+            if throttle is not None:
+                partition = following.partition
+                if throttle.leaves_out(partition.topic, partition.index, fetched.is_in_sync):
+                    continue
+            wanted[replica] = FetchPosition(
+                following.log_end_offset, following.leader_epoch, following.latest_epoch, following.log_start_offset
+            )
+        if not wanted:
+            return None
+        settings = self._settings
+        request = FetchRequest(
+            replica_id=settings.node_id,
+            replica_state=ReplicaState(replica_id=settings.node_id, replica_epoch=self._broker_epoch()),
+            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            min_bytes=settings.replica_fetch_min_bytes,
+            max_bytes=settings.replica_fetch_response_max_bytes,
+        )
+        self._session.ask(wanted, request)
+        return request
+
+    def _lookup_request(self, lookups: list[_Fetched]) -> ListOffsetsRequest:
+        topics: dict[str, ListOffsetsTopic] = {}
+        for fetched in lookups:
+            following = fetched.following
+            name = following.partition.topic
+            topics.setdefault(name, ListOffsetsTopic(name=name)).partitions.append(
+                ListOffsetsPartition(
+                    partition_index=following.replica.partition,
+                    current_leader_epoch=following.leader_epoch,
+                    timestamp=LATEST if fetched.lookup is None else fetched.lookup,
+                )
+            )
+        return ListOffsetsRequest(replica_id=self._settings.node_id, topics=list(topics.values()))
+
+    # what comes back
+
+    def failed(self, now: float, was_fetch: bool) -> None:
+        """A request has no answer: all rest for a while."""
+        if was_fetch:
+            self._session.failed()
+        for fetched in self._fetched.values():
+            self._rest(fetched, now)
+
+    def interrupted(self) -> None:
+        """A fetch was given up: the next one begins anew, at once."""
+        self._session.failed()
+
+    def answered(self, response: Message, now: float) -> None:
+        """Take in an answer; record bytes are used before this returns."""
+        if isinstance(response, FetchResponse):
+            self._take_fetch(response, now)
+        elif isinstance(response, ListOffsetsResponse):
+            self._take_lookup(response, now)
+        else:
+            self.failed(now, True)
+
+    def _take_fetch(self, response: FetchResponse, now: float) -> None:
+        told = self._session.told
+        if not self._session.answered(response):
+            log.info("a fetch session begins anew", error=known_error(response.error_code).name)
+            return
+        for topic in response.responses:
+            topic_id = topic.topic_id
+            for data in topic.partitions:
+                replica = ReplicaId(topic_id, data.partition_index)
+                fetched, position = self._fetched.get(replica), told.get(replica)
+                if fetched is None or position is None:
+                    continue
+                following = fetched.following
+                if position[:2] == (following.log_end_offset, following.leader_epoch):
+                    self._guarded(fetched, now, self._take, fetched, data, now)
+
+    def _take(self, fetched: _Fetched, data: PartitionData, now: float) -> None:
+        following = fetched.following
+        error = known_error(data.error_code)
+        diverging = data.diverging_epoch
+        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            fetched.lookup = LATEST
+        elif error is ErrorCode.FENCED_LEADER_EPOCH:
+            # newer metadata is on its way, and adds the partition again
+            del self._fetched[following.replica]
+        elif error is not ErrorCode.NONE:
+            self._report(fetched, f"the leader answers {error.name}")
+            self._rest(fetched, now)
+        elif diverging.end_offset >= 0 or diverging.epoch >= 0:
+            leader = EpochEnd(diverging.epoch, diverging.end_offset)
+            following.truncate_to(truncation_point(following.log_end_offset, following.end_offset_for_epoch, leader))
+        else:
+            self._append(fetched, data)
+
+    def _append(self, fetched: _Fetched, data: PartitionData) -> None:
+        following, records = fetched.following, data.records
+        if records:
+            following.append(memoryview(records))
+            if self._throttle is not None:
+                partition = following.partition
+                self._throttle.received(partition.topic, partition.index, len(records))
+        following.follow_marks(data.high_watermark, data.log_start_offset)
+        fetched.is_in_sync = following.log_end_offset >= data.high_watermark
+        if fetched.problem:
+            log.info("the partition is followed again", partition=str(following))
+            fetched.problem = ""
+
+    def _take_lookup(self, response: ListOffsetsResponse, now: float) -> None:
+        by_name = {
+            (one.following.partition.topic, one.following.replica.partition): one
+            for one in self._fetched.values()
+            if one.lookup is not None
+        }
+        for topic in response.topics:
+            for found in topic.partitions:
+                fetched = by_name.get((topic.name, found.partition_index))
+                if fetched is not None:
+                    self._guarded(fetched, now, self._look_up, fetched, found, now)
+
+    def _look_up(self, fetched: _Fetched, found: ListOffsetsPartitionResponse, now: float) -> None:
+        following, error = fetched.following, known_error(found.error_code)
+        if error is not ErrorCode.NONE or found.offset < 0:
+            self._report(fetched, f"the leader answers {error.name} when asked for its offsets")
+            self._rest(fetched, now)
+        elif fetched.lookup == EARLIEST:
+            fetched.lookup = None
+            if found.offset > following.log_end_offset:
+                following.truncate_fully(found.offset)
+            else:
+                self._rest(fetched, now)  # nothing has changed here, so that the leader has to before it goes on
+        elif found.offset < following.log_end_offset:
+            fetched.lookup = None
+            following.truncate_to(found.offset)
+        else:
+            fetched.lookup = EARLIEST
+
+    # trouble
+
+    def _guarded(self, fetched: _Fetched, now: float, work: Callable[..., None], *args: object) -> None:
+        """Do something to a replica; what goes wrong with it keeps the others from nothing."""
+        try:
+            work(*args)
+        except CorruptRecord as damage:
+            self._report(fetched, f"the records that came are damaged, and are fetched again: {damage}")
+            self._rest(fetched, now)
+        except OffsetOutOfRange as unexpected:
+            self._report(fetched, str(unexpected))
+            fetched.rests_until = now + STORAGE_RETRY_S
+        except (KafkaError, OSError) as failed:
+            self._report(fetched, f"the disk refuses what comes: {failed}")
+            fetched.rests_until = now + STORAGE_RETRY_S
+
+    def _report(self, fetched: _Fetched, problem: str) -> None:
+        if problem != fetched.problem:
+            fetched.problem = problem
+            log.error(
+                "a partition is not followed for now; tried again", partition=str(fetched.following), reason=problem
+            )
+
+    def _rest(self, fetched: _Fetched, now: float) -> None:
+        fetched.rests_until = max(fetched.rests_until, now + self._settings.replica_fetch_backoff_ms / 1000)

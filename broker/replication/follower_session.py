@@ -1,0 +1,94 @@
+"""A follower's end of an incremental fetch session (KIP-227): what the leader knows of our wishes, and what is news.
+
+Pure. Follows Kafka's `FetchSessionHandler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+
+NO_SESSION = 0
+_FULL = 0
+_LAST_EPOCH = 0x7FFF_FFFF
+
+
+class ReplicaId(NamedTuple):
+    """A partition by its topic's id."""
+
+    topic_id: UUID
+    partition: int
+
+
+class FetchPosition(NamedTuple):
+    """Where a follower is in a partition, as its leader is told."""
+
+    fetch_offset: int
+    leader_epoch: int
+    last_fetched_epoch: int
+    log_start_offset: int
+
+
+class FollowerSession:
+    """The session with one leader."""
+
+    def __init__(self, partition_max_bytes: int) -> None:
+        """`partition_max_bytes` is the limit for each partition (replica.fetch.max.bytes)."""
+        self._partition_max_bytes = partition_max_bytes
+        self._session_id = NO_SESSION
+        self._epoch = _FULL
+        self.told: dict[ReplicaId, FetchPosition] = {}
+        """What the leader knows by now that we want."""
+
+    def ask(self, wanted: Mapping[ReplicaId, FetchPosition], request: FetchRequest) -> None:
+        """Put into `request` what the leader has to be told to know what is `wanted`, all of it or what is new."""
+        request.session_id, request.session_epoch = self._session_id, self._epoch
+        told = self.told if self._epoch != _FULL else {}
+        topics: dict[UUID, FetchTopic] = {}
+        for replica, position in wanted.items():
+            if told.get(replica) == position:
+                continue
+            topic = topics.get(replica.topic_id)
+            if topic is None:
+                topic = topics[replica.topic_id] = FetchTopic(topic_id=replica.topic_id)
+            topic.partitions.append(
+                FetchPartition(
+                    partition=replica.partition,
+                    current_leader_epoch=position.leader_epoch,
+                    fetch_offset=position.fetch_offset,
+                    last_fetched_epoch=position.last_fetched_epoch,
+                    log_start_offset=position.log_start_offset,
+                    partition_max_bytes=self._partition_max_bytes,
+                )
+            )
+        forgotten: dict[UUID, ForgottenTopic] = {}
+        for replica in told.keys() - wanted.keys():
+            topic_id = replica.topic_id
+            forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(replica.partition)
+        request.topics, request.forgotten_topics_data = list(topics.values()), list(forgotten.values())
+        self.told = dict(wanted)
+
+    def answered(self, response: FetchResponse) -> bool:
+        """Take note of an answer; return whether its partitions count."""
+        if response.error_code:
+            if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+                self._session_id = NO_SESSION
+            self._epoch = _FULL
+            return False
+        if response.session_id == NO_SESSION:
+            self._session_id, self._epoch = NO_SESSION, _FULL
+        elif self._epoch == _FULL or response.session_id == self._session_id:
+            self._session_id = response.session_id
+            self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
+        else:
+            self.failed()
+            return False
+        return True
+
+    def failed(self) -> None:
+        """A request has no answer: the next one begins anew, and ends what the leader may remember."""
+        self._epoch = _FULL
