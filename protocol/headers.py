@@ -79,3 +79,22 @@ def encode_response_header(correlation_id: int, api_key: int, api_version: int) 
     """Encode the header of the answer to a request of that key and version."""
     header = _CORRELATION_ID.pack(correlation_id)
     return header + b"\0" if api_version >= _RESPONSE_FLEXIBLE_FROM[api_key] else header
+
+
+def decode_response_header(frame: bytes | memoryview, api_key: int, api_version: int) -> tuple[int, int]:
+    """Decode the header at the start of an answer to a request of that key and version.
+
+    Returns the correlation id, and where the answer begins.
+
+    Raises:
+        DecodeError: the bytes are no header.
+    """
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        pos = _CORRELATION_ID.size
+        if api_version >= _RESPONSE_FLEXIBLE_FROM[api_key]:
+            count = frame[pos]
+            pos = skip_tags(frame, pos + 1, count) if count else pos + 1
+    except (error, IndexError):
+        raise DecodeError(f"the header of an answer ends early, the frame has {len(frame)} bytes") from None
+    return correlation_id, pos

@@ -23,14 +23,12 @@ from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.protocol.codec import DecodeError, Message, decode, encode
-from odradek.protocol.codec.runtime import skip_tags
 from odradek.protocol.errors import ErrorCode
-from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.headers import RequestHeader, decode_response_header, encode_request_header
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.registry import API, Api, ApiKey
 
 _SIZE: Final = Struct(">i")
-_CORRELATION_ID: Final = Struct(">i")
 _MAX_CORRELATION_ID: Final = 0x7FFF_FFFF
 _CONNECTING: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 
@@ -275,11 +273,8 @@ class SocketConnection:
             if not self._expected:
                 raise DecodeError("nothing was asked")
             correlation_id, version, request = self._expected[0]
-            _check_correlation_id(frame, correlation_id)
-            skipped = _CORRELATION_ID.size
-            if request.api.is_flexible(version) and request.api.key != ApiKey.API_VERSIONS:
-                skipped += _tags_size(frame, skipped)
-            message = decode(request.api.response, frame, version, skipped)[0]
+            begin = _answer_begin(frame, request.api.key, version, correlation_id)
+            message = decode(request.api.response, frame, version, begin)[0]
         except DecodeError as wrong:
             self._lose(f"an answer of {self.address} cannot be read: {wrong}")
             return
@@ -288,8 +283,8 @@ class SocketConnection:
         request.answer.resolve(message)
 
     def _learn_versions(self, frame: memoryview) -> None:
-        _check_correlation_id(frame, self._correlation_id)
-        answer = decode(ApiVersionsResponse, frame, API_VERSIONS_VERSION, _CORRELATION_ID.size)[0]
+        begin = _answer_begin(frame, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, self._correlation_id)
+        answer = decode(ApiVersionsResponse, frame, API_VERSIONS_VERSION, begin)[0]
         if answer.error_code != ErrorCode.NONE:
             raise DecodeError(f"it refuses to tell its versions with error {answer.error_code}")
         self._versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
@@ -343,17 +338,9 @@ def _common_version(request: _Request, versions: Mapping[int, tuple[int, int]]) 
     return version if version >= max(known[0], request.api.request.SCHEMA.versions.first) else None
 
 
-def _check_correlation_id(frame: memoryview, expected: int) -> None:
-    if len(frame) < _CORRELATION_ID.size:
-        raise DecodeError(f"it has {len(frame)} bytes")
-    (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+def _answer_begin(frame: memoryview, key: ApiKey, version: int, expected: int) -> int:
+    """Return where the answer begins behind its header, which must be that of the request that is due."""
+    correlation_id, begin = decode_response_header(frame, key, version)
     if correlation_id != expected:
         raise DecodeError(f"it answers request {correlation_id}, due is {expected}")
-
-
-def _tags_size(frame: memoryview, position: int) -> int:
-    """Return the bytes of the tagged fields of a response header; there are none today."""
-    if position >= len(frame):
-        raise DecodeError("its header ends early")
-    count = frame[position]
-    return skip_tags(frame, position + 1, count) - position if count else 1
+    return begin

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 import typer
@@ -62,7 +63,8 @@ def online(
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: CommandOutput) -> int | None:
             bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
-            return function(connect(bootstrap, properties, debug=output.debug), output, **given)
+            with closing(connect(bootstrap, properties, debug=output.debug)) as cluster:
+                return function(cluster, output, **given)
 
         shared = [
             _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),

@@ -7,13 +7,16 @@ import ssl
 from struct import Struct
 from typing import Final, TypeVar
 
-from odradek.client.errors import ConnectionLostError, UnusableAnswerError
+from odradek.client.errors import ConnectionLostError, NotServedError, UnusableAnswerError
 from odradek.protocol.codec import DecodeError, Message, decode, encode
-from odradek.protocol.headers import RequestHeader, encode_request_header
+from odradek.protocol.codec.fields import Versions
+from odradek.protocol.headers import RequestHeader, decode_response_header, encode_request_header
+from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.registry import ApiKey
 
 _SIZE: Final = Struct(">i")
-_CORRELATION_ID: Final = Struct(">i")
+_SMALLEST_ANSWER: Final = 4
+"""The correlation id alone, in bytes."""
 
 DEFAULT_ANSWER_LIMIT: Final = 100 * 1024 * 1024
 """The largest answer that is taken unless the caller says otherwise, in bytes; as in librdkafka."""
@@ -42,8 +45,10 @@ class BrokerConnection:
         self._name = f"{address[0]}:{address[1]}"
         self._client_id = client_id
         self._next_id = 0
-        self._expected: list[tuple[int, int]] = []
-        """Correlation id and version of the requests that have no answer yet."""
+        self._expected: list[tuple[int, ApiKey, int]] = []
+        """Correlation id, API and version of the requests that have no answer yet."""
+        self._offered: dict[int, Versions] | None = None
+        """What the broker serves, once it was asked."""
         try:
             plain = socket.create_connection(address, timeout_s)
             try:
@@ -66,7 +71,7 @@ class BrokerConnection:
         self._socket.close()
 
     def send(self, key: ApiKey, version: int, request: Message) -> None:
-        """Send a request of a version before the flexible ones; its answer is received later.
+        """Send a request; its answer is received later.
 
         Raises:
             ConnectionLostError: the connection broke.
@@ -78,7 +83,7 @@ class BrokerConnection:
             self._socket.sendall(_SIZE.pack(len(frame)) + frame)
         except OSError as failed:
             raise self._lost(failed) from failed
-        self._expected.append((self._next_id, version))
+        self._expected.append((self._next_id, key, version))
 
     def receive(
         self, answer: type[Answer], limit: int = DEFAULT_ANSWER_LIMIT, buffer: bytearray | None = None
@@ -96,20 +101,20 @@ class BrokerConnection:
         size_bytes = bytearray(_SIZE.size)
         self._fill(size_bytes, _SIZE.size)
         (size,) = _SIZE.unpack(size_bytes)
-        if not _CORRELATION_ID.size <= size <= limit:
+        if not _SMALLEST_ANSWER <= size <= limit:
             raise UnusableAnswerError(
                 f"what answers at {self._name} is no Kafka broker: it announces an answer of {size} bytes"
             )
         self._fill(memory, size)
         frame = memoryview(memory)[:size]
-        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        expected, version = self._expected.pop(0)
-        if correlation_id != expected:
-            raise UnusableAnswerError(
-                f"the broker at {self._name} answers request {correlation_id} instead of {expected}"
-            )
+        expected, key, version = self._expected.pop(0)
         try:
-            return decode(answer, frame, version, _CORRELATION_ID.size)[0]
+            correlation_id, begin = decode_response_header(frame, key, version)
+            if correlation_id != expected:
+                raise UnusableAnswerError(
+                    f"the broker at {self._name} answers request {correlation_id} instead of {expected}"
+                )
+            return decode(answer, frame, version, begin)[0]
         except DecodeError as failed:
             raise UnusableAnswerError(f"an answer of the broker at {self._name} cannot be read: {failed}") from failed
 
@@ -119,6 +124,33 @@ class BrokerConnection:
         """Send a request and receive its answer; raises what `send` and `receive` raise."""
         self.send(key, version, request)
         return self.receive(answer, limit)
+
+    def ask(self, request: Message, answer: type[Answer]) -> Answer:
+        """Send a request in the newest version that both sides know and receive its answer.
+
+        Raises what `send` and `receive` raise, and:
+            NotServedError: there is no such version.
+        """
+        key = ApiKey(request.SCHEMA.api_key)
+        return self.call(key, self.newest(key, request.SCHEMA.versions), request, answer)
+
+    def newest(self, key: ApiKey, known: Versions) -> int:
+        """Return the newest version of an API that the broker serves and we know.
+
+        Raises what `send` and `receive` raise, and:
+            NotServedError: there is no such version.
+        """
+        if self._offered is None:
+            told = self.call(ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), ApiVersionsResponse)
+            self._offered = {each.api_key: Versions(each.min_version, each.max_version) for each in told.api_keys}
+        offered = self._offered.get(key)
+        if offered is None or (version := min(offered.last, known.last)) < max(offered.first, known.first):
+            serves = "does not serve it" if offered is None else f"serves versions {offered.first} to {offered.last}"
+            raise NotServedError(
+                f"{key.name} cannot be asked for: the broker at {self._name} {serves}, known here are {known.first} to"
+                f" {known.last}"
+            )
+        return version
 
     def _fill(self, memory: bytearray, size: int) -> None:
         """Receive `size` bytes to the beginning of `memory`, which grows with what arrives, not with what is said."""

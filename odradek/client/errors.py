@@ -2,7 +2,8 @@
 
 ClientError
 ├── ConnectionLostError   the broker cannot be reached or does not answer: trying again may help
-└── UnusableAnswerError   who answers is no Kafka broker, or not the one that is wanted
+├── UnusableAnswerError   who answers is no Kafka broker, or not the one that is wanted
+└── NotServedError        the broker does not know the request, or no version of it that is known here
 """
 
 
@@ -16,3 +17,7 @@ class ConnectionLostError(ClientError):
 
 class UnusableAnswerError(ClientError):
     """An answer cannot be understood, or comes from somebody without a trusted certificate."""
+
+
+class NotServedError(ClientError):
+    """A broker serves no version of a request that is known here."""

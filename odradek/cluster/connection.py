@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
+from odradek.cluster.broker_requests import Address, BrokerRequests
 from odradek.cluster.client_settings import read_client_settings, refusal
 from odradek.cluster.errors import REFUSALS, not_let_in
 from odradek.cluster.reaching import check_reachable, parse_addresses
@@ -39,6 +40,7 @@ class ClusterClients:
     refusals: list[KafkaError] = field(default_factory=list)
     """Why brokers do not let the admin client in, as far as it was told."""
     _admin: list[AdminClient] = field(default_factory=list)
+    _requests: list[BrokerRequests] = field(default_factory=list)
 
     @property
     def admin(self) -> AdminClient:
@@ -50,6 +52,18 @@ class ClusterClients:
             except (KafkaException, TypeError, ValueError) as refused:
                 raise _cannot_use(refused, self.settings) from refused
         return self._admin[0]
+
+    @property
+    def requests(self) -> BrokerRequests:
+        """What librdkafka cannot be asked."""
+        if not self._requests:
+            self._requests.append(BrokerRequests(self.settings, self._addresses))
+        return self._requests[0]
+
+    def close(self) -> None:
+        """Close what librdkafka does not close by itself."""
+        for requests in self._requests:
+            requests.close()
 
     def producer(self, settings: Settings, defaults: Settings = NONE) -> Producer:
         """Return a new producer; its settings go before those of the cluster's file, its defaults after them."""
@@ -80,6 +94,12 @@ class ClusterClients:
                         f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
                         f"{METADATA_TIMEOUT_S:g} seconds; is it one, and does --command-config fit its listener?"
                     ) from silent
+
+    def _addresses(self) -> list[Address]:
+        """Return where brokers are reached, the one that the cluster calls its controller first."""
+        found = self.metadata()
+        brokers = sorted(found.brokers.values(), key=lambda broker: (broker.id != found.controller_id, broker.id))
+        return [(str(broker.host), broker.port) for broker in brokers]  # declared as if it had no host
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in REFUSALS:

@@ -1,43 +1,85 @@
-"""The size of partitions on disk, which librdkafka cannot ask for: DescribeLogDirs.
-
-Version 1 of the request, which every broker since Apache Kafka 1.0 serves.
-"""
+"""Log directories of brokers and the replicas in them, which librdkafka cannot ask for: DescribeLogDirs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from odradek.client.errors import ClientError
-from odradek.cluster.one_request import ask
+from odradek.cluster.broker_requests import Address, BrokerRequests
+from odradek.cluster.offsets import Partition
+from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    DescribeLogDirsResult,
 )
-from odradek.protocol.registry import ApiKey
-
-VERSION = 1
 
 
-class SizesUnknownError(Exception):
-    """The broker cannot be asked for sizes; says why."""
+@dataclass(frozen=True, slots=True)
+class LogDirFacts:
+    """One log directory of a broker. Bytes of the volume are None where the broker does not tell them."""
+
+    path: str
+    error: str | None
+    """Kafka's name of what is wrong with it; None if nothing is."""
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+    is_cordoned: bool = False
+    """It gets no new replicas (KIP-1066)."""
+    sizes: Mapping[Partition, int] = field(default_factory=dict)
+    """Bytes of the replicas in it, without copies that are on their way to another directory."""
 
 
-def partition_sizes(host: str, port: int, topics: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
-    """Return the bytes that partitions take on one broker, for those it has; SizesUnknownError where it does not say.
+def describe_log_dirs(
+    requests: BrokerRequests, wanted: Mapping[Address, Mapping[str, Sequence[int]] | None]
+) -> dict[Address, list[LogDirFacts] | ClientError]:
+    """Return the log directories of brokers, or why one does not tell.
 
-    `topics` are the names and partitions to ask for.
+    `wanted` are topics and partitions for each broker, None for all.
     """
-    wanted = [DescribableLogDirTopic(topic=name, partitions=list(numbers)) for name, numbers in topics.items()]
-    request = DescribeLogDirsRequest(topics=wanted)
-    try:
-        answer = ask(host, port, ApiKey.DESCRIBE_LOG_DIRS, VERSION, request, DescribeLogDirsResponse)
-    except ClientError as failed:
-        raise SizesUnknownError(f"{host}:{port} does not tell the size of its partitions: {failed}") from None
-    return {
-        (topic.name, partition.partition_index): partition.partition_size
-        for directory in answer.results
-        for topic in directory.topics
-        for partition in topic.partitions
-        if not partition.is_future_key
+    questions = {
+        address: DescribeLogDirsRequest(
+            topics=None
+            if topics is None
+            else [DescribableLogDirTopic(topic=name, partitions=list(numbers)) for name, numbers in topics.items()]
+        )
+        for address, topics in wanted.items()
     }
+    answers = requests.ask_each(questions, DescribeLogDirsResponse)
+    return {
+        address: answer if isinstance(answer, ClientError) else [_facts(each) for each in answer.results]
+        for address, answer in answers.items()
+    }
+
+
+def sizes_in(directories: Sequence[LogDirFacts]) -> dict[Partition, int]:
+    """Return the sizes of the replicas in all directories of a broker."""
+    return {partition: size for each in directories for partition, size in each.sizes.items()}
+
+
+def _facts(result: DescribeLogDirsResult) -> LogDirFacts:
+    return LogDirFacts(
+        path=result.log_dir,
+        error=error_name(result.error_code),
+        total_bytes=result.total_bytes if result.total_bytes >= 0 else None,
+        usable_bytes=result.usable_bytes if result.usable_bytes >= 0 else None,
+        is_cordoned=result.is_cordoned,
+        sizes={
+            (topic.name, partition.partition_index): partition.partition_size
+            for topic in result.topics
+            for partition in topic.partitions
+            if not partition.is_future_key
+        },
+    )
+
+
+def error_name(code: int) -> str | None:
+    """Return Kafka's name of an error code, its number for one that is not known, None for no error."""
+    if not code:
+        return None
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import ConfigSource, TopicDescription
 
+from odradek.client.errors import ClientError
+from odradek.cluster.broker_requests import Address
 from odradek.cluster.configs import describe_topic_configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
-from odradek.cluster.log_dirs import SizesUnknownError, partition_sizes
-from odradek.cluster.offsets import Offsets, earliest, latest
-from odradek.cluster.one_request import can_ask
+from odradek.cluster.log_dirs import describe_log_dirs, sizes_in
+from odradek.cluster.offsets import Offsets, Partition, earliest, latest
 from odradek.terminal.errors import CommandError
 
 KNOWN_TIMEOUT_S = 5.0
@@ -123,23 +124,23 @@ def _partitions(topic: TopicDescription, first: Offsets, end: Offsets, sizes: Of
     ]
 
 
-def _sizes(cluster: ClusterClients, topics: Sequence[TopicDescription]) -> tuple[dict[tuple[str, int], int], str]:
+def _sizes(cluster: ClusterClients, topics: Sequence[TopicDescription]) -> tuple[dict[Partition, int], str]:
     """Return the size of each partition at its leader, and why some are missing."""
-    if not can_ask(cluster.settings):
-        return {}, "sizes are only known over PLAINTEXT listeners"
-    wanted: dict[tuple[str, int], dict[str, list[int]]] = {}
+    if not cluster.requests.can_ask:
+        return {}, "sizes are only known over PLAINTEXT and SSL listeners"
+    wanted: dict[Address, dict[str, list[int]]] = {}
     for topic in topics:
         for part in topic.partitions:
             if leader := _leader(part):
                 at_leader = wanted.setdefault((leader.host, leader.port), {})
                 at_leader.setdefault(topic.name, []).append(part.id)
-    sizes: dict[tuple[str, int], int] = {}
+    sizes: dict[Partition, int] = {}
     problem = ""
-    for (host, port), partitions in wanted.items():
-        try:
-            sizes |= partition_sizes(host, port, partitions)
-        except SizesUnknownError as unknown:
-            problem = str(unknown)
+    for (host, port), found in describe_log_dirs(cluster.requests, wanted).items():
+        if isinstance(found, ClientError):
+            problem = f"{host}:{port} does not tell the size of its partitions: {found}"
+        else:
+            sizes |= sizes_in(found)
     return sizes, problem
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 from confluent_kafka import KafkaError, KafkaException
@@ -14,7 +14,9 @@ from odradek.cli.command import group, online
 from odradek.cluster import configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
+from odradek.cluster.offsets import Partition
 from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
+from odradek.cluster.topology import describe_partitions, troubled
 from odradek.commands.deletion import delete_each
 from odradek.documents import topics as documents
 from odradek.terminal.errors import WrongUsageError
@@ -117,7 +119,10 @@ def create_topics(
     app,
     "describe",
     document=documents.DESCRIBED,
-    examples="odradek topics describe orders\nodradek topics describe --json",
+    examples="""\
+    odradek topics describe orders
+    odradek topics describe --json
+    odradek topics describe --under-replicated --under-min-isr""",
 )
 def describe_topics(
     cluster: ClusterClients,
@@ -125,19 +130,41 @@ def describe_topics(
     names: Annotated[
         list[str] | None, Argument(metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.")
     ] = None,
+    under_replicated: Annotated[
+        bool, Option("--under-replicated", help="Only partitions of which a replica is not in sync; of all topics.")
+    ] = False,
+    unavailable: Annotated[
+        bool, Option("--unavailable", help="Only partitions without a leader; of all topics.")
+    ] = False,
+    under_min_isr: Annotated[
+        bool,
+        Option("--under-min-isr", help="Only partitions with fewer replicas in sync than min.insync.replicas."),
+    ] = False,
 ) -> None:
-    """Show leader, replicas, in-sync replicas, offsets and size on disk of each partition."""
-    wanted = names or [
-        each.name for each in describe(cluster, sorted(cluster.metadata().topics)) if not each.is_internal
-    ]
+    """Show leader, replicas, in-sync replicas, offsets and size on disk of each partition.
+
+    With several of --under-replicated, --unavailable and --under-min-isr, partitions of each kind; internal topics are
+    among them then.
+    """
+    kinds = {"under_replicated": under_replicated, "offline": unavailable, "under_min_isr": under_min_isr}
+    judgements = [name for name, is_wanted in kinds.items() if is_wanted]
+    only = _troubled_partitions(cluster, names, judgements) if judgements else None
+    if only is not None:
+        wanted = sorted({topic for topic, _ in only})
+    else:
+        wanted = names or [
+            each.name for each in describe(cluster, sorted(cluster.metadata().topics)) if not each.is_internal
+        ]
     topics, problem = facts(cluster, wanted)
     if output.json:
-        output.document({"topics": [_topic_json(each) for each in topics]})
+        output.document({"topics": [_topic_json(each, only) for each in topics]})
     else:
         for number, topic in enumerate(topics):
             if number:
                 output.line()
-            _show_topic(output, topic)
+            _show_topic(output, topic, only)
+        if judgements and not topics:
+            output.note(f"no partition is {' or '.join(name.replace('_', ' ') for name in judgements)}")
         if problem:
             output.note(problem)
 
@@ -191,7 +218,15 @@ def delete_topics(cluster: ClusterClients, output: CommandOutput, names: Names) 
     delete_each(output, "topic", futures, lambda name: answer(futures[name], f"topic {name}"))
 
 
-def _show_topic(output: CommandOutput, topic: TopicFacts) -> None:
+def _troubled_partitions(
+    cluster: ClusterClients, names: Sequence[str] | None, judgements: Sequence[str]
+) -> set[Partition]:
+    """Return the partitions of which one of the judgements is true."""
+    found = describe_partitions(cluster.requests, names, with_min_isr="under_min_isr" in judgements)
+    return {each.key for each in troubled(found, judgements)}
+
+
+def _show_topic(output: CommandOutput, topic: TopicFacts, only: Collection[Partition] | None) -> None:
     replicas = max((len(part.replicas) for part in topic.partitions), default=0)
     output.heading(topic.name)
     output.line(f"id {topic.topic_id}, {plural(len(topic.partitions), 'partition')}, replication factor {replicas}")
@@ -209,22 +244,26 @@ def _show_topic(output: CommandOutput, topic: TopicFacts) -> None:
                 part.end,
                 None if part.size is None else size_text(part.size),
             ]
-            for part in topic.partitions
+            for part in _shown(topic, only)
         ],
     )
+
+
+def _shown(topic: TopicFacts, only: Collection[Partition] | None) -> list[PartitionFacts]:
+    return [each for each in topic.partitions if only is None or (topic.name, each.number) in only]
 
 
 def _list(numbers: Sequence[int]) -> str:
     return ",".join(str(each) for each in numbers)
 
 
-def _topic_json(topic: TopicFacts) -> dict[str, object]:
+def _topic_json(topic: TopicFacts, only: Collection[Partition] | None) -> dict[str, object]:
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "internal": topic.internal,
         "configs": dict(topic.configs),
-        "partitions": [_partition_json(each) for each in topic.partitions],
+        "partitions": [_partition_json(each) for each in _shown(topic, only)],
     }
 
 

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from odradek.client.tls import tls_context
 from pyspark_odradek.client.cluster import FETCH_BYTES, ClusterOptions
 from pyspark_odradek.errors import OptionError
 
@@ -145,11 +146,6 @@ def _tls(settings: Settings) -> ssl.SSLContext:
     found = dict(settings)
     _translate_stores(found)
     try:
-        context = ssl.create_default_context(cafile=found.get("ssl.ca.location"), cadata=found.get("ssl.ca.pem"))
-        if (certificate := found.get("ssl.certificate.location")) is not None:
-            context.load_cert_chain(certificate, found.get("ssl.key.location"), found.get("ssl.key.password"))
+        return tls_context(found)
     except (OSError, ValueError) as wrong:
         raise OptionError(f"the TLS files that kafka.ssl.* name cannot be used: {wrong}") from wrong
-    if found.get("ssl.endpoint.identification.algorithm", "https").lower() in ("", "none"):
-        context.check_hostname = False
-    return context

@@ -3,7 +3,13 @@
 import pytest
 
 from odradek.protocol.codec.errors import DecodeError
-from odradek.protocol.headers import RequestHeader, decode_request_header, encode_request_header, encode_response_header
+from odradek.protocol.headers import (
+    RequestHeader,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
 from odradek.protocol.registry import API, ApiKey
 
 METADATA_V8 = bytes.fromhex("0003 0008 0000002a 0005") + b"rdkaf"
@@ -107,3 +113,22 @@ def test_response_header_follows_the_table_of_apis() -> None:
         if api.key is not ApiKey.API_VERSIONS:
             for version in range(api.served.last + 1):
                 assert len(encode_response_header(1, api.key, version)) == 4 + api.is_flexible(version)
+
+
+@pytest.mark.parametrize(("key", "version"), [(ApiKey.METADATA, 8), (ApiKey.METADATA, 9), (ApiKey.API_VERSIONS, 4)])
+def test_response_headers_go_both_ways(key: ApiKey, version: int) -> None:
+    """What a broker encodes is what the client decodes."""
+    header = encode_response_header(-7, key, version)
+    assert decode_response_header(header + b"rest", key, version) == (-7, len(header))
+
+
+def test_tags_of_a_response_header_are_passed_over() -> None:
+    """A broker may say more than is known here."""
+    assert decode_response_header(bytes.fromhex("00000001 01 05 02 aabb 99"), ApiKey.METADATA, 9) == (1, 9)
+
+
+@pytest.mark.parametrize("frame", ["", "000000", "00000001", "00000001 01 05 09 aa"])
+def test_response_headers_that_end_early_are_refused(frame: str) -> None:
+    """Whoever answers, the reader gets one kind of error."""
+    with pytest.raises(DecodeError):
+        decode_response_header(bytes.fromhex(frame), ApiKey.METADATA, 9)

@@ -1,72 +1,54 @@
-"""Sizes of partitions, from a broker that may answer anything."""
+"""Log directories, from brokers that may answer or not."""
 
-import socket
-import struct
-import threading
-from collections.abc import Callable
+from contextlib import closing
 
-import pytest
-
-from odradek.cluster.log_dirs import VERSION, SizesUnknownError, partition_sizes
-from odradek.protocol.codec import encode
+from odradek.client.errors import ConnectionLostError
+from odradek.cluster.broker_requests import BrokerRequests
+from odradek.cluster.log_dirs import LogDirFacts, describe_log_dirs, sizes_in
+from odradek.protocol.codec import Message
 from odradek.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
     DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-
-Ask = Callable[[bytes], dict[tuple[str, int], int]]
-
-
-@pytest.fixture
-def ask() -> Ask:
-    """Ask a broker that answers with the given bytes and closes the connection."""
-
-    def asked(answer: bytes) -> dict[tuple[str, int], int]:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-
-            def serve() -> None:
-                connection, _ = listener.accept()
-                with connection:
-                    connection.recv(1024)
-                    connection.sendall(answer)
-
-            thread = threading.Thread(target=serve)
-            thread.start()
-            try:
-                return partition_sizes("127.0.0.1", listener.getsockname()[1], {"t": [0, 1]})
-            finally:
-                thread.join(10)
-
-    return asked
+from odradek.protocol.registry import ApiKey
+from tests.support.ports import free_ports
+from tests.support.scripted_broker import ScriptedBroker
 
 
-def _frame(body: bytes) -> bytes:
-    return struct.pack(">ii", len(body) + 4, 1) + body
+def _directory(
+    path: str, *partitions: DescribeLogDirsPartition, total: int = -1, usable: int = -1
+) -> DescribeLogDirsResult:
+    topics = [DescribeLogDirsTopic(name="t", partitions=[*partitions])]
+    return DescribeLogDirsResult(log_dir=path, topics=topics, total_bytes=total, usable_bytes=usable)
 
 
-def test_sizes_of_all_directories(ask: Ask) -> None:
-    """A partition's size is that of its replica, not of a copy on its way to another directory."""
-    partitions = [
-        DescribeLogDirsPartition(partition_index=0, partition_size=7, offset_lag=0, is_future_key=False),
-        DescribeLogDirsPartition(partition_index=0, partition_size=3, offset_lag=5, is_future_key=True),
-    ]
-    other = [DescribeLogDirsPartition(partition_index=1, partition_size=9, offset_lag=0, is_future_key=False)]
+def _replica(number: int, size: int, *, is_future: bool = False) -> DescribeLogDirsPartition:
+    return DescribeLogDirsPartition(partition_index=number, partition_size=size, offset_lag=0, is_future_key=is_future)
+
+
+def test_directories_of_several_brokers() -> None:
+    """A replica's size is that of itself, not of a copy on its way; one that fails and one that is away are told."""
     results = [
-        DescribeLogDirsResult(error_code=0, log_dir=name, topics=[DescribeLogDirsTopic(name="t", partitions=each)])
-        for name, each in (("a", partitions), ("b", other))
+        _directory("a", _replica(0, 7), _replica(0, 3, is_future=True), total=100, usable=40),
+        _directory("b", _replica(1, 9)),
+        DescribeLogDirsResult(log_dir="c", error_code=56, topics=[]),
     ]
-    answer = encode(DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=results), VERSION)
-    assert ask(_frame(answer)) == {("t", 0): 7, ("t", 1): 9}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [b"", b"\0\0", struct.pack(">i", 100) + b"x", struct.pack(">i", -1), b"\x7f\xff\xff\xff", _frame(b"\xff" * 9)],
-    ids=["nothing", "half a size", "half a frame", "negative", "huge", "no such message"],
-)
-def test_a_broker_that_answers_nonsense(ask: Ask, answer: bytes) -> None:
-    """The sizes are unknown; nothing is allocated for what is only claimed."""
-    with pytest.raises(SizesUnknownError, match="does not tell the size of its partitions"):
-        ask(answer)
+    away = "127.0.0.1", free_ports(1)[0]
+    answer = DescribeLogDirsResponse(results=results)
+    with ScriptedBroker({ApiKey.DESCRIBE_LOG_DIRS: (1, 5)}, lambda _: answer) as broker:
+        with closing(BrokerRequests({}, list, timeout_s=5)) as requests:
+            found = describe_log_dirs(requests, {broker.address: {"t": [0, 1]}, away: None})
+        directories = found[broker.address]
+    assert directories == [
+        LogDirFacts("a", None, 100, 40, sizes={("t", 0): 7}),
+        LogDirFacts("b", None, sizes={("t", 1): 9}),
+        LogDirFacts("c", "KAFKA_STORAGE_ERROR"),
+    ]
+    assert sizes_in(directories) == {("t", 0): 7, ("t", 1): 9}
+    assert isinstance(found[away], ConnectionLostError)
+    asked: list[Message] = [request for _, request in broker.asked]
+    assert asked == [DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="t", partitions=[0, 1])])]

@@ -1,0 +1,73 @@
+"""The documents of `odradek cluster`."""
+
+from odradek.documents.document import Document
+
+QUORUM_MEMBER: Document = {
+    "node": "its id",
+    "log_end_offset": "where its metadata log ends; null if the leader has not heard of it yet",
+    "lag": "metadata records that it is behind the leader; null if the leader has not heard of it yet",
+    "last_fetch_ms": "when it fetched last, in milliseconds since 1970; null if that is not told",
+    "last_caught_up_ms": "when it was not behind last, in milliseconds since 1970; null if that is not told",
+    "listeners[]": "where a voter is reached, as NAME://HOST:PORT; empty if that is not told",
+}
+STATUS: Document = {
+    "cluster_id": "of the cluster",
+    "controller": "the active controller; where no quorum is told, the broker that stands in for it; null if none",
+    "quorum": {
+        "": "who keeps the metadata; null where brokers do not tell it",
+        "leader": "the active controller; null while there is none",
+        "epoch": "grows with each election of a controller",
+        "high_watermark": "up to where metadata records are safe",
+        "voters[]": QUORUM_MEMBER,
+        "observers[]": QUORUM_MEMBER,
+    },
+    "brokers[]": {
+        "broker": "its id",
+        "host": "where it is reached",
+        "port": "where it is reached",
+        "rack": "null if it has none",
+        "fenced": "true for one that the controller does not hear of: it leads nothing",
+        "leaders": "partitions that it leads",
+        "replicas": "partitions that it has a replica of",
+        "in_sync": "those of its replicas that are in the ISR",
+        "lag": "records that its followers are behind their leaders, together; null if not known of one of them",
+        "directories[]": {
+            "path": "a log directory",
+            "error": "Kafka's name of what is wrong with it; null if nothing is",
+            "replicas": "how many it has",
+            "size_bytes": "of the replicas in it",
+            "total_bytes": "of its volume; null where that is not told",
+            "usable_bytes": "what is free of it; null where that is not told",
+            "cordoned": "whether it gets no new replicas",
+        },
+        "problem": "why it does not tell of its replicas; null if it does, or is fenced",
+    },
+    "partitions": {
+        "total": "how many there are",
+        "under_replicated": "of which a replica is not in sync, but for those that a reassignment is adding",
+        "under_min_isr": "with fewer replicas in sync than min.insync.replicas: acks=all is refused",
+        "offline": "without a leader",
+        "reassigning": "on their way to other replicas",
+    },
+    "troubled[]": {
+        "": "partitions of the kinds above, but for those that are just reassigned",
+        "topic": "its topic",
+        "partition": "its number",
+        "leader": "null if none",
+        "replicas[]": "ids of brokers",
+        "isr[]": "those of them that are in sync",
+        "offline_replicas[]": "those whose broker is away, or whose directory has failed",
+        "min_isr": "min.insync.replicas of the topic; null if that is not told",
+        "under_replicated": "see partitions",
+        "under_min_isr": "see partitions",
+        "offline": "see partitions",
+    },
+    "followers[]": {
+        "": "followers that are out of the ISR, or have records to fetch",
+        "topic": "its topic",
+        "partition": "its number",
+        "broker": "the broker that it is on",
+        "lag": "records that it is behind its leader; null if one of both does not answer",
+        "in_sync": "whether it is in the ISR",
+    },
+}
