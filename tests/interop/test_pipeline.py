@@ -1,7 +1,6 @@
 """The jobs on Apache Kafka itself: nothing in them is for one broker only."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,6 @@ from tests.support.pipeline_job import RunJob
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 RECORDS = 600
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaProcess]:
-    """Apache Kafka, which the tests share, each with topics of its own."""
-    process = ApacheKafkaProcess(tmp_path_factory.mktemp("kafka"))
-    try:
-        process.start()
-        yield process
-    finally:
-        process.discard()
 
 
 def test_an_archive_of_topics_of_apache_kafka(kafka: ApacheKafkaProcess, run_job: RunJob, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +18,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
 
 COUNT = 500
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaProcess]:
-    """Apache Kafka, with a topic that has records of a committed, an aborted and an open transaction, and others."""
-    one = {"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"}
-    process = ApacheKafkaProcess(
-        tmp_path_factory.mktemp("kafka"),
-        one | {"offsets.topic.replication.factor": "1", "share.coordinator.state.topic.replication.factor": "1"},
-    )
-    process.start()
-    try:
-        admin = AdminClient({"bootstrap.servers": process.bootstrap})
-        admin.create_topics([NewTopic("t", 2, 1)])["t"].result(20)
-        yield process
-    finally:
-        process.discard()
 
 
 def _transaction(kafka: ApacheKafkaProcess, name: str, commit: bool | None) -> Producer:
@@ -60,6 +42,8 @@ def _transaction(kafka: ApacheKafkaProcess, name: str, commit: bool | None) -> P
 
 def test_apache_kafka_is_read(spark: SparkSession, kafka: ApacheKafkaProcess, tmp_path: Path) -> None:
     """All records come in read_uncommitted; in read_committed those of aborted and open transactions do not."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic("t", 2, 1)])["t"].result(20)
     plain = Producer({"bootstrap.servers": kafka.bootstrap})
     for number in range(COUNT):
         plain.produce("t", f"plain-{number}".encode(), b"k", partition=1, headers=[("h", b"v")])
