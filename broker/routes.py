@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.offsets import OffsetHandlers
     from odradek.broker.handlers.produce import ProduceHandler
     from odradek.broker.handlers.producer_ids import ProducerIdHandler
+    from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
 
 
@@ -67,6 +69,7 @@ class Services(NamedTuple):
     node: ThisNode
     configs: BrokerConfigs
     controller: Controller
+    replication: ReplicationControl
     groups: GroupServices
 
 
@@ -146,6 +149,13 @@ class Handlers:
             self._describer.describe_created,
             services.partitions.deleted.settled,
         )
+
+    @cached_property
+    def replication(self) -> ReplicationHandlers:
+        """Of leaders, replicas and features."""
+        from odradek.broker.handlers.replication import ReplicationHandlers
+
+        return ReplicationHandlers(self._services.replication)
 
     @cached_property
     def configs(self) -> ConfigHandlers:
@@ -264,6 +274,11 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[Handlers], MessageHandler]] = {
     ApiKey.CREATE_TOPICS: lambda of: of.topics.create_topics,
     ApiKey.DELETE_TOPICS: lambda of: of.topics.delete_topics,
     ApiKey.CREATE_PARTITIONS: lambda of: of.topics.create_partitions,
+    ApiKey.ELECT_LEADERS: lambda of: of.replication.elect_leaders,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda of: of.replication.alter_reassignments,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda of: of.replication.list_reassignments,
+    ApiKey.UPDATE_FEATURES: lambda of: of.replication.update_features,
+    ApiKey.UNREGISTER_BROKER: lambda of: of.replication.unregister_broker,
     ApiKey.DESCRIBE_CONFIGS: lambda of: of.configs.describe_configs,
     ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,

@@ -8,6 +8,7 @@ follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS
 from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.metadata.records import MetadataRecord, make_record
@@ -16,7 +17,7 @@ from odradek.config.alter import AlterContext, AlterTarget, check
 from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.metadata_records import ConfigRecord
+from odradek.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 MAX_CONFIGS: Final = 1_000
 """Of one resource. Kafka 4.3 has some 400 for a broker, but keeps unknown ones too, and they are looked at with each
@@ -52,7 +53,11 @@ def plan_alteration(
     if len(after) > len(current):
         check_amount(len(after))
     names = dict.fromkeys((*current, *after))
-    return [_record(resource, name, after.get(name)) for name in names if current.get(name) != after.get(name)]
+    changed = [name for name in names if current.get(name) != after.get(name)]
+    records = [_record(resource, name, after.get(name)) for name in changed]
+    if MIN_INSYNC_REPLICAS in changed and surroundings.eligible_leader_replicas:
+        records.append(make_record(ClearElrRecord(topic_name=resource.name if target is AlterTarget.TOPIC else "")))
+    return records
 
 
 def check_amount(count: int) -> None:

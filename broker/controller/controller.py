@@ -1,6 +1,8 @@
 """Changing the cluster: every request that alters metadata ends here.
 
-Owns: turning wishes into proposals, several wishes of one request into one proposal, and an answer for each of them.
+Owns: turning wishes into proposals, several wishes of one request into one proposal, and an answer for each of them;
+itself those of topics and configs. What brokers say of themselves is in `broker_control`, what becomes of partitions in
+`replication_control`; both propose through `Controller.change`.
 Must not know: wire versions, files. A wish is planned on all that was proposed before it, durable or not, and answered
 when it is durable, after all before it; also where nothing is to be changed, since what was planned on may fail yet. So
 does Kafka's `QuorumController`.
@@ -10,11 +12,12 @@ metadata meanwhile waits for its turn, so that the order stays that of the reque
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
 from odradek.broker.controller.configs import Alteration, plan_alteration
+from odradek.broker.controller.controller_view import BrokersOf, ControllerView, count_partitions
 from odradek.broker.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
     TOO_MANY,
@@ -29,7 +32,7 @@ from odradek.broker.controller.topics import (
 )
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.errors import StaleMetadataError
-from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage
+from odradek.broker.metadata.image import BrokerImage, ConfigResource, MetadataImage, ResourceType, TopicImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.source import MetadataSource, Stored
 from odradek.broker.runtime.deferred import Deferred, then
@@ -48,6 +51,8 @@ _CONTROLLERS = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.C
 R = TypeVar("R")
 Refusals = list[KafkaError | None]
 """Why each of several wishes was refused, None where it was done."""
+Plan = Callable[[ControllerView], tuple[Sequence[MetadataRecord], R]]
+"""Makes records and an answer of the cluster as it is; raises KafkaError where nothing can be done."""
 _Planned = tuple[Sequence[MetadataRecord], list[R | KafkaError]]
 """The records of what can be done, and what becomes of each wish, in order."""
 
@@ -59,10 +64,13 @@ class Controller:
     stored is an error for every wish of the request.
     """
 
-    def __init__(self, source: MetadataSource, rules: PlacementRules, configs: BrokerConfigs) -> None:
+    def __init__(
+        self, source: MetadataSource, rules: PlacementRules, configs: BrokerConfigs, brokers_of: BrokersOf
+    ) -> None:
         self._source = source
         self._rules = rules
         self._configs = configs
+        self._brokers_of = brokers_of
         self._threads: Threads = InPlace()
         self._is_planning = False
         """Whether a thread plans on the image `proposed`, which must stay the newest until it has."""
@@ -90,6 +98,35 @@ class Controller:
         """The image after all changes that are under way: what a request names is looked up in it."""
         return self._source.proposed
 
+    def view(self, image: MetadataImage) -> ControllerView:
+        """Return what decisions on an image are based on."""
+        return ControllerView(image, self._brokers_of(image), lambda: self._configs.layers_with(image).effective)
+
+    def brokers(self) -> Mapping[int, BrokerImage]:
+        """Return the brokers as they are after all changes that are under way."""
+        return self._brokers_of(self._source.proposed)
+
+    def change(self, plan: Plan[R], refused: Callable[[KafkaError], R]) -> R | Deferred[R]:
+        """Propose what `plan` makes of the newest image; return its answer once that is durable.
+
+        Where `plan` raises a KafkaError nothing is proposed, and the answer is what `refused` makes of the error; so it
+        is where the records could not be stored. In a cluster of many partitions the plan is made on a thread: it must
+        not touch what the event loop changes.
+        """
+
+        def plan_one(image: MetadataImage) -> _Planned[R]:
+            try:
+                records, answer = plan(self.view(image))
+            except KafkaError as error:
+                return [], [error]
+            return records, [answer]
+
+        def answer(results: list[R | KafkaError]) -> R:
+            (result,) = results
+            return refused(result) if isinstance(result, KafkaError) else result
+
+        return then(self._change(plan_one, count_partitions(self._source.proposed), 1), answer)
+
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> list[PlannedTopic | KafkaError] | Deferred[list[PlannedTopic | KafkaError]]:
@@ -99,7 +136,7 @@ class Controller:
         """
 
         def plan(image: MetadataImage) -> _Planned[PlannedTopic]:
-            planner = TopicPlanner(image, self._rules, self._configs.layers_with(image).effective)
+            planner = TopicPlanner(self.view(image), self._rules)
             results = [_attempt(planner, topic) for topic in topics]
             records = [record for topic in results if isinstance(topic, PlannedTopic) for record in topic.records]
             return [] if validate_only else records, results
@@ -122,10 +159,11 @@ class Controller:
 
         def plan(image: MetadataImage) -> _Planned[None]:
             total = 0
+            view = self.view(image)
 
             def plan_one(wish: NewPartitions) -> list[MetadataRecord]:
                 nonlocal total
-                added = plan_partitions(image, wish, self._rules) if total <= MAX_PARTITIONS_PER_REQUEST else []
+                added = plan_partitions(view, wish, self._rules) if total <= MAX_PARTITIONS_PER_REQUEST else []
                 total += len(added)
                 if total > MAX_PARTITIONS_PER_REQUEST:
                     raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)

@@ -4,19 +4,26 @@ Owns: Kafka's rules and sentences for these requests (`ReplicationControlManager
 and a wish in, records or a KafkaError out. Must not know: requests of any version, files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from odradek.broker.controller.placement import place
-from odradek.broker.metadata.features import partition_record_version
-from odradek.broker.metadata.image import UNASSIGNED_DIRECTORY, MetadataImage, ResourceType, TopicImage
+from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS, ControllerView
+from odradek.broker.controller.placement import place_in_turn, place_striped
+from odradek.broker.metadata.image import ResourceType, TopicImage
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.topic_names import check_name, find_collision, names_by_metric
 from odradek.config.errors import ConfigError
 from odradek.config.topic import validate_overrides
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from odradek.protocol.messages.metadata_records import (
+    ClearElrRecord,
+    ConfigRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.names import METADATA_TOPIC
 
@@ -59,14 +66,12 @@ class PlannedTopic(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """What a new partition depends on beside the wish."""
+    """What a new partition depends on beside the wish and the cluster."""
 
-    brokers: tuple[int, ...]
-    """Ids of the brokers that are alive."""
-    directories: Mapping[int, UUID]
-    """For brokers with one log directory, its id; others choose when they create the partition."""
     num_partitions: int = 1
     replication_factor: int = 1
+    random: Random | None = None
+    """Chance for the placement over racks; None: brokers take turns, wherever they stand."""
 
 
 def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> int:
@@ -86,18 +91,17 @@ def check_total(topics: Sequence[NewTopic], rules: PlacementRules) -> int:
 class TopicPlanner:
     """Plans the topics of one request on one image."""
 
-    def __init__(self, image: MetadataImage, rules: PlacementRules, broker: Mapping[str, str]) -> None:
-        """`broker` has the values of the broker's configuration that topics fall back to."""
-        self._image = image
+    def __init__(self, view: ControllerView, rules: PlacementRules) -> None:
+        self._view = view
+        self._image = view.image
         self._rules = rules
-        self._broker = broker
-        self._taken = names_by_metric(image.topics_by_name)
+        self._taken = names_by_metric(view.image.topics_by_name)
 
     def plan(self, topic: NewTopic) -> PlannedTopic:
         """Return what creates the topic; raise KafkaError with Kafka's code for everything that forbids it."""
         self._check_name(topic.name)
-        configs = _check_configs(topic.configs or {}, self._broker)
-        replicas = _assigned(topic, self._rules) if topic.assignments else _placed(topic, self._rules)
+        configs = _check_configs(topic.configs or {}, self._view.configs)
+        replicas = _assigned(topic, self._view) if topic.assignments else _placed(topic, self._view, self._rules)
         topic_id = random_uuid()
         records = [make_record(TopicRecord(name=topic.name, topic_id=topic_id))]
         records += [
@@ -106,7 +110,9 @@ class TopicPlanner:
             )
             for name, value in configs.items()
         ]
-        records += _partition_records(self._image, topic_id, 0, replicas, self._rules)
+        if self._view.has_elr and MIN_INSYNC_REPLICAS in configs:
+            records.append(make_record(ClearElrRecord(topic_name=topic.name)))
+        records += _partition_records(self._view, topic_id, 0, replicas, is_manual=bool(topic.assignments))
         return PlannedTopic(
             name=topic.name,
             topic_id=topic_id,
@@ -129,9 +135,9 @@ class TopicPlanner:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 
-def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementRules) -> list[MetadataRecord]:
+def plan_partitions(view: ControllerView, wish: NewPartitions, rules: PlacementRules) -> list[MetadataRecord]:
     """Return the records that add partitions to a topic; raise KafkaError with Kafka's code if it cannot be done."""
-    topic = image.topic(wish.name)
+    topic = view.image.topic(wish.name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     have = len(topic.partitions)
@@ -147,7 +153,7 @@ def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementR
         raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
     replication_factor = len(topic.partitions[0].replicas)
     if wish.assignments is None:
-        replicas = place(rules.brokers, replication_factor, have, added)
+        replicas = _place(view, rules, replication_factor, have, added)
     elif len(wish.assignments) != added:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -157,8 +163,8 @@ def plan_partitions(image: MetadataImage, wish: NewPartitions, rules: PlacementR
     else:
         replicas = list(wish.assignments)
         for assigned in replicas:
-            _check_assignment(assigned, replication_factor, rules)
-    return _partition_records(image, topic.topic_id, have, replicas, rules)
+            check_assignment(assigned, replication_factor, view.brokers)
+    return _partition_records(view, topic.topic_id, have, replicas, is_manual=wish.assignments is not None)
 
 
 def plan_deletion(topic: TopicImage) -> MetadataRecord:
@@ -178,7 +184,7 @@ def _check_configs(configs: Mapping[str, str | None], broker: Mapping[str, str])
     return given
 
 
-def _placed(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
+def _placed(topic: NewTopic, view: ControllerView, rules: PlacementRules) -> list[tuple[int, ...]]:
     if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -188,10 +194,17 @@ def _placed(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     count = rules.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
     factor = rules.replication_factor if topic.replication_factor == DEFAULT else topic.replication_factor
-    return place(rules.brokers, factor, 0, count)
+    return _place(view, rules, factor, 0, count)
 
 
-def _assigned(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
+def _place(view: ControllerView, rules: PlacementRules, factor: int, first: int, count: int) -> list[tuple[int, ...]]:
+    brokers = view.usable_brokers()
+    if rules.random is None:
+        return place_in_turn(brokers, factor, first, count)
+    return place_striped(brokers, factor, count, rules.random)
+
+
+def _assigned(topic: NewTopic, view: ControllerView) -> list[tuple[int, ...]]:
     for what, value in (("replication factor", topic.replication_factor), ("numPartitions", topic.num_partitions)):
         if value != DEFAULT:
             raise KafkaError(
@@ -206,7 +219,7 @@ def _assigned(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}",
             )
-        _check_assignment(replicas, factor, rules)
+        check_assignment(replicas, factor, view.brokers)
         factor = len(replicas)
         by_index[index] = replicas
     if any(index not in by_index for index in range(len(by_index))):
@@ -216,14 +229,14 @@ def _assigned(topic: NewTopic, rules: PlacementRules) -> list[tuple[int, ...]]:
     return [by_index[index] for index in range(len(by_index))]
 
 
-def _check_assignment(replicas: tuple[int, ...], factor: int | None, rules: PlacementRules) -> None:
-    """Raise KafkaError unless the replicas are distinct live brokers, as many as the other partitions have."""
+def check_assignment(replicas: tuple[int, ...], factor: int | None, brokers: Container[int]) -> None:
+    """Raise KafkaError unless the replicas are distinct registered brokers, as many as the other partitions have."""
     problem = None
     if not replicas:
         problem = "The manual partition assignment includes an empty replica list."
     previous = None
     for broker in sorted(replicas):
-        if broker not in rules.brokers:
+        if broker not in brokers:
             problem = f"The manual partition assignment includes broker {broker}, but no such broker is registered."
         elif broker == previous:
             problem = f"The manual partition assignment includes the broker {broker} more than once."
@@ -240,26 +253,36 @@ def _check_assignment(replicas: tuple[int, ...], factor: int | None, rules: Plac
 
 
 def _partition_records(
-    image: MetadataImage,
-    topic_id: UUID,
-    first: int,
-    replicas: Sequence[tuple[int, ...]],
-    rules: PlacementRules,
+    view: ControllerView, topic_id: UUID, first: int, replicas: Sequence[tuple[int, ...]], *, is_manual: bool
 ) -> list[MetadataRecord]:
-    version = partition_record_version(image.features)
-    return [
-        make_record(
-            PartitionRecord(
-                partition_id=index,
-                topic_id=topic_id,
-                replicas=list(assigned),
-                isr=list(assigned),
-                leader=assigned[0],
-                leader_epoch=0,
-                partition_epoch=0,
-                directories=[rules.directories.get(broker, UNASSIGNED_DIRECTORY) for broker in assigned],
-            ),
-            version,
+    records = []
+    for index, assigned in enumerate(replicas, first):
+        isr = [broker for broker in assigned if view.is_active(broker)]
+        if not isr:
+            raise _nobody_to_lead(index, len(assigned), is_manual=is_manual)
+        record = PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=list(assigned),
+            isr=isr,
+            leader=isr[0],
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=[view.default_directory(broker) for broker in assigned],
         )
-        for index, assigned in enumerate(replicas, first)
-    ]
+        records.append(make_record(record, view.record_version))
+    return records
+
+
+def _nobody_to_lead(index: int, factor: int, *, is_manual: bool) -> KafkaError:
+    if is_manual:
+        return KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in"
+            " controlled shutdown.",
+        )
+    return KafkaError(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {factor} time(s): All brokers are currently fenced or in controlled"
+        " shutdown.",
+    )

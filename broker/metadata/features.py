@@ -50,6 +50,8 @@ level 2 speaks a protocol that has no handler (KIP-890).
 """
 
 _DIRECTORY_ASSIGNMENT: Final = 17  # Kafka 3.7-IV2
+CORDONED_DIRECTORIES: Final = 30
+"""The metadata.version (4.3-IV0) from which on brokers tell which directories take no new replicas (KIP-1066)."""
 
 
 def check_level(name: str, level: int) -> str | None:

@@ -13,9 +13,9 @@ from uuid import UUID
 
 NO_LEADER = -1
 """Leader of a partition that nobody leads at present."""
-MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY = UUID(int=0), UUID(int=1)
-"""A replica of which a record of before log directories had ids (KIP-858) says nothing, and one whose directory has not
-been chosen yet. Kafka's third reserved id, 2, is that of a directory that is lost."""
+MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY = UUID(int=0), UUID(int=1), UUID(int=2)
+"""A replica of which a record of before log directories had ids (KIP-858) says nothing, one whose directory has not
+been chosen yet, and one whose directory is lost."""
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Topics that Kafka marks as internal in its answers."""

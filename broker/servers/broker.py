@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from uuid import UUID
@@ -18,6 +18,8 @@ from odradek.broker.background import BackgroundJobs
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.controller_view import single_broker
+from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
@@ -206,7 +208,12 @@ class BrokerServer:
             found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
         )
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
-        controller = Controller(self._metadata, _placement_rules(settings, directory_ids), configs)
+        controller = Controller(
+            self._metadata,
+            PlacementRules(settings.num_partitions, settings.default_replication_factor),
+            configs,
+            single_broker(settings.node_id, settings.broker_rack, directory_ids),
+        )
         node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._listeners.advertised_for)
         self._groups = GroupServices(
             GroupParts(
@@ -233,6 +240,7 @@ class BrokerServer:
             node=node,
             configs=configs,
             controller=controller,
+            replication=ReplicationControl(controller, settings.node_id),
             groups=self._groups,
         )
         handlers = self._handlers = Handlers(services)
@@ -264,16 +272,6 @@ class BrokerServer:
             partitions=report.loaded,
             took_ms=round((self._clock.monotonic() - self._shared.started_at) * 1000),
         )
-
-
-def _placement_rules(settings: BrokerSettings, directory_ids: Sequence[UUID]) -> PlacementRules:
-    only_directory = directory_ids[0] if len(directory_ids) == 1 else None
-    return PlacementRules(
-        brokers=(settings.node_id,),
-        directories={settings.node_id: only_directory} if only_directory is not None else {},
-        num_partitions=settings.num_partitions,
-        replication_factor=settings.default_replication_factor,
-    )
 
 
 def _log_findings(report: LoadReport) -> None:

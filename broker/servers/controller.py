@@ -11,9 +11,11 @@ import os
 import socket
 from contextlib import suppress
 from functools import partial
+from random import Random
 
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.controller_view import registered_brokers
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.controller_handlers import ControllerHandlers, ControllerServices
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -129,8 +131,8 @@ class ControllerServer:
     def _build(self) -> ServerNetwork:
         settings, metadata, clock = self._static, self._shared.metadata, self._shared.clock
         configs = BrokerConfigs(metadata, settings.node_id, settings.values)
-        rules = PlacementRules((), {}, settings.num_partitions, settings.default_replication_factor)
-        controller = self._controller = Controller(metadata, rules, configs)
+        rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, Random())
+        controller = self._controller = Controller(metadata, rules, configs, registered_brokers)
         meta = self._shared.metadata_directory.meta
         assert meta is not None
         assert meta.directory_id is not None

@@ -9,6 +9,7 @@ from tests.interop.differential.scenarios.fetch import fetch
 from tests.interop.differential.scenarios.fetch_sessions import fetch_sessions
 from tests.interop.differential.scenarios.framing import framing
 from tests.interop.differential.scenarios.groups import groups
+from tests.interop.differential.scenarios.leaders import features, leaders
 from tests.interop.differential.scenarios.metadata import metadata
 from tests.interop.differential.scenarios.offsets import offsets
 from tests.interop.differential.scenarios.partitions import partitions
@@ -28,6 +29,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "fetch_sessions": fetch_sessions,
     "configs": configs,
     "partitions": partitions,
+    "leaders": leaders,
+    "features": features,
     "framing": framing,
     "groups": groups,
     "consumer_groups": consumer_groups,

@@ -13,12 +13,12 @@ from odradek.config.alter import ConfigChange, alter
 from odradek.protocol.errors import ErrorCode, KafkaError
 from tests.support.deferred import now
 from tests.support.manual_loop import HandThreads, ManualLoop
-from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource, create
+from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource, create
 
 
 def new_controller(source: MemorySource, **static: str) -> Controller:
     """Return a controller on a source."""
-    return Controller(source, ONE_BROKER, BrokerConfigs(source, NODE, static))
+    return Controller(source, RULES, BrokerConfigs(source, NODE, static), ONE_BROKER)
 
 
 def changing(key: str, value: str | None, operation: int = 0) -> Alteration:
@@ -162,7 +162,7 @@ def test_dynamic_broker_configs_are_layers_over_the_static_ones() -> None:
     """What the image says of all brokers and of this one, read anew each time."""
     source = MemorySource()
     configs = BrokerConfigs(source, NODE, {"log.retention.ms": "1", "log.flush.interval.messages": "7"})
-    controller = Controller(source, ONE_BROKER, configs)
+    controller = Controller(source, RULES, configs, ONE_BROKER)
     now(controller.alter_configs([(ConfigResource(4, ""), changing("log.retention.ms", "2"))]))
     assert configs.layers.effective["log.retention.ms"] == "2"
     now(controller.alter_configs([(ConfigResource(4, "1"), changing("log.retention.ms", "3"))]))

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.controller.controller_view import ControllerView
 from odradek.broker.controller.topics import (
     NewPartitions,
     NewTopic,
@@ -14,31 +15,39 @@ from odradek.broker.controller.topics import (
     plan_deletion,
     plan_partitions,
 )
-from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
-from tests.unit.broker.metadata.support import ONE_BROKER, image_of, topic_records
+from odradek.protocol.messages.metadata_records import (
+    ClearElrRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from tests.unit.broker.metadata.support import RULES, image_of, topic_records, view_of
 
 A, DIRECTORY = UUID(int=0xA), UUID(int=0xD)
 EXISTING = image_of([*topic_records("old.name", A, 2), *topic_records("plain", UUID(int=0xB))])
 
 
-def plan(topic: NewTopic, rules: PlacementRules = ONE_BROKER, image: MetadataImage = EXISTING) -> PlannedTopic:
+ONE_BROKER = view_of(EXISTING)
+
+
+def plan(topic: NewTopic, view: ControllerView = ONE_BROKER, rules: PlacementRules = RULES) -> PlannedTopic:
     """Plan one topic."""
-    return TopicPlanner(image, rules, {}).plan(topic)
+    return TopicPlanner(view, rules).plan(topic)
 
 
-def refusal(topic: NewTopic, rules: PlacementRules = ONE_BROKER) -> tuple[ErrorCode, str]:
+def refusal(topic: NewTopic, view: ControllerView = ONE_BROKER) -> tuple[ErrorCode, str]:
     """Return why a topic is not created."""
     with pytest.raises(KafkaError) as caught:
-        plan(topic, rules)
+        plan(topic, view)
     return caught.value.code, caught.value.message
 
 
 def test_topic_is_a_topic_record_then_configs_then_partitions() -> None:
     """In Kafka's order; a new partition is led by its first replica, everything in sync, all epochs 0."""
-    rules = PlacementRules(brokers=(1,), directories={1: DIRECTORY})
-    planned = plan(NewTopic("t", 2, 1, configs={"retention.ms": "5"}), rules)
+    planned = plan(NewTopic("t", 2, 1, configs={"retention.ms": "5"}), view_of(EXISTING, (1,), {1: DIRECTORY}))
     topic, config, first, second = [record.message for record in planned.records]
     assert topic == TopicRecord(name="t", topic_id=planned.topic_id)
     assert config == ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="5")
@@ -66,14 +75,13 @@ def test_replica_whose_directory_is_not_chosen_has_kafkas_id_for_that() -> None:
 
 def test_minus_one_means_the_brokers_defaults() -> None:
     """num.partitions and default.replication.factor."""
-    planned = plan(NewTopic("t"), PlacementRules((1, 2), {}, num_partitions=3, replication_factor=2))
+    planned = plan(NewTopic("t"), view_of(EXISTING, (1, 2)), PlacementRules(num_partitions=3, replication_factor=2))
     assert (planned.num_partitions, planned.replication_factor) == (3, 2)
 
 
 def test_manual_assignment_is_taken_as_it_is() -> None:
     """The first replica leads; partitions may come in any order."""
-    rules = PlacementRules((1, 2, 3), {})
-    planned = plan(NewTopic("t", assignments=((1, (3, 1)), (0, (2, 3)))), rules)
+    planned = plan(NewTopic("t", assignments=((1, (3, 1)), (0, (2, 3)))), view_of(EXISTING, (1, 2, 3)))
     partitions = [r.message for r in planned.records if isinstance(r.message, PartitionRecord)]
     assert [(p.partition_id, p.replicas, p.leader) for p in partitions] == [(0, [2, 3], 2), (1, [3, 1], 3)]
 
@@ -112,14 +120,14 @@ def test_topic_is_refused_with_kafkas_code(topic: NewTopic, code: ErrorCode, par
 def test_assignments_need_equal_numbers_of_replicas() -> None:
     """A topic has one replication factor."""
     topic = NewTopic("t", assignments=((0, (1, 2)), (1, (1,))))
-    code, message = refusal(topic, PlacementRules((1, 2), {}))
+    code, message = refusal(topic, view_of(EXISTING, (1, 2)))
     assert code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert "not consistent" in message
 
 
 def test_configs_are_judged_with_the_brokers_values() -> None:
     """A topic's min.compaction.lag.ms may contradict what the broker says of the maximum."""
-    planner = TopicPlanner(EXISTING, ONE_BROKER, {"log.cleaner.max.compaction.lag.ms": "5"})
+    planner = TopicPlanner(view_of(EXISTING, log_cleaner_max_compaction_lag_ms="5"), RULES)
     with pytest.raises(KafkaError) as caught:
         planner.plan(NewTopic("t", configs={"min.compaction.lag.ms": "10"}))
     assert caught.value.code is ErrorCode.INVALID_CONFIG
@@ -128,15 +136,15 @@ def test_configs_are_judged_with_the_brokers_values() -> None:
 def test_more_than_ten_thousand_partitions_at_once_are_refused() -> None:
     """Counted over the whole request, defaults and assignments included."""
     fine = [NewTopic("a", 9_998, 1), NewTopic("b"), NewTopic("c", assignments=((0, (1,)),))]
-    check_total(fine, ONE_BROKER)
+    check_total(fine, RULES)
     with pytest.raises(KafkaError) as caught:
-        check_total([*fine, NewTopic("d", 1, 1)], ONE_BROKER)
+        check_total([*fine, NewTopic("d", 1, 1)], RULES)
     assert caught.value.code is ErrorCode.POLICY_VIOLATION
 
 
 def test_added_partitions_are_numbered_on() -> None:
     """Their replicas are as many as the others have."""
-    records = plan_partitions(EXISTING, NewPartitions("old.name", 4), ONE_BROKER)
+    records = plan_partitions(ONE_BROKER, NewPartitions("old.name", 4), RULES)
     messages = [record.message for record in records]
     assert [(m.partition_id, m.topic_id, m.replicas) for m in messages if isinstance(m, PartitionRecord)] == [
         (2, A, [1]),
@@ -161,10 +169,36 @@ def test_added_partitions_are_numbered_on() -> None:
 def test_partitions_are_refused_with_kafkas_code(wish: NewPartitions, code: ErrorCode) -> None:
     """Counts only grow, and assignments are as for new topics."""
     with pytest.raises(KafkaError) as caught:
-        plan_partitions(EXISTING, wish, PlacementRules((1, 2), {}))
+        plan_partitions(view_of(EXISTING, (1, 2)), wish, RULES)
     assert caught.value.code is code
 
 
 def test_deletion_is_one_record() -> None:
     """Configs and partitions go with the topic."""
     assert plan_deletion(EXISTING.topics_by_name["plain"]).message == RemoveTopicRecord(topic_id=UUID(int=0xB))
+
+
+def test_min_isr_of_a_new_topic_clears_the_eligible_leaders() -> None:
+    """Between configs and partitions, as Kafka writes it where eligible leader replicas are on (KIP-966)."""
+    image = image_of([FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)], EXISTING)
+    planned = plan(NewTopic("t", configs={"min.insync.replicas": "1"}), view_of(image))
+    assert [type(record.message) for record in planned.records] == [
+        TopicRecord,
+        ConfigRecord,
+        ClearElrRecord,
+        PartitionRecord,
+    ]
+
+
+def test_fenced_broker_holds_a_replica_and_is_not_in_sync() -> None:
+    """It comes back some day; where nobody can lead, nothing is created."""
+    view = view_of(EXISTING, (1, 2))
+    away = {**view.brokers, 1: view.brokers[1]._replace(fenced=True)}
+    half = ControllerView(EXISTING, away, dict)
+    planned = plan(NewTopic("t", assignments=((0, (1, 2)),)), half)
+    partition = planned.records[-1].message
+    assert isinstance(partition, PartitionRecord)
+    assert (partition.replicas, partition.isr, partition.leader) == ([1, 2], [2], 2)
+    code, message = refusal(NewTopic("t", assignments=((0, (1,)),)), half)
+    assert code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "fenced or in controlled shutdown" in message

@@ -26,7 +26,7 @@ from odradek.storage.opening.loader import Opening, open_log
 from tests.support.clock import ManualClock
 from tests.support.memory_files import MemoryFiles
 from tests.unit.broker.groups.shard_world import ManualFlusher
-from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
+from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
 
 OFFSETS = "__consumer_offsets"
 
@@ -82,7 +82,7 @@ class Cluster:
 
     def controller(self) -> Controller:
         """Return what changes the metadata."""
-        return Controller(self.source, ONE_BROKER, BrokerConfigs(self.source, NODE, {}))
+        return Controller(self.source, RULES, BrokerConfigs(self.source, NODE, {}), ONE_BROKER)
 
 
 class RunningBroker:

@@ -12,7 +12,7 @@ from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.deferred import Deferred
-from tests.unit.broker.metadata.support import NODE, ONE_BROKER, MemorySource
+from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 
@@ -40,7 +40,7 @@ def new_admin(
     """Return handlers on a source of metadata, an empty one by default."""
     source = source or MemorySource()
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
-    controller = Controller(source, ONE_BROKER, configs)
+    controller = Controller(source, RULES, configs, ONE_BROKER)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
     describer = ConfigDescriber(configs)
     return Admin(

@@ -1,14 +1,15 @@
 """What the tests of the metadata and of its handlers share: a source of metadata without files, and short spellings."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from uuid import UUID
 
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.controller_view import ControllerView, single_broker
 from odradek.broker.controller.topics import NewTopic, PlacementRules, PlannedTopic
 from odradek.broker.metadata.errors import StaleMetadataError
 from odradek.broker.metadata.features import NEW_CLUSTER
-from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.image import BrokerImage, ImageDelta, MetadataImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.source import Stored, Watcher
@@ -20,7 +21,8 @@ from tests.support.memory_files import MemoryFiles
 
 DATA = Path(__file__).parent / "data"
 NODE = 1
-ONE_BROKER = PlacementRules(brokers=(NODE,), directories={})
+RULES = PlacementRules()
+ONE_BROKER = single_broker(NODE)
 
 
 class MemorySource:
@@ -129,6 +131,20 @@ def topic_records(name: str, topic_id: UUID, partitions: int = 1, replicas: Sequ
             for index in range(partitions)
         ),
     ]
+
+
+def view_of(
+    image: MetadataImage,
+    brokers: Iterable[int] = (NODE,),
+    directories: Mapping[int, UUID] | None = None,
+    **configs: str,
+) -> ControllerView:
+    """Return the cluster of an image with these brokers, all active; the keywords are the broker's configs."""
+    known: dict[int, BrokerImage] = {}
+    for broker_id in brokers:
+        directory = (directories or {}).get(broker_id)
+        known.update(single_broker(broker_id, log_dirs=[directory] if directory else [])(image))
+    return ControllerView(image, known, lambda: {key.replace("_", "."): value for key, value in configs.items()})
 
 
 def create(controller: Controller, name: str, partitions: int = 1, **configs: str) -> PlannedTopic:
