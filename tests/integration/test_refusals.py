@@ -148,7 +148,6 @@ def test_what_cannot_be_carried_over_is_refused_and_left_alone(
         ("remote.log.storage.system.enable", "true", "no tiered storage"),
         ("controller.quorum.voters", "1@a:1,2@b:1,3@c:1", "names 3 controllers"),
         ("controller.quorum.voters", "2@a:1", "the one voter is node 2"),
-        ("process.roles", "controller", "expected broker in it"),
     ],
 )
 def test_settings_that_cannot_be_served_are_refused_and_the_data_left_alone(
