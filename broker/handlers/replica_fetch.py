@@ -24,10 +24,10 @@ FIRST_REPLICA = 0
 class LeaderQuota(Protocol):
     """How much followers may be sent of partitions that are moved (leader.replication.throttled.rate)."""
 
-    def holds_back(self, partition: Partition, replica: int) -> bool:
+    def holds_back(self, partition: Partition) -> bool:
         """Whether a follower that is not in sync gets nothing of a partition now."""
 
-    def sent(self, partition: Partition, replica: int, size: int) -> None:
+    def sent(self, partition: Partition, size: int) -> None:
         """Note bytes that a follower is sent."""
 
 
@@ -73,7 +73,7 @@ class ReplicaFetchReader(FetchReader):
             found.refuse()
             return FetchResult(index, 0, partition.high_watermark, -1, start, diverging=diverging)
         quota, replica = self._quota, asking.replica_id
-        is_held_back = quota is not None and not replicas.is_in_sync(replica) and quota.holds_back(partition, replica)
+        is_held_back = quota is not None and not replicas.is_in_sync(replica) and quota.holds_back(partition)
         max_bytes = 0 if is_held_back else max(min(wanted.partition_max_bytes, found.room), 0)
         piece = partition.read(offset, max_bytes, leader_end, found.size == 0 and not is_held_back, found.waits)
         if job.noted is None:
@@ -90,7 +90,7 @@ class ReplicaFetchReader(FetchReader):
         found.size += length
         found.room = found.room - length if length < found.room else 0
         if quota is not None:
-            quota.sent(partition, replica, length)
+            quota.sent(partition, length)
         return FetchResult(index, 0, high_watermark, -1, start, FileRegion(piece.file, piece.position, length))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from odradek.broker.partitions.partition import Partition
 from odradek.broker.replication.follower_session import FetchPosition, FollowerSession, ReplicaId
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.truncation import truncation_point
@@ -33,6 +34,9 @@ from odradek.storage.errors import OffsetOutOfRange
 log = get_logger("replication")
 
 LATEST, EARLIEST = -1, -2
+FIRST_REST_S = 0.05
+"""How long a partition rests after the first error of its leader, and twice as long after each further one, up to
+replica.fetch.backoff.ms: most often the leader is about to hear of the same change of the metadata."""
 STORAGE_RETRY_S = 5.0
 """How long a partition rests whose disk refused."""
 
@@ -49,13 +53,13 @@ class FetchSettings(NamedTuple):
     replica_socket_timeout_ms: int = 30_000
 
 
-class FollowerThrottle(Protocol):
-    """Decides which partitions wait, since moving them takes more than it may."""
+class FollowerQuota(Protocol):
+    """How much may be fetched of partitions that are moved (follower.replication.throttled.rate)."""
 
-    def leaves_out(self, topic: str, index: int, is_in_sync: bool) -> bool:
-        """Whether the partition is not to be fetched now."""
+    def leaves_out(self, partition: Partition) -> bool:
+        """Whether a partition in which this broker is not in sync is not to be fetched now."""
 
-    def received(self, topic: str, index: int, size: int) -> None:
+    def received(self, partition: Partition, size: int) -> None:
         """Note bytes that came for a partition."""
 
 
@@ -68,6 +72,8 @@ class _Fetched:
     lookup: int | None = None
     """The offset to be asked for (LATEST or EARLIEST), since the leader has not what comes next here."""
     is_in_sync: bool = False
+    failures: int = 0
+    """How often in a row the leader answered with an error."""
     problem: str = ""
     """What is wrong, and has been logged."""
 
@@ -76,12 +82,12 @@ class Fetcher:
     """The partitions that are followed at one leader."""
 
     def __init__(
-        self, settings: FetchSettings, broker_epoch: Callable[[], int], throttle: FollowerThrottle | None = None
+        self, settings: FetchSettings, broker_epoch: Callable[[], int], quota: FollowerQuota | None = None
     ) -> None:
         """`broker_epoch` tells under which registration this broker serves."""
         self._settings = settings
         self._broker_epoch = broker_epoch
-        self._throttle = throttle
+        self._quota = quota
         self._session = FollowerSession(settings.replica_fetch_max_bytes)
         self._fetched: dict[ReplicaId, _Fetched] = {}
 
@@ -115,16 +121,14 @@ class Fetcher:
         return until - now if until > now else self._settings.replica_fetch_backoff_ms / 1000
 
     def _fetch_request(self, now: float) -> FetchRequest | None:
-        throttle = self._throttle
+        quota = self._quota
         wanted: dict[ReplicaId, FetchPosition] = {}
         for replica, fetched in self._fetched.items():
             if fetched.rests_until > now or fetched.lookup is not None:
                 continue
             following = fetched.following
-            if throttle is not None:
-                partition = following.partition
-                if throttle.leaves_out(partition.topic, partition.index, fetched.is_in_sync):
-                    continue
+            if quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition):
+                continue
             wanted[replica] = FetchPosition(
                 following.log_end_offset, following.leader_epoch, following.latest_epoch, following.log_start_offset
             )
@@ -203,8 +207,7 @@ class Fetcher:
             # newer metadata is on its way, and adds the partition again
             del self._fetched[following.replica]
         elif error is not ErrorCode.NONE:
-            self._report(fetched, f"the leader answers {error.name}")
-            self._rest(fetched, now)
+            self._rest_longer(fetched, now, f"the leader answers {error.name}")
         elif diverging.end_offset >= 0 or diverging.epoch >= 0:
             leader = EpochEnd(diverging.epoch, diverging.end_offset)
             following.truncate_to(truncation_point(following.log_end_offset, following.end_offset_for_epoch, leader))
@@ -215,10 +218,10 @@ class Fetcher:
         following, records = fetched.following, data.records
         if records:
             following.append(memoryview(records))
-            if self._throttle is not None:
-                partition = following.partition
-                self._throttle.received(partition.topic, partition.index, len(records))
+            if self._quota is not None:
+                self._quota.received(following.partition, len(records))
         following.follow_marks(data.high_watermark, data.log_start_offset)
+        fetched.failures = 0
         fetched.is_in_sync = following.log_end_offset >= data.high_watermark
         if fetched.problem:
             log.info("the partition is followed again", partition=str(following))
@@ -239,8 +242,7 @@ class Fetcher:
     def _look_up(self, fetched: _Fetched, found: ListOffsetsPartitionResponse, now: float) -> None:
         following, error = fetched.following, known_error(found.error_code)
         if error is not ErrorCode.NONE or found.offset < 0:
-            self._report(fetched, f"the leader answers {error.name} when asked for its offsets")
-            self._rest(fetched, now)
+            self._rest_longer(fetched, now, f"the leader answers {error.name} when asked for its offsets")
         elif fetched.lookup == EARLIEST:
             fetched.lookup = None
             if found.offset > following.log_end_offset:
@@ -275,6 +277,15 @@ class Fetcher:
             log.error(
                 "a partition is not followed for now; tried again", partition=str(fetched.following), reason=problem
             )
+
+    def _rest_longer(self, fetched: _Fetched, now: float, problem: str) -> None:
+        """Rest after an error of the leader, which is worth a line once it does not pass by itself."""
+        longest_s = self._settings.replica_fetch_backoff_ms / 1000
+        rest_s = min(FIRST_REST_S * (1 << min(fetched.failures, 20)), longest_s)
+        fetched.failures += 1
+        fetched.rests_until = max(fetched.rests_until, now + rest_s)
+        if rest_s == longest_s:
+            self._report(fetched, problem)
 
     def _rest(self, fetched: _Fetched, now: float) -> None:
         fetched.rests_until = max(fetched.rests_until, now + self._settings.replica_fetch_backoff_ms / 1000)

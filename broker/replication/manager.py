@@ -14,10 +14,11 @@ from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionIma
 from odradek.broker.nodes.requests import Connector
 from odradek.broker.partitions.partition import Partition, Role
 from odradek.broker.replication.eligibility import address_of
-from odradek.broker.replication.fetcher import Fetcher, FetchSettings, FollowerThrottle
+from odradek.broker.replication.fetcher import Fetcher, FetchSettings, FollowerQuota
 from odradek.broker.replication.fetcher_driver import FetcherDriver
 from odradek.broker.replication.following import Following, TruncatedLogs
 from odradek.broker.replication.leadership import IsrChanges, Leadership, Surroundings
+from odradek.broker.replication.nearest_replica import nearest_replica
 from odradek.broker.runtime.clock import Clock
 from odradek.protocol.java_hash import java_hash
 from odradek.storage.names import TopicPartition
@@ -41,7 +42,7 @@ class ReplicationParts(NamedTuple):
     """num.replica.fetchers: for each leader."""
     max_lag_ms: int = 30_000
     """replica.lag.time.max.ms"""
-    throttle: FollowerThrottle | None = None
+    quota: FollowerQuota | None = None
 
 
 class FetcherKey(NamedTuple):
@@ -59,6 +60,7 @@ class ReplicaManager:
         self._surroundings = Surroundings(
             parts.settings.node_id, parts.clock, parts.image, parts.isr_changes, parts.max_lag_ms
         )
+        self._num_fetchers = parts.num_fetchers
         self._led: dict[Partition, Leadership] = {}
         self._followed: dict[Partition, tuple[Following, FetcherKey | None]] = {}
         self._fetchers: dict[FetcherKey, FetcherDriver] = {}
@@ -86,12 +88,29 @@ class ReplicaManager:
         self._led.pop(partition, None)
         self._stop_following(partition)
 
+    def nearest(self, partition: Partition, rack: str, offset: int) -> int | None:
+        """The broker that a consumer in a rack should read from at an offset; None where that is the leader."""
+        leadership = self._led.get(partition)
+        if leadership is None:
+            return None
+        return nearest_replica(leadership.state, self._parts.image(), rack, offset)
+
     def shrink_isrs(self) -> Iterator[None]:
         """Look for followers that fell behind, a partition at a step; every half of replica.lag.time.max.ms."""
         for leadership in list(self._led.values()):
             if leadership.partition.replicas is leadership:
                 leadership.shrink()
             yield
+
+    def change_fetchers(self, count: int) -> None:
+        """Spread the partitions over another number of fetchers (num.replica.fetchers)."""
+        if count == self._num_fetchers:
+            return
+        self._num_fetchers = count
+        self.stop()
+        for following, key in list(self._followed.values()):
+            if key is not None:
+                self._fetch(following, key.leader)
 
     def stop(self) -> None:
         """Fetch nothing any more."""
@@ -105,12 +124,14 @@ class ReplicaManager:
         return iter(self._led.values())
 
     def _follow(self, partition: Partition, image: PartitionImage) -> None:
-        parts = self._parts
-        following = Following(partition, image.leader_epoch, parts.logs, parts.clock)
-        if image.leader == NO_LEADER:
-            self._followed[partition] = (following, None)
-            return
-        key = FetcherKey(image.leader, fetcher_of(partition.topic, partition.index, parts.num_fetchers))
+        following = Following(partition, image.leader_epoch, self._parts.logs, self._parts.clock)
+        self._followed[partition] = (following, None)
+        if image.leader != NO_LEADER:
+            self._fetch(following, image.leader)
+
+    def _fetch(self, following: Following, leader: int) -> None:
+        partition = following.partition
+        key = FetcherKey(leader, fetcher_of(partition.topic, partition.index, self._num_fetchers))
         self._followed[partition] = (following, key)
         driver = self._fetchers.get(key)
         if driver is None:
@@ -122,7 +143,7 @@ class ReplicaManager:
         return FetcherDriver(
             parts.loop,
             parts.connector,
-            Fetcher(parts.settings, parts.broker_epoch, parts.throttle),
+            Fetcher(parts.settings, parts.broker_epoch, parts.quota),
             parts.settings,
             f"broker-{parts.settings.node_id}-fetcher-{key.fetcher}",
             lambda: address_of(parts.image(), key.leader, parts.listener),

@@ -1,24 +1,21 @@
 """How fast replicas may be moved: leader and follower replication throttles (KIP-73).
 
-Pure: times are monotonic seconds. The rate is taken over the last eleven seconds, and only of partitions that the
-topic's configuration names; those that are in sync are never held back, and what they take counts, too. Follows Kafka's
-`ReplicationQuotaManager`.
+Times are monotonic seconds. The rate is taken over the last eleven seconds, and only of partitions that the topic's
+configuration names for this broker; followers in sync are never held back, and what they take counts, too. Follows
+Kafka's `ReplicationQuotaManager`.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+from odradek.broker.partitions.partition import Partition
 
 WINDOWS = 11
 WINDOW_S = 1.0
 UNLIMITED = (1 << 63) - 1
 """Kafka's default rate."""
-
-
-def is_throttled(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
-    """Whether a topic's list of throttled replicas (`*`, or `partition:broker`) has this one."""
-    return "*" in replicas or f"{partition}:{broker_id}" in replicas
 
 
 class ReplicationQuota:
@@ -53,3 +50,43 @@ class ReplicationQuota:
             return False
         elapsed_s = max(now - self._windows[0][0] * WINDOW_S, WINDOW_S)
         return sum(size for _, size in self._windows) / elapsed_s > rate
+
+
+class ReplicationQuotas:
+    """Both directions, as far as topics and this broker ask for them."""
+
+    def __init__(
+        self, node_id: int, leader_rate: Callable[[], int], follower_rate: Callable[[], int], now: Callable[[], float]
+    ) -> None:
+        """The rates are leader.replication.throttled.rate and follower.replication.throttled.rate at present."""
+        self._node_id = node_id
+        self._leader = ReplicationQuota(leader_rate, now)
+        self._follower = ReplicationQuota(follower_rate, now)
+
+    def holds_back(self, partition: Partition) -> bool:
+        """Whether a follower that is not in sync is sent nothing of a partition now."""
+        return self._is_throttled_as_leader(partition) and self._leader.is_exceeded
+
+    def sent(self, partition: Partition, size: int) -> None:
+        """Note bytes that a follower is sent."""
+        if self._is_throttled_as_leader(partition):
+            self._leader.record(size)
+
+    def leaves_out(self, partition: Partition) -> bool:
+        """Whether a partition in which this broker is not in sync is not to be fetched now."""
+        return self._is_throttled_as_follower(partition) and self._follower.is_exceeded
+
+    def received(self, partition: Partition, size: int) -> None:
+        """Note bytes that came for a partition."""
+        if self._is_throttled_as_follower(partition):
+            self._follower.record(size)
+
+    def _is_throttled_as_leader(self, partition: Partition) -> bool:
+        return self._is_named(partition.log.config.leader_replication_throttled_replicas, partition)
+
+    def _is_throttled_as_follower(self, partition: Partition) -> bool:
+        return self._is_named(partition.log.config.follower_replication_throttled_replicas, partition)
+
+    def _is_named(self, replicas: tuple[str, ...], partition: Partition) -> bool:
+        """Whether a list of throttled replicas (`*`, or `partition:broker`) has the replica here."""
+        return bool(replicas) and ("*" in replicas or f"{partition.index}:{self._node_id}" in replicas)

@@ -70,6 +70,11 @@ class ManualLoop(asyncio.BaseEventLoop):
         """How many timers still run."""
         return sum(not handle.cancelled() for handle, _ in self._later)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing happens before time passes."""
+        return not self._soon and all(handle.cancelled() or handle.when() > self._now for handle, _ in self._later)
+
     def turn(self) -> None:
         """Make the calls that wait now, and not those that they ask for."""
         for _ in range(len(self._soon)):

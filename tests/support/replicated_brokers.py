@@ -29,6 +29,7 @@ from odradek.broker.replication.fetcher import FetchSettings
 from odradek.broker.replication.isr_changes import ControllerIsrChanges
 from odradek.broker.replication.leadership import Leadership
 from odradek.broker.replication.manager import ReplicaManager, ReplicationParts
+from odradek.broker.replication.quota import UNLIMITED, ReplicationQuotas
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import FileRegion, Response
@@ -58,6 +59,7 @@ from tests.support.partitions import HandFlusher, context
 TOPIC, TOPIC_ID = "t", UUID(int=(1 << 90) + 7)
 VERSION = 18
 MAX_LAG_MS = 30_000
+MOST_TURNS = 1000
 LISTENER = "INTERNAL"
 
 
@@ -94,14 +96,23 @@ class MemoryConnection:
             response = broker.fetch(context(VERSION, "broker"), _over_wire(request), b"")
             if isinstance(response, Deferred):
                 self._served.append(response)
-                response.on_done(lambda data: self._reply(answer, _decoded(data)))
+                response.on_done(lambda data: self._reply(answer, self._decoded(data)))
             else:
-                self._reply(answer, _decoded(response))
+                self._reply(answer, self._decoded(response))
         else:
             assert isinstance(request, ListOffsetsRequest)
             found = broker.offsets.list_offsets(context(10), request)
             assert not isinstance(found, Deferred)
             self._reply(answer, found)
+
+    def _decoded(self, data: Response) -> Message:
+        response = _decoded(data)
+        if self._cluster.damages_answers:
+            for topic in response.responses:
+                for partition in topic.partitions:
+                    if partition.records:
+                        partition.records = memoryview(bytes(partition.records[:-1]) + b"?")
+        return response
 
     def _reply(self, answer: Deferred[Message | Disconnected], message: Message | Disconnected) -> None:
         def arrive() -> None:
@@ -117,7 +128,7 @@ def _over_wire(request: FetchRequest) -> FetchRequest:
     return decode(FetchRequest, encode(request, VERSION), VERSION)[0]
 
 
-def _decoded(data: Response) -> Message:
+def _decoded(data: Response) -> FetchResponse:
     pieces = data if isinstance(data, list) else [data]
     joined = bytearray()
     for piece in pieces:
@@ -149,6 +160,7 @@ class ReplicatedBroker:
         self.report = self.logs.load_all(self._wanted)
         self.isr_changes = ControllerIsrChanges(loop, self._send_to_controller, node_id, self._epoch)
         self.settings = FetchSettings(node_id)
+        quotas = ReplicationQuotas(node_id, lambda: cluster.leader_rate, lambda: cluster.follower_rate, clock.monotonic)
         self.replication = ReplicaManager(
             ReplicationParts(
                 loop=loop,
@@ -161,6 +173,7 @@ class ReplicatedBroker:
                 listener=LISTENER,
                 settings=self.settings,
                 max_lag_ms=MAX_LAG_MS,
+                quota=quotas,
             )
         )
         self.table = PartitionTable(
@@ -170,7 +183,15 @@ class ReplicatedBroker:
         converter = Converter(loop, memory)
         numbers = iter(range(1, 1 << 20))
         self.fetch = FetchHandler(
-            loop, self.table, FetchSessions(100, lambda: next(numbers)), clock, 1 << 26, converter, memory
+            loop,
+            self.table,
+            FetchSessions(100, lambda: next(numbers)),
+            clock,
+            1 << 26,
+            converter,
+            memory,
+            quota=quotas,
+            nearest=self.replication.nearest if cluster.nearest else None,
         )
         self.offsets = OffsetHandlers(self.table, clock, OffsetsByTime(loop, None, converter))
         self.produce = ProduceHandler(loop, self.table, clock, converter, memory)
@@ -229,24 +250,29 @@ class ReplicatedBroker:
 class ReplicatedBrokers:
     """A topic of one partition on several brokers."""
 
-    def __init__(self, count: int = 3, **configs: str) -> None:
+    def __init__(
+        self, count: int = 3, configs: Mapping[str, str] = MappingProxyType({}), *, nearest: bool = False
+    ) -> None:
+        """Start brokers 1 to `count`, led by the first; `nearest` sends consumers to replicas in their racks."""
+        self.nearest = nearest
+        self.leader_rate = self.follower_rate = UNLIMITED
         self.loop = ManualLoop()
         self.clock = ManualClock()
         self.requests: list[tuple[int, int, Message]] = []
         self.cuts: set[tuple[int, int]] = set()
         self.controller_is_silent = False
+        self.damages_answers = False
         self.refuses_isr_changes: ErrorCode | None = None
         self.unanswered: list[tuple[AlterPartitionRequest, Deferred[Message | KafkaError]]] = []
         ids = range(1, count + 1)
         replicas = tuple(ids)
         partition = PartitionImage(replicas, replicas, 1, 0, 0)
         topic = TopicImage(TOPIC, TOPIC_ID, (partition,))
-        set_configs = {key.replace("_", "."): value for key, value in configs.items()}
         self.image = MetadataImage(
             topics_by_name=MappingProxyType({TOPIC: topic}),
             topics_by_id=MappingProxyType({TOPIC_ID: topic}),
             brokers=MappingProxyType({node: _broker(node, 100 + node) for node in ids}),
-            configs=MappingProxyType({ConfigResource(ResourceType.TOPIC, TOPIC): set_configs}),
+            configs=MappingProxyType({ConfigResource(ResourceType.TOPIC, TOPIC): configs}),
         )
         self.brokers: dict[int, ReplicatedBroker] = {}
         for node in ids:
@@ -259,10 +285,11 @@ class ReplicatedBrokers:
 
     def settle(self) -> None:
         """Let everything happen that takes no time; fetches with nothing to bring wait at their leader."""
-        self.loop.advance(0)
-        for _ in range(200):
-            self.loop.settle()
+        for _ in range(MOST_TURNS):
+            if self.loop.is_idle:
+                return
             self.loop.advance(0)
+        raise AssertionError("brokers that are left alone do not come to rest")
 
     def pass_time(self, seconds: float, step_s: float = 0.1) -> None:
         """Let time pass, and all happen that is due meanwhile."""

@@ -55,7 +55,7 @@ def test_produce_with_acks_all_waits_for_the_isr() -> None:
 
 def test_follower_that_falls_behind_leaves_the_isr_and_comes_back() -> None:
     """After replica.lag.time.max.ms; what waits is committed without it, and it is in again once it has caught up."""
-    cluster = ReplicatedBrokers(min_insync_replicas="2")
+    cluster = ReplicatedBrokers(configs={"min.insync.replicas": "2"})
     cluster.settle()
     cluster.cut(3)
     reply = produced(cluster, 1, b"x", timeout_ms=100_000)
@@ -77,7 +77,7 @@ def test_follower_that_falls_behind_leaves_the_isr_and_comes_back() -> None:
 
 def test_too_few_in_sync_refuse_acks_all_and_commit_nothing() -> None:
     """min.insync.replicas: NOT_ENOUGH_REPLICAS before anything is written; acks=1 is written, but not committed."""
-    cluster = ReplicatedBrokers(min_insync_replicas="2")
+    cluster = ReplicatedBrokers(configs={"min.insync.replicas": "2"})
     cluster.settle()
     cluster.change(isr=(1,))
     cluster.cut(1)
@@ -255,3 +255,102 @@ def test_follower_with_a_full_disk_returns_when_there_is_space() -> None:
     cluster.pass_time(8)
     assert cluster.isr == {1, 2}
     assert cluster[2].content == cluster[1].content
+
+
+def test_throttled_follower_fetches_no_more_than_its_share() -> None:
+    """follower.replication.throttled.rate, of the partitions that the topic names, until it is in sync."""
+    cluster = ReplicatedBrokers(3, {"follower.replication.throttled.replicas": "0:3"})
+    cluster.change(replicas=(1, 2), isr=(1, 2))
+    cluster.pass_time(1)
+    for _ in range(40):
+        cluster.append(1, b"x" * 100_000)
+    cluster.pass_time(1)
+    cluster.follower_rate = 500_000
+    cluster.change(replicas=(1, 2, 3))
+    cluster.pass_time(3)
+    assert 0 < cluster[3].partition.log.log_end_offset < 40
+    assert cluster.isr == {1, 2}
+    cluster.pass_time(20, 0.5)
+    assert cluster[3].content == cluster[1].content
+    assert cluster.isr == {1, 2, 3}
+
+
+def test_other_number_of_fetchers_spreads_the_partitions_anew() -> None:
+    """num.replica.fetchers can be changed while they fetch."""
+    cluster = ReplicatedBrokers()
+    cluster[2].replication.change_fetchers(3)
+    cluster.append(1, b"x")
+    cluster.pass_time(1)
+    assert ends(cluster) == [1, 1, 1]
+
+
+def test_follower_that_lost_its_end_fetches_it_again() -> None:
+    """After a crash its log is checked and cut at the first damaged batch, below its high watermark as well."""
+    cluster = ReplicatedBrokers(2)
+    for number in range(5):
+        cluster.append(1, b"%d" % number)
+    cluster.pass_time(1)
+    files = cluster.kill(2)
+    path = "/data/t-0/00000000000000000000.log"
+    content = bytearray(files.read_bytes(path))
+    content[len(content) // 2] ^= 0xFF
+    files.write_bytes(path, bytes(content))
+    cluster.start(2, files)
+    assert cluster[2].partition.log.log_end_offset < 5
+    cluster.pass_time(2)
+    assert cluster[2].content == cluster[1].content
+    assert cluster[2].partition.high_watermark == 5
+
+
+def test_records_damaged_on_their_way_are_fetched_again() -> None:
+    """Nothing of them is written."""
+    cluster = ReplicatedBrokers(2)
+    cluster.settle()
+    cluster.damages_answers = True
+    cluster.append(1, b"x")
+    cluster.settle()
+    assert ends(cluster) == [1, 0]
+    cluster.damages_answers = False
+    cluster.pass_time(3)
+    assert ends(cluster) == [1, 1]
+
+
+def test_high_watermark_is_found_again_after_a_restart() -> None:
+    """From the checkpoint, and not beyond it before the replicas have told what they have."""
+    cluster = ReplicatedBrokers(2)
+    cluster.append(1, b"a")
+    cluster.pass_time(1)
+    checkpoint = cluster[1].logs.checkpoint_high_watermarks(cluster[1].table.high_watermarks())
+    assert checkpoint is not None
+    checkpoint()
+    cluster.cut(2)
+    cluster.append(1, b"b")
+    files = cluster.kill(1)
+    cluster.start(1, files)
+    assert cluster[1].partition.high_watermark == 1
+    cluster.heal()
+    cluster.pass_time(2)
+    assert high_watermarks(cluster) == [2, 2]
+
+
+def test_leader_that_has_not_heard_yet_is_asked_again_soon() -> None:
+    """Metadata reaches brokers at different times: who is early rests for moments, and not for a second."""
+    cluster = ReplicatedBrokers(2)
+    cluster.append(1, b"a")
+    cluster.settle()
+    cluster.elect(2, told=(1,))
+    cluster.settle()
+    cluster.tell((2,))
+    cluster.append(2, b"b")
+    cluster.pass_time(0.1, 0.05)
+    assert ends(cluster) == [2, 2]
+
+
+def test_leader_that_goes_on_refusing_is_asked_less_and_less_often() -> None:
+    """Up to replica.fetch.backoff.ms."""
+    cluster = ReplicatedBrokers(2)
+    cluster.settle()
+    cluster.elect(2, told=(1,))
+    cluster.requests.clear()
+    cluster.pass_time(10, 0.05)
+    assert 10 <= sum(source == 1 for source, _, _ in cluster.requests) <= 16
