@@ -141,7 +141,8 @@ class ControllerHandlers:
         from odradek.broker.handlers.configs import ConfigHandlers
 
         services = self._services
-        return ConfigHandlers(services.controller, self._describer, services.settings.node_id)
+        node_id = services.settings.node_id
+        return ConfigHandlers(services.metadata, services.controller, self._describer, node_id, lambda: (node_id,))
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
 
-from odradek.broker.controller.controller import Controller
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.config.settings import BrokerSettings
 
 if TYPE_CHECKING:
+    from odradek.broker.controller.topic_creation import TopicCreation
     from odradek.broker.groups.coordinator import GroupCoordinator
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -29,7 +29,9 @@ class GroupParts(NamedTuple):
     threads: Executor
     clock: Clock
     settings: Callable[[], BrokerSettings]
-    controller: Controller
+    controller: TopicCreation
+    most_replicas: int | None
+    """Of the internal topic; None: as many as the configuration says."""
     partitions: PartitionTable
     image: Callable[[], MetadataImage]
 
@@ -76,6 +78,8 @@ class GroupServices:
             parts = self._parts
             settings = parts.settings()
             replicas = settings.offsets_topic_replication_factor
+            if parts.most_replicas is not None:
+                replicas = min(replicas, parts.most_replicas)
             topic = CoordinatorTopic(OFFSETS_TOPIC, replicas, parts.controller, parts.partitions, settings)
             self._coordinator = GroupCoordinator(parts.loop, parts.threads, parts.clock, settings, topic, parts.image)
         return self._coordinator

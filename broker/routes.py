@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,17 +20,18 @@ from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.source import MetadataSource
+from odradek.broker.metadata.producer_ids import NextBlock
+from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.codec import Message
-from odradek.protocol.registry import API, ApiKey
+from odradek.protocol.registry import API, Api, ApiKey
 from odradek.storage.directories.manager import LogManager
 
 if TYPE_CHECKING:
+    from odradek.broker.controller.topic_creation import TopicCreation
     from odradek.broker.controller_handlers import ControllerHandlers
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.cluster import ClusterHandler
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.group_admin import GroupAdminHandlers
     from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
     from odradek.broker.handlers.groups import GroupHandlers
+    from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.log_dirs import LogDirHandlers
     from odradek.broker.handlers.metadata import MetadataHandler
     from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
@@ -63,13 +65,19 @@ class Services(NamedTuple):
     clock: Clock
     memory: RequestMemory
     settings: BrokerSettings
-    metadata: MetadataSource
+    metadata: MetadataImages
     partitions: PartitionTable
     logs: LogManager
-    node: ThisNode
+    brokers: KnownBrokers
     configs: BrokerConfigs
-    controller: Controller
-    replication: ReplicationControl
+    controller: Controller | None
+    """None where the controllers are elsewhere."""
+    replication: ReplicationControl | None
+    """Likewise."""
+    topic_creation: TopicCreation
+    next_producer_ids: NextBlock
+    versions: Callable[[Api], tuple[int, int] | None]
+    """The versions of an API that are answered at present."""
     groups: GroupServices
 
 
@@ -119,7 +127,8 @@ class Handlers:
         from odradek.broker.handlers.api_versions import ApiVersionsHandler
 
         metadata = self._services.metadata
-        return ApiVersionsHandler([API[key] for key in SERVED], lambda: metadata.image)
+        keys = SERVED if self._services.controller is not None else sorted({*SERVED, *HANDED_ON})
+        return ApiVersionsHandler([API[key] for key in keys], lambda: metadata.image, self._services.versions)
 
     @cached_property
     def metadata(self) -> MetadataHandler:
@@ -127,7 +136,12 @@ class Handlers:
         from odradek.broker.handlers.metadata import MetadataHandler
 
         services = self._services
-        return MetadataHandler(services.node, services.controller, services.settings.auto_create_topics_enable)
+        return MetadataHandler(
+            services.brokers,
+            services.metadata,
+            services.topic_creation,
+            services.settings.auto_create_topics_enable,
+        )
 
     @cached_property
     def cluster(self) -> ClusterHandler:
@@ -135,7 +149,7 @@ class Handlers:
         from odradek.broker.handlers.cluster import ClusterHandler
 
         services = self._services
-        return ClusterHandler(services.node, services.metadata, services.settings.max_request_partition_size_limit)
+        return ClusterHandler(services.brokers, services.metadata, services.settings.max_request_partition_size_limit)
 
     @cached_property
     def topics(self) -> TopicHandlers:
@@ -143,6 +157,7 @@ class Handlers:
         from odradek.broker.handlers.topics import TopicHandlers
 
         services = self._services
+        assert services.controller is not None, "what changes topics is handed on"
         return TopicHandlers(
             services.controller,
             services.settings.delete_topic_enable,
@@ -155,6 +170,7 @@ class Handlers:
         """Of leaders, replicas and features."""
         from odradek.broker.handlers.replication import ReplicationHandlers
 
+        assert self._services.replication is not None, "what changes replicas is handed on"
         return ReplicationHandlers(self._services.replication)
 
     @cached_property
@@ -163,7 +179,13 @@ class Handlers:
         from odradek.broker.handlers.configs import ConfigHandlers
 
         services = self._services
-        return ConfigHandlers(services.controller, self._describer, services.settings.node_id)
+        return ConfigHandlers(
+            services.metadata,
+            services.controller,
+            self._describer,
+            services.settings.node_id,
+            services.brokers.registered,
+        )
 
     @cached_property
     def _describer(self) -> ConfigDescriber:
@@ -201,8 +223,7 @@ class Handlers:
         from odradek.broker.handlers.producer_ids import ProducerIdHandler
         from odradek.broker.metadata.producer_ids import ProducerIds
 
-        node_id, in_turn = self._services.settings.node_id, self._services.controller.in_turn
-        return ProducerIdHandler(ProducerIds(self._services.metadata, node_id, in_turn))
+        return ProducerIdHandler(ProducerIds(self._services.next_producer_ids))
 
     @cached_property
     def producers(self) -> DescribeProducersHandler:
@@ -216,7 +237,7 @@ class Handlers:
         """Of who coordinates what."""
         from odradek.broker.handlers.coordinator import CoordinatorHandler
 
-        return CoordinatorHandler(self._services.node, self._services.groups.coordinator)
+        return CoordinatorHandler(self._services.brokers, self._services.groups.coordinator)
 
     @cached_property
     def groups(self) -> GroupHandlers:
@@ -354,10 +375,15 @@ FORWARDED: frozenset[ApiKey] = frozenset(
 )
 """What a broker that is not the controller hands on to it in an envelope (KIP-590)."""
 
+HANDED_ON: frozenset[ApiKey] = FORWARDED & API.keys()
+"""Those of them whose versions are known here: what a broker does whose controllers are elsewhere."""
 
-def load_all(handlers: Handlers) -> Iterator[type[Message]]:
+
+def load_all(handlers: Handlers, without: Collection[ApiKey] = ()) -> Iterator[type[Message]]:
     """Import and make every handler, with the messages of its API; yields after each, for others to get their turn."""
     for key in SERVED:
+        if key in without:
+            continue
         find = DIRECT_ROUTES.get(key) or MESSAGE_ROUTES[key]
         find(handlers)
         yield API[key].request

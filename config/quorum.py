@@ -2,7 +2,8 @@
 
 Owns the reading of `process.roles` and the `controller.*` keys that say who decides. A controller here is the only
 voter of its quorum, so a file that names others is refused: starting on it would make a second cluster beside the one
-it means. Source: Kafka 4.3's KafkaConfig and QuorumConfig.
+it means. A process that is a broker only joins the controllers that it is pointed at. Source:
+Kafka 4.3's KafkaConfig and QuorumConfig.
 """
 
 from typing import Final, NamedTuple
@@ -64,7 +65,7 @@ def read_quorum(read: BrokerConfigReader, node_id: int) -> QuorumSettings:
     if quorum.is_controller:
         _check_controller(read, quorum, node_id)
     else:
-        _check_broker(read)
+        _check_broker(read, quorum, node_id)
     return quorum
 
 
@@ -84,12 +85,21 @@ def _check_controller(read: BrokerConfigReader, quorum: QuorumSettings, node_id:
         raise read.error(_VOTERS, f"the one voter is node {quorum.voters[0].node_id}, but this is node {node_id}")
 
 
-def _check_broker(read: BrokerConfigReader) -> None:
-    for key in (_VOTERS, _SERVERS):
-        if read.given(key) and read.elements(key):
-            raise read.error(
-                key, "names a controller elsewhere; odradek is a single node: add controller to process.roles"
-            )
+def _check_broker(read: BrokerConfigReader, quorum: QuorumSettings, node_id: int) -> None:
+    if not quorum.voters and not quorum.bootstrap_servers:
+        raise ConfigError(
+            "process.roles=broker needs it: the addresses of the controllers, host:port separated by commas",
+            key=_SERVERS,
+            value=None,
+        )
+    if not quorum.controller_listener_names:
+        raise ConfigError(
+            "process.roles=broker needs it: the name of the listener of the controllers", key=_NAMES, value=None
+        )
+    if any(voter.node_id == node_id for voter in quorum.voters):
+        raise read.error(
+            _VOTERS, f"names node {node_id} as a controller, and this node.id is a broker only (process.roles)"
+        )
 
 
 def _listener_names(read: BrokerConfigReader) -> tuple[str, ...]:

@@ -67,6 +67,15 @@ class BrokerSettings(NamedTuple):
     log_cleaner_io_max_bytes_per_second: float
     producer_id_expiration_ms: int
     producer_id_expiration_check_interval_ms: int
+    broker_heartbeat_interval_ms: int
+    broker_session_timeout_ms: int
+    initial_broker_registration_timeout_ms: int
+    controlled_shutdown_enable: bool
+    controller_quorum_fetch_max_bytes: int
+    controller_quorum_fetch_snapshot_max_bytes: int
+    controller_quorum_fetch_timeout_ms: int
+    controller_quorum_request_timeout_ms: int
+    controller_quorum_retry_backoff_ms: int
     metadata_log_segment_bytes: int
     metadata_log_segment_ms: int
     metadata_log_max_record_bytes_between_snapshots: int
@@ -226,7 +235,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     )
 
 
-_BOOLEANS = ("auto.create.topics.enable", "delete.topic.enable", "log.cleaner.enable")
+_BOOLEANS = ("auto.create.topics.enable", "controlled.shutdown.enable", "delete.topic.enable", "log.cleaner.enable")
 _REALS = ("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
 _INTEGERS = (
     "num.partitions",
@@ -255,6 +264,14 @@ _INTEGERS = (
     "log.cleaner.io.buffer.size",
     "producer.id.expiration.ms",
     "producer.id.expiration.check.interval.ms",
+    "broker.heartbeat.interval.ms",
+    "broker.session.timeout.ms",
+    "initial.broker.registration.timeout.ms",
+    "controller.quorum.fetch.max.bytes",
+    "controller.quorum.fetch.snapshot.max.bytes",
+    "controller.quorum.fetch.timeout.ms",
+    "controller.quorum.request.timeout.ms",
+    "controller.quorum.retry.backoff.ms",
     "metadata.log.segment.bytes",
     "metadata.log.segment.ms",
     "metadata.log.max.record.bytes.between.snapshots",
@@ -310,6 +327,11 @@ def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[
     names = quorum.controller_listener_names
     for_clients = [endpoint for endpoint in endpoints if endpoint.name not in names]
     of_controller = [] if quorum.is_broker else [endpoint for endpoint in endpoints if endpoint.name in names]
+    if not quorum.is_controller and len(for_clients) < len(endpoints):
+        raise given.error(
+            "has a listener of the controllers (controller.listener.names), and this process is a broker only"
+            " (process.roles)"
+        )
     if quorum.is_broker and not for_clients:
         raise given.error("has only listeners of the controller (controller.listener.names); clients need one too")
     if not quorum.is_broker and (for_clients or not of_controller):

@@ -201,3 +201,11 @@ class KafkaError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code that another node sent, the number itself if it has none here."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"

@@ -21,7 +21,7 @@ from odradek.broker.coordinator.partition import CoordinatorPartition, Coordinat
 from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
-from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.image import NO_LEADER, ImageDelta, MetadataImage
 from odradek.broker.partitions.table import TopicPartitions
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -142,6 +142,14 @@ class CoordinatorRuntime(Generic[S]):
             return topic
         self._count = topic.count
         return None
+
+    def leader_for(self, name: str, image: MetadataImage) -> int:
+        """Return the broker that leads the partition which has what is of that name, -1 for nobody."""
+        topic = image.topic(self._topic.name)
+        if topic is None:
+            return NO_LEADER
+        count = self._count or len(topic.partitions)
+        return topic.partitions[partition_for(name, count)].leader
 
     def shard(self, name: str) -> S:
         """Return the shard that has what is of that name.

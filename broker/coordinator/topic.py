@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.topics import NewTopic, PlannedTopic
+from odradek.broker.controller.topic_creation import TopicCreation
+from odradek.broker.controller.topics import NewTopic
 from odradek.broker.metadata.internal_topics import internal_topics
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.deferred import Deferred, then
@@ -26,13 +26,13 @@ class CoordinatorTopic:
         self,
         name: str,
         replication_factor: int,
-        controller: Controller,
+        controller: TopicCreation,
         partitions: PartitionTable,
         settings: BrokerSettings,
     ) -> None:
-        """`name` is that of one of `metadata.internal_topics`; `replication_factor` is what its config wants."""
+        """`name` is that of one of `metadata.internal_topics`; `replication_factor` is how many replicas it gets."""
         self.name = name
-        self._replicas = min(replication_factor, 1)  # there is one broker to hold them
+        self._replicas = replication_factor
         self._controller = controller
         self._partitions = partitions
         self._settings = settings
@@ -53,11 +53,14 @@ class CoordinatorTopic:
         except KafkaError as failed:
             return self._created([failed])
 
-    def _created(self, results: Sequence[PlannedTopic | KafkaError]) -> TopicPartitions | KafkaError:
+    def _created(self, results: Sequence[object]) -> TopicPartitions | KafkaError:
         """Return the topic, whoever has made it."""
         found = self.find()
         if found is not None:
             return found
-        reason = str(results[0]) if isinstance(results[0], KafkaError) else "no partition of it is served here"
+        failed = results[0]
+        if not isinstance(failed, KafkaError):
+            return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "its topic has just been created")
+        reason = str(failed)
         log.error("an internal topic cannot be created", topic=self.name, reason=reason)
         return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)

@@ -53,6 +53,10 @@ MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
 """Takes a decoded request, returns the response, or what will be the response."""
 
 
+Forward = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"]
+"""Hands a whole frame on to the controller; raises CloseConnectionError."""
+
+
 class RequestGate(Protocol):
     """The one step between decoding a request and its handler: who may, and how fast."""
 
@@ -75,19 +79,25 @@ class _Route:
         "direct",
         "first",
         "first_flexible",
+        "forward",
         "handler",
         "last",
         "request",
     )
 
     def __init__(
-        self, key: ApiKey, find_direct: Find[DirectHandler] | None, find_handler: Find[MessageHandler] | None
+        self,
+        key: ApiKey,
+        find_direct: Find[DirectHandler] | None = None,
+        find_handler: Find[MessageHandler] | None = None,
+        forward: Forward | None = None,
     ) -> None:
         self.api = api = API[key]
         self.first, self.last = api.served.first, api.served.last
         self.first_flexible = NEVER if api.first_flexible is None else api.first_flexible
         self._find_direct = find_direct
         self._find_handler = find_handler
+        self.forward = forward
         self.request: type[Message] | None = None
         """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
         self.direct: DirectHandler | None = None
@@ -112,16 +122,20 @@ class Dispatcher:
         handlers: Mapping[ApiKey, Find[MessageHandler]],
         gate: RequestGate | None = None,
         large: LargeRequests | None = None,
+        forwarded: Mapping[ApiKey, Forward] | None = None,
     ) -> None:
-        """Handlers are found at the first request for each. Without a gate everybody may, at any rate; without `large`
+        """Handlers are found at the first request for each; requests of APIs that are `forwarded` are not even decoded.
+        Without a gate everybody may, at any rate; without `large`
         requests of any size are worked on in one go."""
         self._gate = gate
         self._large = large
         self._routes: dict[int, _Route] = {}
         for key, find_direct in direct.items():
-            self._routes[key] = _Route(key, find_direct, None)
+            self._routes[key] = _Route(key, find_direct)
         for key, find_handler in handlers.items():
-            self._routes[key] = _Route(key, None, find_handler)
+            self._routes[key] = _Route(key, find_handler=find_handler)
+        for key, forward in (forwarded or {}).items():
+            self._routes[key] = _Route(key, forward=forward)
 
     def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
         """Work on one frame.
@@ -158,6 +172,8 @@ class Dispatcher:
             head += b"\0"
         kind = route.request
         if kind is None:
+            if route.forward is not None:
+                return route.forward(context, frame)
             kind = route.load()
         if len(frame) > LARGE_FRAME and key != ApiKey.PRODUCE and self._large is not None:
             return self._begin_large(self._large, route, context, frame, pos, head)

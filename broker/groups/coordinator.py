@@ -81,6 +81,10 @@ class GroupCoordinator:
         """Make the topic if there is none; return the error COORDINATOR_NOT_AVAILABLE where that cannot be done."""
         return self._runtime.prepare()
 
+    def leader_for(self, group_id: str) -> int:
+        """Return the broker that leads the partition which a group lives in, -1 for nobody."""
+        return self._runtime.leader_for(group_id, self._image())
+
     def shard(self, group_id: str) -> GroupShard:
         """Return the shard that a group lives in.
 

@@ -30,12 +30,24 @@ FIRST_WITH_LEVEL_0 = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
+def own_versions(api: Api) -> tuple[int, int]:
+    """Return what is served of an API where it is answered here."""
+    return api.served.first, api.served.last
+
+
 class ApiVersionsHandler:
     """Answers ApiVersions: the APIs with their versions, and the features."""
 
-    def __init__(self, served: Sequence[Api], image: Callable[[], MetadataImage]) -> None:
-        """`served` are the APIs that have a handler; `image` gives the current metadata."""
+    def __init__(
+        self,
+        served: Sequence[Api],
+        image: Callable[[], MetadataImage],
+        versions: Callable[[Api], tuple[int, int] | None] = own_versions,
+    ) -> None:
+        """`served` are the APIs that have a handler; `image` gives the current metadata; `versions` says which versions
+        of an API are answered at present, None for none."""
         self._served = served
+        self._versions = versions
         self._image = image
 
     def api_versions(self, context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -53,8 +65,9 @@ class ApiVersionsHandler:
         ]
         return ApiVersionsResponse(
             api_keys=[
-                ApiVersion(api_key=api.key, min_version=api.served.first, max_version=api.served.last)
+                ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[1])
                 for api in self._served
+                if (versions := self._versions(api)) is not None
             ],
             supported_features=[
                 SupportedFeatureKey(name=name, min_version=oldest, max_version=SUPPORTED[name])

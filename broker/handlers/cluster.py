@@ -5,10 +5,13 @@ partitions, and a cursor where the next page begins. Version notes: DescribeClus
 fenced brokers.
 """
 
+from collections.abc import Container
+
+from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.runtime.context import TOPIC_OPERATIONS, RequestContext, ThisNode, cluster_operations
+from odradek.broker.runtime.context import TOPIC_OPERATIONS, RequestContext, cluster_operations
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -34,9 +37,9 @@ request that names more is not answered, as there is no place for its error."""
 class ClusterHandler:
     """Answers from the newest image."""
 
-    def __init__(self, node: ThisNode, source: MetadataImages, page_limit: int) -> None:
+    def __init__(self, brokers: KnownBrokers, source: MetadataImages, page_limit: int) -> None:
         """`page_limit` is max.request.partition.size.limit."""
-        self._node = node
+        self._brokers = brokers
         self._source = source
         self._page_limit = page_limit
 
@@ -53,20 +56,28 @@ class ClusterHandler:
                 error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
                 error_message=f"Unsupported endpoint type {request.endpoint_type}",
             )
-        host, port = self._node.advertised_for(context)
+        told = list(self._brokers.alive(context).values())
+        if request.include_fenced_brokers:
+            told += self._brokers.fenced(context)
         return DescribeClusterResponse(
-            cluster_id=self._node.cluster_id,
-            controller_id=self._node.node_id,
-            brokers=[DescribeClusterBroker(broker_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
+            cluster_id=self._brokers.cluster_id,
+            controller_id=self._brokers.controller_id(context),
+            brokers=[
+                DescribeClusterBroker(
+                    broker_id=one.node_id, host=one.host, port=one.port, rack=one.rack, is_fenced=one.is_fenced
+                )
+                for one in told
+            ],
             cluster_authorized_operations=cluster_operations(request.include_cluster_authorized_operations),
         )
 
     def describe_topic_partitions(
-        self, _context: RequestContext, request: DescribeTopicPartitionsRequest
+        self, context: RequestContext, request: DescribeTopicPartitionsRequest
     ) -> DescribeTopicPartitionsResponse:
         """Answer one page."""
         if len(request.topics) > MOST_TOPICS:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"more than {MOST_TOPICS} topics")
+        alive = self._brokers.alive(context)
         image = self._source.image
         everything = not request.topics
         cursor = request.cursor
@@ -84,7 +95,7 @@ class ClusterHandler:
                 response.next_cursor = Cursor(topic_name=name, partition_index=0)
                 break
             start = cursor.partition_index if cursor and name == first else 0
-            topic = self._describe(image, name, start, room)
+            topic = self._describe(image, alive, name, start, room)
             if topic.error_code and everything:
                 continue
             response.topics.append(topic)
@@ -95,7 +106,9 @@ class ClusterHandler:
                 break
         return response
 
-    def _describe(self, image: MetadataImage, name: str, start: int, room: int) -> DescribeTopicPartitionsResponseTopic:
+    def _describe(
+        self, image: MetadataImage, alive: Container[int], name: str, start: int, room: int
+    ) -> DescribeTopicPartitionsResponseTopic:
         topic = image.topic(name)
         if topic is None:
             bad = check_name(name)
@@ -109,24 +122,26 @@ class ClusterHandler:
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=[self._partition(index, topic.partitions[index]) for index in page],
+            partitions=[_partition(index, topic.partitions[index], alive) for index in page],
             topic_authorized_operations=TOPIC_OPERATIONS,
         )
 
-    def _partition(self, index: int, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
-        alive = self._node.node_id
-        led = partition.leader == alive
-        return DescribeTopicPartitionsResponsePartition(
-            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-            partition_index=index,
-            leader_id=alive if led else NO_LEADER,
-            leader_epoch=partition.leader_epoch,
-            replica_nodes=list(partition.replicas),
-            isr_nodes=list(partition.isr),
-            eligible_leader_replicas=list(partition.eligible_leader_replicas),
-            last_known_elr=list(partition.last_known_elr),
-            offline_replicas=[replica for replica in partition.replicas if replica != alive],
-        )
+
+def _partition(
+    index: int, partition: PartitionImage, alive: Container[int]
+) -> DescribeTopicPartitionsResponsePartition:
+    led = partition.leader in alive
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.eligible_leader_replicas),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=[replica for replica in partition.replicas if replica not in alive],
+    )
 
 
 def _refusal(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:

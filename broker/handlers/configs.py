@@ -18,6 +18,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.config.alter import AlterConfigOp, AlterTarget, ConfigChange, alter, check_form
@@ -60,14 +61,24 @@ _Verdicts = list[tuple[ConfigResource, ErrorCode, str | None]]
 class ConfigHandlers:
     """Answers the requests about configs."""
 
-    def __init__(self, controller: Controller, describer: ConfigDescriber, node_id: int) -> None:
+    def __init__(
+        self,
+        metadata: MetadataImages,
+        controller: Controller | None,
+        describer: ConfigDescriber,
+        node_id: int,
+        brokers: Callable[[], Sequence[int]],
+    ) -> None:
+        """`controller` changes configs, None where they are changed elsewhere; `brokers` gives the ids of all."""
+        self._metadata = metadata
+        self._brokers = brokers
         self._controller = controller
         self._describer = describer
         self._node_id = node_id
 
     def describe_configs(self, _context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Answer DescribeConfigs."""
-        return DescribeConfigsResponse(results=self._describer.describe_all(self._controller.image, request))
+        return DescribeConfigsResponse(results=self._describer.describe_all(self._metadata.image, request))
 
     def alter_configs(
         self, _context: RequestContext, request: AlterConfigsRequest
@@ -112,7 +123,7 @@ class ConfigHandlers:
             types = (ResourceType.CLIENT_METRICS,)
         if any(one not in _LISTED for one in types):
             return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-        image = self._controller.image
+        image = self._metadata.image
         return ListConfigResourcesResponse(
             config_resources=[
                 ListedResource(resource_name=name, resource_type=one)
@@ -126,7 +137,7 @@ class ConfigHandlers:
         if resource_type == ResourceType.TOPIC:
             return sorted(image.topics_by_name, key=_java_hash)
         if resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
-            return [str(self._node_id)]
+            return [str(one) for one in self._brokers()]
         return [resource.name for resource in image.configs if resource.type == resource_type]
 
     def _alter(
@@ -159,6 +170,7 @@ class ConfigHandlers:
             verdicts.update(zip((resource for resource, _ in asked), results, strict=True))
             return [(resource, *_told(verdicts[resource])) for resource, _ in wishes]
 
+        assert self._controller is not None, "changes are handed on to the controller"
         return then(self._controller.alter_configs(asked, validate_only=validate_only), answers)
 
 

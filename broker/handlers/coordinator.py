@@ -1,4 +1,5 @@
-"""FindCoordinator (0-6): who coordinates a consumer group or a transaction. Groups: this broker, the only one.
+"""FindCoordinator (0-6): who coordinates a consumer group or a transaction. Groups: the broker that
+leads the group's partition of `__consumer_offsets`.
 
 The first of these requests for a group makes the topic `__consumer_offsets`, and nothing else does but the oldest
 commits. Kafka answers COORDINATOR_NOT_AVAILABLE to that request, and the client asks again; here the answer waits
@@ -10,7 +11,8 @@ a message, v4 asks for many keys at once, v6 knows share groups.
 import re
 from typing import Final, NamedTuple, Protocol
 
-from odradek.broker.runtime.context import RequestContext, ThisNode
+from odradek.broker.handlers.known_brokers import KnownBrokers
+from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -37,12 +39,15 @@ class CoordinatorLookup(Protocol):
     def prepare(self) -> KafkaError | Deferred[KafkaError | None] | None:
         """See that `__consumer_offsets` is there; return why it cannot be made."""
 
+    def leader_for(self, group_id: str) -> int:
+        """Return the broker that leads the partition which a group lives in, -1 for nobody."""
+
 
 class CoordinatorHandler:
     """Answers FindCoordinator."""
 
-    def __init__(self, node: ThisNode, coordinator: CoordinatorLookup) -> None:
-        self._node = node
+    def __init__(self, brokers: KnownBrokers, coordinator: CoordinatorLookup) -> None:
+        self._brokers = brokers
         self._coordinator = coordinator
 
     def find_coordinator(
@@ -87,7 +92,10 @@ class CoordinatorHandler:
         if key_type == _GROUP:
             if unavailable is not None:
                 return _Found(unavailable.code, unavailable.message)
-            return _Found(ErrorCode.NONE, "", self._node.node_id, *self._node.advertised_for(context))
+            found = self._brokers.alive(context).get(self._coordinator.leader_for(key))
+            if found is None:
+                return _Found(ErrorCode.COORDINATOR_NOT_AVAILABLE, "No broker leads the group's partition at present.")
+            return _Found(ErrorCode.NONE, "", found.node_id, found.host, found.port)
         what = _WHAT.get(key_type)
         if what is None or (key_type == _SHARE and version < _FIRST_SHARE_VERSION):
             return _Found(ErrorCode.INVALID_REQUEST, f"Key type {key_type} is not one that version {version} knows.")

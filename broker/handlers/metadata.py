@@ -9,11 +9,13 @@ forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a 
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.topics import NewTopic, PlannedTopic
+from odradek.broker.controller.topic_creation import TopicCreation
+from odradek.broker.controller.topics import NewTopic
+from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.metadata.topic_names import check_name
-from odradek.broker.runtime.context import RequestContext, ThisNode, cluster_operations, topic_operations
+from odradek.broker.runtime.context import RequestContext, cluster_operations, topic_operations
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import (
@@ -32,11 +34,16 @@ _FIRST_VERSION_BY_ID = 12
 class MetadataHandler:
     """Answers Metadata requests from the newest image."""
 
-    def __init__(self, node: ThisNode, controller: Controller, auto_create: bool) -> None:
-        self._node = node
-        self._controller = controller
+    def __init__(
+        self, brokers: KnownBrokers, metadata: MetadataImages, creation: TopicCreation, auto_create: bool
+    ) -> None:
+        self._brokers = brokers
+        self._metadata = metadata
+        self._creation = creation
         self._auto_create = auto_create
         self._built: dict[UUID, tuple[TopicImage, list[MetadataResponsePartition]]] = {}
+        self._built_for: frozenset[int] = frozenset()
+        """The brokers that were alive when that was made."""
 
     def metadata(
         self, context: RequestContext, request: MetadataRequest
@@ -65,17 +72,22 @@ class MetadataHandler:
     ) -> MetadataResponse:
         """Answer from the newest image; `errors` says why topics could not be created."""
         operations = topic_operations(request.include_topic_authorized_operations)
-        image = self._controller.image
+        image = self._metadata.image
+        alive = self._brokers.alive(context)
+        if alive.keys() != self._built_for:
+            self._built, self._built_for = {}, frozenset(alive)
         if wanted is None or (not wanted and context.api_version == 0):
             topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
         else:
             topics = self._look_up(image, wanted, errors, operations)
         self._forget_deleted(image)
-        host, port = self._node.advertised_for(context)
         return MetadataResponse(
-            brokers=[MetadataResponseBroker(node_id=self._node.node_id, host=host, port=port, rack=self._node.rack)],
-            cluster_id=self._node.cluster_id,
-            controller_id=self._node.node_id,
+            brokers=[
+                MetadataResponseBroker(node_id=one.node_id, host=one.host, port=one.port, rack=one.rack)
+                for one in alive.values()
+            ],
+            cluster_id=self._brokers.cluster_id,
+            controller_id=self._brokers.controller_id(context),
             topics=topics,
             cluster_authorized_operations=cluster_operations(request.include_cluster_authorized_operations),
         )
@@ -109,7 +121,7 @@ class MetadataHandler:
 
     def _missing(self, wanted: Iterable[MetadataRequestTopic]) -> list[NewTopic]:
         """Return the topics that are not there and may be created by being asked for."""
-        image = self._controller.image
+        image = self._metadata.image
         names = {topic.name: None for topic in wanted if topic.name is not None and topic.topic_id == ZERO_UUID}
         return [
             NewTopic(name)
@@ -120,7 +132,7 @@ class MetadataHandler:
     def _create(self, missing: Sequence[NewTopic]) -> dict[str, ErrorCode] | Deferred[dict[str, ErrorCode]]:
         """Create the topics; return the errors of those for which it failed, but for those that others create."""
 
-        def errors(results: Sequence[PlannedTopic | KafkaError]) -> dict[str, ErrorCode]:
+        def errors(results: Sequence[object]) -> dict[str, ErrorCode]:
             return {
                 topic.name: result.code
                 for topic, result in zip(missing, results, strict=True)
@@ -128,7 +140,7 @@ class MetadataHandler:
             }
 
         try:
-            return then(self._controller.create_topics(missing), errors)
+            return then(self._creation.create_topics(missing), errors)
         except KafkaError as error:
             return errors([error] * len(missing))
 
@@ -145,7 +157,7 @@ class MetadataHandler:
         """Return the partitions of a topic as they stand in every answer; made once per change of the topic."""
         built = self._built.get(topic.topic_id)
         if built is None or built[0] is not topic:
-            alive = self._node.node_id
+            alive = self._built_for
             partitions = [_partition(index, image, alive) for index, image in enumerate(topic.partitions)]
             built = self._built[topic.topic_id] = (topic, partitions)
         return built[1]
@@ -156,8 +168,8 @@ class MetadataHandler:
             self._built = {key: built for key, built in self._built.items() if key in image.topics_by_id}
 
 
-def _partition(index: int, partition: PartitionImage, alive: int) -> MetadataResponsePartition:
-    led = partition.leader == alive
+def _partition(index: int, partition: PartitionImage, alive: frozenset[int]) -> MetadataResponsePartition:
+    led = partition.leader in alive
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
@@ -165,7 +177,7 @@ def _partition(index: int, partition: PartitionImage, alive: int) -> MetadataRes
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=[replica for replica in partition.replicas if replica != alive],
+        offline_replicas=[replica for replica in partition.replicas if replica not in alive],
     )
 
 

@@ -42,8 +42,14 @@ class MetadataReplay:
     """
 
     def __init__(
-        self, effect: Callable[[MetadataRecord], object], quorum: Quorum, first: int | None = None, start: int = 0
+        self,
+        effect: Callable[[MetadataRecord], object],
+        quorum: Quorum,
+        first: int | None = None,
+        start: int = 0,
+        transactions: TransactionFilter | None = None,
     ) -> None:
+        """`transactions` is that of whoever read what is before `first`."""
         self.quorum = quorum
         self.offset = first or 0
         """First offset that has not been read."""
@@ -58,7 +64,7 @@ class MetadataReplay:
         """Byte of the data given to `read` where the batch begins that is, or was last, read: the place of an error."""
         self._effect = effect
         self._start = start
-        self._transactions = TransactionFilter()
+        self.transactions = transactions or TransactionFilter()
 
     def read(self, data: memoryview) -> int:
         """Read the whole batches at the start of `data` that are undamaged; return how many bytes they have.
@@ -118,7 +124,7 @@ class MetadataReplay:
     def _read_record(self, record: Record) -> None:
         metadata = read_record(record.value or b"", record.offset)
         if metadata is not None:
-            for effective in self._transactions.accept(metadata):
+            for effective in self.transactions.accept(metadata):
                 self._effect(effective)
 
 

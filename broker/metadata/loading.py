@@ -15,6 +15,7 @@ from odradek.broker.metadata.quorum import Quorum
 from odradek.broker.metadata.quorum_state import read_quorum_state
 from odradek.broker.metadata.replay import ImageBuilder
 from odradek.broker.metadata.snapshots import LoadedSnapshot, SnapshotName, load_newest
+from odradek.broker.metadata.transactions import TransactionFilter
 from odradek.protocol.records.batch import HEADER_SIZE, read_header
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import LOG_SUFFIX, file_name, parse_file_name
@@ -39,6 +40,8 @@ class LoadedMetadata(NamedTuple):
     """How much had to be read behind the newest snapshot."""
     torn: str | None = None
     """Where the log has a last batch that is not whole, if it has one: the beginning of a sentence."""
+    transactions: TransactionFilter | None = None
+    """Knows the transaction that is open where the log ends, for whoever reads on."""
     snapshot: SnapshotName | None = None
     """The newest whole snapshot, if there is one."""
     findings: tuple[str, ...] = ()
@@ -89,6 +92,7 @@ def load_metadata(fs: FileSystem, directory: str) -> LoadedMetadata:
         log_end_offset=replay.offset if bases else None,
         bytes_behind_snapshot=replay.bytes_read,
         torn=torn,
+        transactions=replay.transactions,
         snapshot=snapshot.name,
         findings=tuple(f"{each.reason}; an older one and the log have all of it" for each in snapshot.damaged),
     )

@@ -136,7 +136,7 @@ def open_metadata_log(
         log.warning("metadata snapshot passed over", finding=finding)
     is_new = loaded.log_end_offset is None and loaded.image.offset == 0
     now_ms = clock.now_ms()
-    records = _open(fs, directory, loaded, options, now_ms)
+    records = open_records(fs, directory, loaded, options, now_ms)
     remove_leftovers(fs, records)
     snapshots = SnapshotWriter(fs, directory, loaded.quorum, options.node_id, options.snapshots, now_ms)
     snapshots.begin(loaded.snapshot, loaded.bytes_behind_snapshot)
@@ -200,7 +200,11 @@ def _named(things: Sequence[object]) -> str:
     return ",".join(map(str, things[:_MOST_NAMED])) + more
 
 
-def _open(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: MetadataOptions, now_ms: int) -> Log:
+def open_records(fs: FileSystem, directory: str, loaded: LoadedMetadata, options: MetadataOptions, now_ms: int) -> Log:
+    """Open the log that was read, or one that begins where the snapshot ends.
+
+    Raises CorruptMetadataError, StorageError.
+    """
     opening = Opening(
         partition=_PARTITION,
         directory=directory,

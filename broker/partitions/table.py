@@ -275,9 +275,15 @@ class PartitionTable:
 
     def open_all(self) -> None:
         """Open everything now: at start, what is served must be there."""
+        for _ in self.opening():
+            pass
+
+    def opening(self) -> Iterator[None]:
+        """Open everything, as `open_all`; yields after each log, for others to get their turn."""
         while self._to_open:
             topic, index = self._to_open.popleft()
             topic.open(index)
+            yield
 
     def _serve(
         self, topic: TopicImage, overrides: Mapping[str, str], known_partitions: Sequence[PartitionImage]

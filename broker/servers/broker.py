@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
@@ -20,18 +21,24 @@ from odradek.broker.connection_limits import ConnectionLimitsFollower, connectio
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import single_broker
 from odradek.broker.controller.replication_control import ReplicationControl
+from odradek.broker.controller.topic_creation import TopicCreation
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
+from odradek.broker.handlers.api_versions import own_versions
+from odradek.broker.handlers.known_brokers import KnownBrokers, OnlyThisBroker
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.metadata.image import ImageDelta, MetadataImage
+from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
+from odradek.broker.metadata.producer_ids import NextBlock, RecordedBlocks
+from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, Handlers, Services, load_all
+from odradek.broker.routes import DIRECT_ROUTES, HANDED_ON, MESSAGE_ROUTES, Handlers, Services, load_all
 from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -41,13 +48,16 @@ from odradek.broker.servers.listeners import ServerListeners, network_limits, re
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
+from odradek.protocol.registry import Api
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from odradek.storage.directories.loading import LoadReport
-from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
 from odradek.storage.names import TopicPartition
 
 log = get_logger("broker")
+
+if TYPE_CHECKING:
+    from odradek.broker.servers.cluster_member import ClusterMember
 
 FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
@@ -64,6 +74,16 @@ DRAIN_S = 5.0
 """How long requests in work may take to finish when the broker stops."""
 
 
+class _Decisions(NamedTuple):
+    """Who decides for a broker, and whom clients are told of."""
+
+    controller: Controller | None
+    brokers: KnownBrokers
+    topic_creation: TopicCreation
+    next_producer_ids: NextBlock
+    versions: Callable[[Api], tuple[int, int] | None]
+
+
 class BrokerServer:
     """One broker, on the parts that it shares with other roles of the process."""
 
@@ -76,6 +96,7 @@ class BrokerServer:
         self._background_flush_threads = shared.host.threads("odradek-background-flush", IN_BACKGROUND)
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
+        self._member = None if shared.settings.quorum.is_controller else _member_of_cluster(shared)
         self._listeners = ServerListeners(shared.settings.listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
@@ -84,8 +105,19 @@ class BrokerServer:
         Raises:
             KafkaError, OSError: it cannot start; the message says why and what to do.
         """
+        if self._member is None:
+            self._build()
+            report = await self._open_logs_alone(self._shared.metadata)
+        else:
+            await self._member.join()
+            self._build()
+            report = await self._open_logs_in_cluster(self._member)
+        await self._serve(report)
+
+    def _build(self) -> None:
+        """Make what the logs, and those who use them, are opened with."""
         settings, directories = self._static, self._shared.directories
-        self._metadata = self._shared.metadata
+        self._metadata: MetadataImages = self._shared.metadata if self._member is None else self._member.metadata
         self._settings = LiveSettings(settings, self._metadata.image)
         current = self._settings.current
         self._logs = LogManager(
@@ -98,31 +130,58 @@ class BrokerServer:
                 recovery_threads=max(current.num_recovery_threads_per_data_dir, self._shared.host.processors),
             ),
         )
-        report = self._logs.load_all(self._wanted)
-        _log_findings(report)
-        begin_new_epochs(self._metadata, settings.node_id, report.intact)
         self._flusher = BackgroundFlusher(self._loop, self._flush_threads, self._background_flush_threads, self._clock)
         self._partitions = PartitionTable(
             settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon
         )
-        self._partitions.apply(MetadataImage(), self._metadata.image)
+
+    async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
+        """Open the logs of a node that decides itself, and its listeners."""
+        report = self._logs.load_all(self._wanted)
+        _log_findings(report)
+        begin_new_epochs(metadata, self._static.node_id, report.intact)
+        self._partitions.apply(MetadataImage(), metadata.image)
         self._partitions.open_all()
         await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
         report_open_transactions(self._partitions)
         self._follow_metadata()
-        self._network = self._build_network(directories)
+        self._network = self._build_network()
         try:
             self._listeners.bind(self._network)
         except OSError:
             self._close_logs()
             raise
+        return report
+
+    async def _open_logs_in_cluster(self, member: ClusterMember) -> LoadReport:
+        """Register, and open the logs while heartbeats go out: recovery may take longer than a session."""
+        self._network = self._build_network()
+        self._listeners.bind(self._network)
+        await member.register([self._listeners.port_of(one) for one in self._static.listeners])
+        image = self._metadata.image
+        report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._mine, image))
+        _log_findings(report)
+        self._partitions.apply(MetadataImage(), image)
+        self._partitions.apply(image, self._metadata.image)
+        self._settings.on_metadata(image, self._metadata.image, ImageDelta())
+        self._follow_metadata()
+        for _ in self._partitions.opening():
+            await asyncio.sleep(0)
+        await self._flusher.settle()
+        report_open_transactions(self._partitions)
+        return report
+
+    async def _serve(self, report: LoadReport) -> None:
+        """Begin everything that goes on all the time, and let clients in."""
+        settings = self._static
         self._scheduler = Scheduler(self._loop, self._upkeep_threads)
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._scheduler)
         self._scheduler.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
-        self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", self._metadata.upkeep)
+        upkeep = self._shared.metadata.upkeep if self._member is None else self._member.copy.upkeep
+        self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
         self._log_cleaner = LogCleaner(
             LogCleanerParts(
                 loop=self._loop,
@@ -134,16 +193,21 @@ class BrokerServer:
             )
         )
         self._log_cleaner.start()
-        self._metadata.use_threads(self._shared.metadata_threads)
         self._partitions.deleted.use_threads(self._shared.metadata_threads)
+        if self._member is None:
+            self._shared.metadata.use_threads(self._shared.metadata_threads)
+        else:
+            await self._member.serve()
         self._network.start()
         self._loop.call_soon(self._groups.start)
-        self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all(self._handlers))
-        self._log_ready(directories, report)
+        self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._load_handlers)
+        self._log_ready(report)
 
     async def stop(self) -> None:
         """Stop in order; returns when everything is on the disk."""
         started = self._clock.monotonic()
+        if self._member is not None:
+            await self._member.leave()
         self._network.stop_accepting()
         self._network.stop_reading()
         self._groups.stop()
@@ -153,7 +217,10 @@ class BrokerServer:
         self._network.close_connections()
         await self._scheduler.stop()
         await self._log_cleaner.stop()
-        await self._metadata.settle()
+        if self._member is None:
+            await self._shared.metadata.settle()
+        else:
+            await self._member.stop()
         self._partitions.deleted.finish()
         await self._flusher.stop()
         try:
@@ -170,16 +237,25 @@ class BrokerServer:
 
     def _close_logs(self) -> None:
         """Bring everything to the disk, as far as it takes it."""
-        for problem in (*self._shared.close_metadata(), *self._logs.close(self._broker_epoch())):
+        source = self._shared if self._member is None else self._member
+        for problem in (*source.close_metadata(), *self._logs.close(self._broker_epoch())):
             log.error("not closed in order; the next start will recover", reason=problem)
 
     def _broker_epoch(self) -> int:
-        """The epoch under which Apache Kafka registered this broker, if it ever ran here: it looks for it in the
-        marker."""
+        """The epoch under which this broker is registered, or Apache Kafka was if it ever ran here: a controller looks
+        for it in the marker."""
         registration = self._metadata.image.brokers.get(self._static.node_id)
         return UNKNOWN_BROKER_EPOCH if registration is None else registration.epoch
 
     # building
+
+    def _mine(self, image: MetadataImage, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
+        """Return what a partition is of which this broker has a replica."""
+        topic = image.topic(tp.topic)
+        partition = image.partition(tp.topic, tp.partition)
+        if topic is None or partition is None or self._static.node_id not in partition.replicas:
+            return None
+        return topic.topic_id, self._topic_config(image.topic_config(tp.topic))
 
     def _wanted(self, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
         image = self._metadata.image
@@ -202,26 +278,41 @@ class BrokerServer:
         self._groups.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
 
-    def _build_network(self, directories: list[LogDirectory]) -> ServerNetwork:
-        settings = self._static
-        directory_ids = tuple(
-            found.meta.directory_id for found in directories if found.meta and found.meta.directory_id
-        )
-        configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
+    def _decisions(self, configs: BrokerConfigs) -> _Decisions:
+        """Return who decides for this broker."""
+        settings, member = self._static, self._member
+        if member is not None:
+            forwarding = member.forwarding
+            return _Decisions(
+                None, member.brokers, member.topic_creation, member.producer_id_blocks.next_block, forwarding.versions
+            )
+        metadata = self._shared.metadata
         controller = Controller(
-            self._metadata,
+            metadata,
             PlacementRules(settings.num_partitions, settings.default_replication_factor),
             configs,
-            single_broker(settings.node_id, settings.broker_rack, directory_ids),
+            single_broker(settings.node_id, settings.broker_rack, self._shared.directory_ids),
         )
         node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._listeners.advertised_for)
+        blocks = RecordedBlocks(metadata, settings.node_id, controller.in_turn)
+        return _Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions)
+
+    def _load_handlers(self) -> Iterator[object]:
+        return load_all(self._handlers, () if self._member is None else HANDED_ON)
+
+    def _build_network(self) -> ServerNetwork:
+        settings, member = self._static, self._member
+        configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
+        decisions = self._decisions(configs)
+        controller = decisions.controller
         self._groups = GroupServices(
             GroupParts(
                 loop=self._loop,
                 threads=self._read_threads,
                 clock=self._clock,
                 settings=lambda: self._settings.current,
-                controller=controller,
+                controller=decisions.topic_creation,
+                most_replicas=1 if member is None else None,
                 partitions=self._partitions,
                 image=lambda: self._metadata.image,
             )
@@ -237,19 +328,25 @@ class BrokerServer:
             metadata=self._metadata,
             partitions=self._partitions,
             logs=self._logs,
-            node=node,
+            brokers=decisions.brokers,
             configs=configs,
             controller=controller,
-            replication=ReplicationControl(controller, settings.node_id),
+            replication=None if controller is None else ReplicationControl(controller, settings.node_id),
+            topic_creation=decisions.topic_creation,
+            next_producer_ids=decisions.next_producer_ids,
+            versions=decisions.versions,
             groups=self._groups,
         )
         handlers = self._handlers = Handlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
-        controller.use_threads(large)
+        if controller is not None:
+            controller.use_threads(large)
+        here = frozenset(MESSAGE_ROUTES) - (HANDED_ON if member is not None else frozenset())
         dispatcher = Dispatcher(
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
-            {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items()},
+            {key: partial(MESSAGE_ROUTES[key], handlers) for key in here},
             large=large,
+            forwarded={} if member is None else dict.fromkeys(HANDED_ON, member.forwarding.forward),
         )
         limits = connection_limits(self._settings.current)
         network = self._shared.host.network(
@@ -261,17 +358,23 @@ class BrokerServer:
         self._settings.watch(follower.follow)
         return network
 
-    def _log_ready(self, directories: list[LogDirectory], report: LoadReport) -> None:
+    def _log_ready(self, report: LoadReport) -> None:
         settings = self._static
         log.info(
             "ready",
             listeners=self._listeners.bound_text(),
             advertised=self._listeners.advertised_text(),
-            data=",".join(os.path.abspath(directory.path) for directory in directories),
+            data=",".join(os.path.abspath(directory.path) for directory in self._shared.directories),
             node_id=settings.node_id,
             partitions=report.loaded,
             took_ms=round((self._clock.monotonic() - self._shared.started_at) * 1000),
         )
+
+
+def _member_of_cluster(shared: SharedServer) -> ClusterMember:
+    from odradek.broker.servers.cluster_member import ClusterMember  # a node that is alone starts without it
+
+    return ClusterMember(shared)
 
 
 def _log_findings(report: LoadReport) -> None:

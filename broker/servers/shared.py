@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from uuid import UUID
 
 from odradek.broker.metadata.cleaning import MetadataRetention
 from odradek.broker.metadata.internal_topics import internal_topics
@@ -33,7 +34,10 @@ UPKEEP_THREADS = 2
 
 
 class SharedServer:
-    """The parts of a process that all its roles use. After `start`: `directories` and `metadata`."""
+    """The parts of a process that all its roles use.
+
+    After `start`: `directories`, and `metadata` where a controller is one of the roles.
+    """
 
     directories: list[LogDirectory]
     metadata: MetadataLog
@@ -60,8 +64,26 @@ class SharedServer:
         self.directories = find_log_directories(
             self.fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
         )
-        self.metadata = self._open_metadata()
-        identify_log_directories(self.fs, self.directories)
+        if settings.quorum.is_controller:
+            self.metadata = self._open_metadata()
+            identify_log_directories(self.fs, self.directories)
+
+    @property
+    def has_cluster_id(self) -> bool:
+        """Whether the directories said of which cluster they are when they were found."""
+        return any(one.found is not None and one.found.cluster_id is not None for one in self.directories)
+
+    def join_cluster(self, cluster_id: str) -> None:
+        """Let new directories be of this cluster."""
+        for directory in self.directories:
+            assert directory.meta is not None
+            directory.meta = directory.meta._replace(cluster_id=cluster_id)
+
+    @property
+    def directory_ids(self) -> tuple[UUID, ...]:
+        """The ids of the directories that have partitions, in the order of the configuration."""
+        metas = [one.meta for one in self.directories if one.for_partitions]
+        return tuple(meta.directory_id for meta in metas if meta is not None and meta.directory_id is not None)
 
     @property
     def cluster_id(self) -> str:
@@ -85,7 +107,8 @@ class SharedServer:
         self.upkeep_threads.shutdown()
         self.metadata_threads.stop()
 
-    def _open_metadata(self) -> MetadataLog:
+    def metadata_options(self) -> tuple[str, MetadataOptions]:
+        """Return the log directory that the metadata log is in, and what it depends on."""
         settings = self.settings
         path = os.path.abspath(settings.metadata_log_dir)
         directory = self.metadata_directory = next(
@@ -110,12 +133,16 @@ class SharedServer:
             limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
             leads_others=bool(settings.controller_listeners),
         )
+        return directory.path, options
+
+    def _open_metadata(self) -> MetadataLog:
+        path, options = self.metadata_options()
         try:
-            found = find_metadata(self.fs, directory.path, options, self.directories, internal_topics(settings))
+            found = find_metadata(self.fs, path, options, self.directories, internal_topics(self.settings))
             make_log_directories(self.fs, self.directories)
-            return open_metadata_log(self.fs, directory.path, options, self.clock, found)
+            return open_metadata_log(self.fs, path, options, self.clock, found)
         except OSError as failed:
             raise StorageError(
-                f"the metadata in {directory.path} cannot be opened: {failed.strerror or failed}; see that the disk has"
+                f"the metadata in {path} cannot be opened: {failed.strerror or failed}; see that the disk has"
                 " space and that the user that runs the broker may read and write there"
             ) from failed

@@ -7,6 +7,7 @@ from odradek.config.loading import load_settings
 from odradek.config.quorum import QuorumVoter
 
 CONTROLLER = ("process.roles=controller", "controller.listener.names=C", "listeners=C://127.0.0.1:0")
+BROKER = ("process.roles=broker", "controller.listener.names=C")
 MAP = "listener.security.protocol.map=C:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 
 
@@ -17,12 +18,13 @@ MAP = "listener.security.protocol.map=C:PLAINTEXT,PLAINTEXT:PLAINTEXT"
         ("controller.quorum.voters=5@[::1]:9093", "node.id=5"),
         ("controller.quorum.bootstrap.servers=localhost:9093",),
         ("controller.quorum.voters=",),
-        ("process.roles=broker",),
         ("process.roles=controller,broker",),
+        (*BROKER, "controller.quorum.voters=7@a:1,8@b:1"),
+        (*BROKER, "controller.quorum.bootstrap.servers=a:1,b:1"),
     ],
 )
-def test_a_single_node_is_accepted_without_a_word(overrides: tuple[str, ...]) -> None:
-    """What Apache Kafka needs in the file of a single node is neither refused nor warned of."""
+def test_what_can_be_served_is_accepted_without_a_word(overrides: tuple[str, ...]) -> None:
+    """What Apache Kafka needs in the file of a single node, or of a broker, is neither refused nor warned of."""
     assert load_settings(None, overrides).warnings == ()
 
 
@@ -51,15 +53,13 @@ VOTERS, SERVERS = "controller.quorum.voters", "controller.quorum.bootstrap.serve
             SERVERS,
             "names 2 controllers",
         ),
-        (("process.roles=broker", f"{VOTERS}=2@a:1"), VOTERS, "elsewhere"),
-        (
-            ("process.roles=broker", f"{SERVERS}=a:1"),
-            SERVERS,
-            "else",
-        ),
+        (BROKER, SERVERS, "process.roles=broker needs it"),
+        (("process.roles=broker", f"{SERVERS}=a:1"), "controller.listener.names", "process.roles=broker needs it"),
+        ((*BROKER, f"{VOTERS}=2@a:1,1@b:1"), VOTERS, "names node 1 as a controller"),
+        ((*BROKER, MAP, f"{SERVERS}=a:1", "listeners=PLAINTEXT://:1,C://:2"), "listeners", "a broker only"),
     ],
 )
-def test_a_file_of_a_larger_cluster_is_refused(overrides: tuple[str, ...], key: str, reason: str) -> None:
+def test_what_cannot_be_served_is_refused(overrides: tuple[str, ...], key: str, reason: str) -> None:
     """Starting on it would make a second cluster; the error names the key and says why."""
     with pytest.raises(ConfigError) as caught:
         load_settings(None, overrides)

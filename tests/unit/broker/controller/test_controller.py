@@ -7,7 +7,7 @@ from odradek.broker.controller.controller import MANY_PARTITIONS, Controller
 from odradek.broker.controller.topics import NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import ConfigResource, ResourceType
-from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
+from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds, RecordedBlocks
 from odradek.broker.runtime.deferred import Deferred
 from odradek.config.alter import ConfigChange, alter
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -207,7 +207,7 @@ def test_changes_wait_for_one_that_is_planned_on_a_thread() -> None:
     """They are planned on what it comes to, in the order in which they came, also those of producer ids."""
     planning = Planning()
     controller, source = planning.controller, planning.source
-    ids = ProducerIds(source, NODE, controller.in_turn)
+    ids = ProducerIds(RecordedBlocks(source, NODE, controller.in_turn).next_block)
     controller.create_topics([NewTopic("large", 1_000, 1)])
     same = controller.create_topics([NewTopic("large", 1, 1)])
     allocated = ids.allocate()

@@ -7,6 +7,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
+from odradek.broker.handlers.known_brokers import OnlyThisBroker
 from odradek.broker.handlers.metadata import MetadataHandler
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
@@ -42,14 +43,15 @@ def new_admin(
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
     controller = Controller(source, RULES, configs, ONE_BROKER)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
+    brokers = OnlyThisBroker(node)
     describer = ConfigDescriber(configs)
     return Admin(
         source=source,
         controller=controller,
-        metadata=MetadataHandler(node, controller, auto_create),
-        cluster=ClusterHandler(node, source, page_limit),
+        metadata=MetadataHandler(brokers, source, controller, auto_create),
+        cluster=ClusterHandler(brokers, source, page_limit),
         topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
-        configs=ConfigHandlers(controller, describer, NODE),
+        configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),
     )
 
 

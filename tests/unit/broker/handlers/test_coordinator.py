@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from odradek.broker.handlers.coordinator import CoordinatorHandler
+from odradek.broker.handlers.known_brokers import OnlyThisBroker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -24,7 +25,7 @@ async def broker() -> AsyncIterator[RunningBroker]:
 
 @pytest.fixture
 def handler(broker: RunningBroker) -> CoordinatorHandler:
-    return CoordinatorHandler(broker.node, broker.coordinator)
+    return CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator)
 
 
 async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> None:
@@ -44,7 +45,7 @@ async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
     """All who ask meanwhile, too; a client that asks nobody who coordinates is told to, as by Kafka."""
     source = SlowSource()
     broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()), is_prepared=False)
-    handler = CoordinatorHandler(broker.node, broker.coordinator)
+    handler = CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator)
     told: list[FindCoordinatorResponse] = []
     for _ in range(2):
         found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))

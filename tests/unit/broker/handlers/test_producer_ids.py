@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.broker.handlers.producer_ids import ProducerIdHandler
-from odradek.broker.metadata.producer_ids import ProducerIds
+from odradek.broker.metadata.producer_ids import ProducerIds, RecordedBlocks
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from tests.support.deferred import now
@@ -13,7 +13,7 @@ from tests.unit.broker.metadata.support import MemorySource
 
 def ask(version: int, **fields: str | int | None) -> InitProducerIdResponse:
     """Ask a new broker."""
-    handler = ProducerIdHandler(ProducerIds(MemorySource(), 1))
+    handler = ProducerIdHandler(ProducerIds(RecordedBlocks(MemorySource(), 1).next_block))
     request = InitProducerIdRequest(transactional_id=None)
     for name, value in fields.items():
         setattr(request, name, value)

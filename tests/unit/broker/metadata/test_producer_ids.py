@@ -1,6 +1,6 @@
 """Blocks of producer ids."""
 
-from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds
+from odradek.broker.metadata.producer_ids import BLOCK_SIZE, ProducerIds, RecordedBlocks
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ProducerIdsRecord, RegisterBrokerRecord
@@ -13,7 +13,7 @@ from tests.unit.broker.metadata.test_opening import new_directory, open_log
 def test_ids_come_in_a_row_and_one_record_is_written_per_block() -> None:
     """The first id is 0, as in Kafka."""
     source = MemorySource()
-    ids = ProducerIds(source, 1)
+    ids = ProducerIds(RecordedBlocks(source, 1).next_block)
     assert [now(ids.allocate()) for _ in range(BLOCK_SIZE)] == list(range(BLOCK_SIZE))
     assert len(source.batches) == 1
     assert now(ids.allocate()) == BLOCK_SIZE
@@ -26,14 +26,14 @@ def test_ids_come_in_a_row_and_one_record_is_written_per_block() -> None:
 def test_restart_begins_a_new_block() -> None:
     """Ids of the old block may be in use; none is given twice."""
     source = MemorySource()
-    ProducerIds(source, 1).allocate()
-    assert ProducerIds(source, 1).allocate() == BLOCK_SIZE
+    ProducerIds(RecordedBlocks(source, 1).next_block).allocate()
+    assert ProducerIds(RecordedBlocks(source, 1).next_block).allocate() == BLOCK_SIZE
 
 
 def test_block_is_taken_in_the_name_of_the_registration_that_kafka_made() -> None:
     """The record carries the broker epoch, where there is one."""
     source = MemorySource(image_of([RegisterBrokerRecord(broker_id=1, broker_epoch=42)]))
-    ProducerIds(source, 1).allocate()
+    ProducerIds(RecordedBlocks(source, 1).next_block).allocate()
     (record,) = source.batches[0]
     assert isinstance(record.message, ProducerIdsRecord)
     assert record.message.broker_epoch == 42
@@ -42,7 +42,7 @@ def test_block_is_taken_in_the_name_of_the_registration_that_kafka_made() -> Non
 def test_no_id_is_given_from_a_block_that_was_not_recorded() -> None:
     """After the failure the same block is asked for again."""
     source = MemorySource()
-    ids = ProducerIds(source, 1)
+    ids = ProducerIds(RecordedBlocks(source, 1).next_block)
     source.fail_with = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
     assert now(ids.allocate()) is source.fail_with
     source.fail_with = None
@@ -55,7 +55,7 @@ def test_those_who_come_while_a_block_is_recorded_wait_for_it() -> None:
     loop = ManualLoop()
     threads = HandThreads(loop)
     log.use_threads(threads)
-    ids = ProducerIds(log, 1)
+    ids = ProducerIds(RecordedBlocks(log, 1).next_block)
     given: list[int | KafkaError] = []
     for _ in range(BLOCK_SIZE + 2):
         waiting = ids.allocate()
@@ -76,7 +76,7 @@ def test_an_error_is_for_all_who_wait() -> None:
     loop = ManualLoop()
     threads = HandThreads(loop)
     log.use_threads(threads)
-    ids = ProducerIds(log, 1)
+    ids = ProducerIds(RecordedBlocks(log, 1).next_block)
     files.fail("sync", path_part=".log")
     given: list[int | KafkaError] = []
     for _ in range(2):

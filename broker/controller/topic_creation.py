@@ -1,0 +1,14 @@
+"""Making topics, as those see it who need one: at the controller of this process, or at another one."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from odradek.broker.controller.topics import NewTopic
+from odradek.broker.runtime.deferred import Deferred
+
+
+class TopicCreation(Protocol):
+    """What makes topics: the controller of this process, or the way to another one."""
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> list[Any] | Deferred[list[Any]]:
+        """Make topics; return a KafkaError in the place of each that cannot be made. Raises KafkaError for all."""

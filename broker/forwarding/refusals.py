@@ -1,0 +1,94 @@
+"""The answer to a request that nobody could work on: its code wherever the API has a place for one.
+
+Some APIs have a place at the top, others one for each topic or resource of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, Final
+
+from odradek.broker.runtime.responses import CloseConnectionError, Response
+from odradek.protocol.codec import DecodeError, Message, decode, encode
+from odradek.protocol.errors import ErrorCode
+from odradek.protocol.headers import decode_request_header
+from odradek.protocol.messages import alter_configs, incremental_alter_configs
+from odradek.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
+from odradek.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
+from odradek.protocol.registry import API, ApiKey
+
+_CORRELATION: Final = Struct(">i")
+
+
+def refused(frame: bytes, code: ErrorCode) -> Response:
+    """Return the answer to a request, header included; the end of the connection where there is no place for a code."""
+    try:
+        header, position = decode_request_header(frame)
+        api = API[ApiKey(header.api_key)]
+        version = header.api_version
+        request = decode(api.request, frame, version, position)[0]
+    except DecodeError as bad:
+        return CloseConnectionError(f"the request does not parse: {bad}")
+    each = _EACH.get(api.key)
+    response = each(request, code) if each is not None else api.response()
+    if each is None:
+        if not hasattr(response, "error_code"):
+            return CloseConnectionError(f"{api.name} cannot be answered: {code.name}")
+        response.error_code = int(code)
+    head = _CORRELATION.pack(header.correlation_id) + (b"\0" if api.is_flexible(version) else b"")
+    return head + encode(response, version)
+
+
+def _create_topics(request: Any, code: ErrorCode) -> Message:
+    return CreateTopicsResponse(
+        topics=[CreatableTopicResult(name=one.name, error_code=code, configs=[]) for one in request.topics]
+    )
+
+
+def _create_partitions(request: Any, code: ErrorCode) -> Message:
+    return CreatePartitionsResponse(
+        results=[CreatePartitionsTopicResult(name=one.name, error_code=code) for one in request.topics]
+    )
+
+
+def _delete_topics(request: Any, code: ErrorCode) -> Message:
+    named = [DeletableTopicResult(name=one.name, topic_id=one.topic_id, error_code=code) for one in request.topics]
+    return DeleteTopicsResponse(
+        responses=[*named, *(DeletableTopicResult(name=name, error_code=code) for name in request.topic_names)]
+    )
+
+
+def _alter_configs(request: Any, code: ErrorCode) -> Message:
+    return alter_configs.AlterConfigsResponse(
+        responses=[
+            alter_configs.AlterConfigsResourceResponse(
+                error_code=code, resource_type=one.resource_type, resource_name=one.resource_name
+            )
+            for one in request.resources
+        ]
+    )
+
+
+def _incremental_alter_configs(request: Any, code: ErrorCode) -> Message:
+    return incremental_alter_configs.IncrementalAlterConfigsResponse(
+        responses=[
+            incremental_alter_configs.AlterConfigsResourceResponse(
+                error_code=code, resource_type=one.resource_type, resource_name=one.resource_name
+            )
+            for one in request.resources
+        ]
+    )
+
+
+_EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
+    {
+        ApiKey.CREATE_TOPICS: _create_topics,
+        ApiKey.CREATE_PARTITIONS: _create_partitions,
+        ApiKey.DELETE_TOPICS: _delete_topics,
+        ApiKey.ALTER_CONFIGS: _alter_configs,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
+    }
+)
