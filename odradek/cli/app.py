@@ -13,7 +13,19 @@ from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, compl
 
 PROGRAM = "odradek"
 
-COMMANDS = ("serve", "cluster", "topics", "produce", "consume", "groups", "configs", "bench", "log", "pipeline")
+COMMANDS = (
+    "serve",
+    "cluster",
+    "topics",
+    "partitions",
+    "produce",
+    "consume",
+    "groups",
+    "configs",
+    "bench",
+    "log",
+    "pipeline",
+)
 """Modules of odradek.commands, in the order of the help; each has an `app`."""
 
 

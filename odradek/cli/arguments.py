@@ -54,3 +54,13 @@ def topic_partitions(given: str) -> tuple[str, list[int]]:
         return name, sorted({int(each) for each in numbers.split(",")})
     except ValueError:
         raise WrongUsageError(f"--topic {given!r} is neither TOPIC nor TOPIC:PARTITION,PARTITION") from None
+
+
+def broker_ids(given: str, option: str) -> list[int]:
+    """Return the ids of `1,2,3`, each once; WrongUsageError for what is none."""
+    try:
+        return sorted({int(each) for each in given.split(",")})
+    except ValueError:
+        raise WrongUsageError(
+            f"{option} {given!r} is no list of brokers; give their ids with commas between them"
+        ) from None

@@ -71,3 +71,15 @@ STATUS: Document = {
         "in_sync": "whether it is in the ISR",
     },
 }
+DRAINED: Document = {
+    "broker": "the broker",
+    "dry_run": "whether nothing was changed",
+    "partitions[]": {
+        "": "those that had a replica on it",
+        "topic": "its topic",
+        "partition": "its number",
+        "before[]": "brokers that had it",
+        "replicas[]": "brokers that have it now, or will once it has moved",
+    },
+}
+UNREGISTERED: Document = {"broker": "the broker"}
