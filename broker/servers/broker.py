@@ -114,6 +114,11 @@ class BrokerServer:
             report = await self._open_logs_in_cluster(self._member)
         await self._serve(report)
 
+    @property
+    def partitions(self) -> PartitionTable:
+        """The partitions of which this broker has a replica; there are some once it serves."""
+        return self._partitions
+
     def _build(self) -> None:
         """Make what the logs, and those who use them, are opened with."""
         settings, directories = self._static, self._shared.directories

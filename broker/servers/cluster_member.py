@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Sequence
-from random import Random
 from typing import Final, TypeVar
 
 from odradek.broker.forwarding.envelopes import Forwarding
@@ -59,10 +58,10 @@ class ClusterMember:
     producer_id_blocks: RemoteBlocks
     copy: MetadataCopy
 
-    def __init__(self, shared: SharedServer, random: Random | None = None) -> None:
+    def __init__(self, shared: SharedServer) -> None:
         self._shared = shared
         self._settings: BrokerSettings = shared.settings
-        self._random = random or Random()
+        self._random = shared.host.random
         self._loop = shared.loop
         self._connector: Connector = shared.host.connector(MAX_ANSWER_BYTES)
         self._channels: list[ControllerChannel] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
+from random import Random
 from typing import NamedTuple, Protocol
 
 from odradek.broker.network.admission import ConnectionLimits
@@ -63,6 +64,10 @@ class Host(Protocol):
         """Its file systems."""
 
     @property
+    def random(self) -> Random:
+        """Where chance comes from; a test can repeat it."""
+
+    @property
     def processors(self) -> int:
         """How many threads it can run at once."""
 
@@ -86,6 +91,7 @@ class Machine:
         self._loop = loop
         self.clock: Clock = SystemClock()
         self.files: FileSystem = PosixFiles()
+        self.random = Random()
         self.processors = os.cpu_count() or 1
 
     def threads(self, name: str, count: int) -> ThreadPool:
