@@ -49,10 +49,12 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.log_dirs import LogDirHandlers
     from odradek.broker.handlers.metadata import MetadataHandler
+    from odradek.broker.handlers.nearest_fetch import NearestReplica
     from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
     from odradek.broker.handlers.offsets import OffsetHandlers
     from odradek.broker.handlers.produce import ProduceHandler
     from odradek.broker.handlers.producer_ids import ProducerIdHandler
+    from odradek.broker.handlers.replica_fetch import LeaderQuota
     from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
 
@@ -79,6 +81,10 @@ class Services(NamedTuple):
     versions: Callable[[Api], tuple[int, int] | None]
     """The versions of an API that are answered at present."""
     groups: GroupServices
+    quota: LeaderQuota | None = None
+    """How much followers may be sent; None where there are none."""
+    nearest: NearestReplica | None = None
+    """Where consumers are sent that have a nearer replica than the leader."""
 
 
 class Handlers:
@@ -112,6 +118,8 @@ class Handlers:
             self.converter,
             services.memory,
             services.read_threads,
+            services.quota,
+            services.nearest,
         )
 
     @cached_property

@@ -11,6 +11,7 @@ from odradek.config.definitions import ConfigKey, Service, UpdateMode, broker_de
 from odradek.config.loading import EMBEDDED_DEFAULTS
 from odradek.config.node import DEFAULT_NODE_ID
 from odradek.config.quorum import DEFAULT_ROLES
+from odradek.config.reading import RACK_AWARE_SELECTOR
 from odradek.config.rules import describe
 
 WIDTH = 100
@@ -50,6 +51,7 @@ EXAMPLES = {
     "log.roll.ms": "604800000",
     "max.connections.per.ip.overrides": "127.0.0.1:1000",
     "metadata.log.dir": "./odradek-metadata",
+    "replica.selector.class": RACK_AWARE_SELECTOR,
 }
 
 

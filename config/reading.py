@@ -90,6 +90,10 @@ class BrokerConfigReader:
         return limits
 
 
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+REPLICA_SELECTORS = (RACK_AWARE_SELECTOR, "org.apache.kafka.common.replica.LeaderSelector")
+
+
 def check_rules(read: BrokerConfigReader) -> None:
     """Refuse values that contradict each other; ConfigError names the key to change."""
     if read.value("log.roll.ms") is not None and read.integer("log.roll.ms") < 1:
@@ -115,6 +119,8 @@ def check_rules(read: BrokerConfigReader) -> None:
         raise read.error("log.cleaner.threads", "expected at least 1; log.cleaner.enable turns the cleaner off")
     if read.integer("log.cleaner.dedupe.buffer.size") // threads <= MEBIBYTE:
         raise read.error("log.cleaner.dedupe.buffer.size", "expected more than 1048576 for each of log.cleaner.threads")
+    if read.value("replica.selector.class") not in (None, *REPLICA_SELECTORS):
+        raise read.error("replica.selector.class", f"expected one of {', '.join(REPLICA_SELECTORS)}")
     wait = read.integer("replica.fetch.wait.max.ms")
     if wait > read.integer("replica.socket.timeout.ms") or wait > read.integer("replica.lag.time.max.ms"):
         raise read.error(

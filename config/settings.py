@@ -57,6 +57,15 @@ class BrokerSettings(NamedTuple):
     log_flush_start_offset_checkpoint_interval_ms: int
     log_flush_scheduler_interval_ms: int
     replica_high_watermark_checkpoint_interval_ms: int
+    replica_fetch_backoff_ms: int
+    replica_fetch_max_bytes: int
+    replica_fetch_min_bytes: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_wait_max_ms: int
+    replica_lag_time_max_ms: int
+    replica_selector_class: str | None
+    replica_socket_timeout_ms: int
+    num_replica_fetchers: int
     log_retention_check_interval_ms: int
     log_initial_task_delay_ms: int
     log_cleaner_enable: bool
@@ -215,6 +224,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         node_id=node_id,
         quorum=quorum,
         broker_rack=read.text("broker.rack"),
+        replica_selector_class=read.text("replica.selector.class"),
         listeners=listeners,
         controller_listeners=controller_listeners,
         advertised_listeners=_advertised(read, listeners + controller_listeners, quorum),
@@ -257,6 +267,14 @@ _INTEGERS = (
     "log.flush.start.offset.checkpoint.interval.ms",
     "log.flush.scheduler.interval.ms",
     "replica.high.watermark.checkpoint.interval.ms",
+    "replica.fetch.backoff.ms",
+    "replica.fetch.max.bytes",
+    "replica.fetch.min.bytes",
+    "replica.fetch.response.max.bytes",
+    "replica.fetch.wait.max.ms",
+    "replica.lag.time.max.ms",
+    "replica.socket.timeout.ms",
+    "num.replica.fetchers",
     "log.retention.check.interval.ms",
     "log.initial.task.delay.ms",
     "log.cleaner.backoff.ms",

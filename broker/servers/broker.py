@@ -58,6 +58,7 @@ log = get_logger("broker")
 
 if TYPE_CHECKING:
     from odradek.broker.servers.cluster_member import ClusterMember
+    from odradek.broker.servers.replication import BrokerReplication
 
 FLUSH_THREADS = 4
 """For the fsync that a producer waits for."""
@@ -136,8 +137,16 @@ class BrokerServer:
             ),
         )
         self._flusher = BackgroundFlusher(self._loop, self._flush_threads, self._background_flush_threads, self._clock)
+        self._replication: BrokerReplication | None = None
+        if self._member is not None:
+            self._replication = _replication_of(self._shared, self._member, self._logs, self._settings)
         self._partitions = PartitionTable(
-            settings.node_id, self._logs, self._flusher, self._topic_config, self._loop.call_soon
+            settings.node_id,
+            self._logs,
+            self._flusher,
+            self._topic_config,
+            self._loop.call_soon,
+            self._replication.manager if self._replication is not None else None,
         )
 
     async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
@@ -187,6 +196,8 @@ class BrokerServer:
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
         upkeep = self._shared.metadata.upkeep if self._member is None else self._member.copy.upkeep
         self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
+        if self._replication is not None:
+            self._replication.schedule(self._scheduler)
         self._log_cleaner = LogCleaner(
             LogCleanerParts(
                 loop=self._loop,
@@ -213,6 +224,8 @@ class BrokerServer:
         started = self._clock.monotonic()
         if self._member is not None:
             await self._member.leave()
+        if self._replication is not None:
+            self._replication.manager.stop()
         self._network.stop_accepting()
         self._network.stop_reading()
         self._groups.stop()
@@ -341,6 +354,8 @@ class BrokerServer:
             next_producer_ids=decisions.next_producer_ids,
             versions=decisions.versions,
             groups=self._groups,
+            quota=self._replication.quotas if self._replication is not None else None,
+            nearest=self._replication.nearest if self._replication is not None else None,
         )
         handlers = self._handlers = Handlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
@@ -380,6 +395,14 @@ def _member_of_cluster(shared: SharedServer) -> ClusterMember:
     from odradek.broker.servers.cluster_member import ClusterMember  # a node that is alone starts without it
 
     return ClusterMember(shared)
+
+
+def _replication_of(
+    shared: SharedServer, member: ClusterMember, logs: LogManager, settings: LiveSettings
+) -> BrokerReplication:
+    from odradek.broker.servers.replication import BrokerReplication  # a node that is alone starts without it
+
+    return BrokerReplication(shared, member, logs, settings)
 
 
 def _log_findings(report: LoadReport) -> None:

@@ -119,7 +119,7 @@ class ClusterMember:
 
     def _make_services(self) -> None:
         settings, observer = self._settings, self.observer
-        forwarding = self._channel("forwarding")
+        forwarding = self.channel("forwarding")
         self.forwarding = Forwarding(forwarding, lambda: observer.leader, HANDED_ON)
         self.brokers = RegisteredBrokers(self._shared.cluster_id, lambda: observer.image, self._random)
         self.topic_creation = RemoteTopicCreation(
@@ -127,7 +127,7 @@ class ClusterMember:
         )
         self.producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
 
-    def _channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
+    def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""
         observer = self.observer
         client_id = f"broker-{self._settings.node_id}-{name}"
@@ -155,7 +155,7 @@ class ClusterMember:
             session_timeout_s=settings.broker_session_timeout_ms / 1000,
             registration_timeout_s=settings.initial_broker_registration_timeout_ms / 1000,
         )
-        heartbeats = self._channel("heartbeat", times.session_timeout_s / 2)
+        heartbeats = self.channel("heartbeat", times.session_timeout_s / 2)
         self.lifecycle = LifecycleDriver(self._loop, heartbeats, self.observer, registration, times)
         self.lifecycle.start()
         _check(await self.lifecycle.caught_up())
