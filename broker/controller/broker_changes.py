@@ -103,7 +103,8 @@ def in_isr(view: ControllerView, broker_id: int) -> Iterator[PartitionPlace]:
 
 def leads(view: ControllerView, broker_id: int) -> bool:
     """Whether a broker leads any partition."""
-    return any(place.partition.leader == broker_id for place in view.places())
+    topics = view.image.topics_by_name.values()
+    return any(partition.leader == broker_id for topic in topics for partition in topic.partitions)
 
 
 def _elect(
