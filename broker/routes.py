@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
@@ -74,8 +73,6 @@ class Services(NamedTuple):
     configs: BrokerConfigs
     controller: Controller | None
     """None where the controllers are elsewhere."""
-    replication: ReplicationControl | None
-    """Likewise."""
     topic_creation: TopicCreation
     next_producer_ids: NextBlock
     versions: Callable[[Api], tuple[int, int] | None]
@@ -176,10 +173,12 @@ class Handlers:
     @cached_property
     def replication(self) -> ReplicationHandlers:
         """Of leaders, replicas and features."""
+        from odradek.broker.controller.replication_control import ReplicationControl
         from odradek.broker.handlers.replication import ReplicationHandlers
 
-        assert self._services.replication is not None, "what changes replicas is handed on"
-        return ReplicationHandlers(self._services.replication)
+        services = self._services
+        assert services.controller is not None, "what changes replicas is handed on"
+        return ReplicationHandlers(ReplicationControl(services.controller, services.settings.node_id))
 
     @cached_property
     def configs(self) -> ConfigHandlers:

@@ -20,7 +20,6 @@ from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import single_broker
-from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.controller.topic_creation import TopicCreation
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -349,7 +348,6 @@ class BrokerServer:
             brokers=decisions.brokers,
             configs=configs,
             controller=controller,
-            replication=None if controller is None else ReplicationControl(controller, settings.node_id),
             topic_creation=decisions.topic_creation,
             next_producer_ids=decisions.next_producer_ids,
             versions=decisions.versions,
