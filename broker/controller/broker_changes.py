@@ -29,7 +29,8 @@ def plan_unfencing(view: ControllerView, broker: BrokerImage) -> list[MetadataRe
     """Unfence a broker, and elect leaders where there was nobody to lead."""
 
     def is_active(broker_id: int) -> bool:
-        return broker_id == broker.broker_id or view.is_active(broker_id)
+        comes_back = broker_id == broker.broker_id and not broker.in_controlled_shutdown
+        return comes_back or view.is_active(broker_id)
 
     leaderless = (place for place in view.places() if place.partition.leader == NO_LEADER)
     return [

@@ -59,6 +59,8 @@ class Decisions(RuleBasedStateMachine):
         self.brokers.begin(0)
         self.before = self.source.image
         self.is_unclean = False
+        self.wanted: set[int] = set()
+        """Who is in sync, as the leader says."""
 
     @rule(broker=BROKER, fence=st.booleans(), stop=st.booleans(), behind=st.booleans())
     def heartbeat(self, broker: int, fence: bool, stop: bool, behind: bool) -> None:
@@ -125,6 +127,7 @@ class Decisions(RuleBasedStateMachine):
             broker_epoch=leader.epoch,
             topics=[AlterPartitionTopic(topic_id=TOPIC_ID, partitions=[wanted])],
         )
+        self.wanted = set(isr)
         now(self.replication.alter_partition(request, 3))
 
     @rule(number=PARTITION, replicas=st.none() | st.lists(BROKER, min_size=1, max_size=4))
@@ -157,7 +160,7 @@ class Decisions(RuleBasedStateMachine):
         image = self.source.image
         for number in range(PARTITIONS):
             self.check(self.before, image, number)
-        self.before, self.is_unclean = image, False
+        self.before, self.is_unclean, self.wanted = image, False, set()
 
     def check(self, old: MetadataImage, image: MetadataImage, number: int) -> None:
         """Check one partition against what it was before."""
@@ -180,7 +183,7 @@ class Decisions(RuleBasedStateMachine):
             assert not leader.in_controlled_shutdown
             assert state.leader in state.isr
         if state.leader not in (before.leader, NO_LEADER) and not self.is_unclean:
-            had_everything = {*before.isr, *before.eligible_leader_replicas, *before.last_known_elr}
+            had_everything = {*before.isr, *before.eligible_leader_replicas, *before.last_known_elr, *self.wanted}
             assert state.leader in had_everything
 
     def partition(self, number: int) -> PartitionImage:

@@ -137,6 +137,14 @@ def test_unfenced_broker_leads_what_nobody_led() -> None:
     assert brokers.last == [fencing(2, -1), change(leader=2)]
 
 
+def test_broker_that_is_about_to_stop_leads_nothing_though_it_is_unfenced() -> None:
+    """It registered its wish to stop; a controller that follows does not know of the session in which it did."""
+    stops = BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=200, in_controlled_shutdown=1)
+    brokers = Brokers(cluster(partition([2], leader=NO_LEADER), fenced(2), stops))
+    brokers.beat(2)
+    assert brokers.last == [fencing(2, -1)]
+
+
 def test_silent_broker_is_fenced_after_its_session() -> None:
     """Others lead what it led, in one batch; the longest silent first, each in a batch of its own."""
     brokers = Brokers(cluster(partition([1, 2, 3])))
