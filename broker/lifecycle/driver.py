@@ -180,6 +180,8 @@ class LifecycleDriver:
     def _note(self, code: int, what: str) -> None:
         """Say once what the controller does not like."""
         told = "" if code == ErrorCode.NONE else f"cannot {what}: {error_name(code)}"
-        if told and told != self._told:
+        if told and told != self._told and code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            log.info("waits for the end of the session that this node.id has with the controller")
+        elif told and told != self._told:
             log.warning("the controller and this broker do not agree, it is tried again", reason=told)
         self._told = told

@@ -1,0 +1,171 @@
+"""A broker of this project in a cluster of Apache Kafka's controllers: clients notice nothing of who decides."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
+
+from tests.support.broker import run_java
+from tests.support.cluster import FIRST_CONTROLLER, ApacheKafkaControllers, ClusterBroker
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("cluster_broker")]
+
+SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+@pytest.fixture(scope="module")
+def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaControllers]:
+    """Three controllers, one quorum."""
+    running = ApacheKafkaControllers(tmp_path_factory.mktemp("controllers"), 3, SESSION)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.discard()
+
+
+@pytest.fixture(scope="module")
+def broker(controllers: ApacheKafkaControllers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterBroker]:
+    """The only broker of the cluster, started on an empty directory."""
+    running = ClusterBroker(tmp_path_factory.mktemp("broker"), 1, controllers.voters, SESSION)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.discard()
+
+
+def produced(broker: ClusterBroker, topic: str, values: list[str]) -> None:
+    """Produce with acks=all and an idempotent producer."""
+    failed: list[object] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
+    for value in values:
+        producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error) if error else None)
+    assert producer.flush(30) == 0
+    assert failed == []
+
+
+def consumed(broker: ClusterBroker, topic: str, group: str, count: int) -> list[str]:
+    """Consume as a member of a group, and commit."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    values: list[str] = []
+
+    def enough() -> bool:
+        for message in consumer.consume(count, 0.5):
+            if message.error() is None:
+                values.append((message.value() or b"").decode())
+        return len(values) >= count
+
+    try:
+        eventually(enough, f"{count} records of {topic} are consumed", 30)
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return sorted(values)
+
+
+def changes_work(broker: ClusterBroker, topic: str) -> bool:
+    """Create a topic; whether that went well."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    try:
+        admin.create_topics([NewTopic(topic, 1, 1)], operation_timeout=5)[topic].result(10)
+    except Exception as failed:  # noqa: BLE001 - whatever it is, it is tried again
+        return "TOPIC_ALREADY_EXISTS" in str(failed)
+    return True
+
+
+def test_librdkafka_creates_changes_produces_consumes_and_deletes(broker: ClusterBroker) -> None:
+    """Topics, partitions and configs are changed at the controller; records and groups are the broker's."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic("first", 3, 1)])["first"].result(20)
+    admin.create_partitions([NewPartitions("first", 4)])["first"].result(20)
+    entry = ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ConfigResource.Type.TOPIC, "first", incremental_configs=[entry])
+    admin.incremental_alter_configs([changed])[changed].result(20)
+
+    def seen() -> bool:
+        asked = ConfigResource(ConfigResource.Type.TOPIC, "first")
+        return bool(admin.describe_configs([asked])[asked].result(20)["retention.ms"].value == "86400000")
+
+    eventually(seen, "the broker has the config", 10)
+    values = sorted(f"v{number}" for number in range(200))
+    produced(broker, "first", values)
+    assert consumed(broker, "first", "g", 200) == values
+    produced(broker, "made-by-producing", ["x"])
+    metadata = admin.list_topics(timeout=10)
+    assert (list(metadata.brokers), metadata.controller_id) == ([1], 1)
+    assert {"first", "made-by-producing", "__consumer_offsets"} <= set(metadata.topics)
+    assert len(metadata.topics["first"].partitions) == 4
+    admin.delete_topics(["made-by-producing"])["made-by-producing"].result(20)
+    eventually(lambda: "made-by-producing" not in admin.list_topics(timeout=10).topics, "the topic is gone", 10)
+
+
+def test_the_tools_of_apache_kafka_see_one_cluster(broker: ClusterBroker, controllers: ApacheKafkaControllers) -> None:
+    """The quorum with the broker as an observer that keeps up; topics; what clients may ask in which version."""
+    server = ("--bootstrap-server", broker.bootstrap)
+    status = run_java("org.apache.kafka.tools.MetadataQuorumCommand", *server, "describe", "--replication").stdout
+    rows = {line.split()[0]: line.split() for line in status.decode().splitlines() if line[:1].isdigit()}
+    assert set(rows) == {"1", *map(str, controllers.ids)}
+    assert "Observer" in rows["1"]
+    run_java("org.apache.kafka.tools.TopicCommand", *server, "--create", "--topic", "java", "--partitions", "2")
+    told = run_java("org.apache.kafka.tools.TopicCommand", *server, "--describe", "--topic", "java").stdout.decode()
+    assert told.count("Leader: 1") == 2
+
+
+def test_an_election_of_the_controllers_is_outlived(broker: ClusterBroker, controllers: ApacheKafkaControllers) -> None:
+    """Records flow meanwhile, and changes go to the new leader, whether the old one stopped in order or was killed."""
+    changes_work(broker, "elections")
+    for round_, number in enumerate((signal.SIGTERM, signal.SIGKILL)):
+        path = broker.data / "__cluster_metadata-0" / "quorum-state"
+        old = json.loads(path.read_text())["leaderId"]
+        assert old >= FIRST_CONTROLLER
+        controllers.stop(old, number)
+        produced(broker, "elections", [f"{round_}-{index}" for index in range(50)])
+        eventually(lambda round_=round_: changes_work(broker, f"after-{round_}"), "changes work again", 40)  # type: ignore[misc]  # a lambda with a default
+        assert json.loads(path.read_text())["leaderId"] != old
+        controllers.start([old])
+    assert len(consumed(broker, "elections", "after", 100)) == 100
+
+
+def test_a_restart_finds_everything_again(broker: ClusterBroker) -> None:
+    """After a stop in order and after a kill: the registration is renewed, records and offsets are there."""
+    changes_work(broker, "kept")
+    produced(broker, "kept", [f"{number}" for number in range(50)])
+    assert len(consumed(broker, "kept", "keeper", 50)) == 50
+    assert broker.stop() == 0
+    marker = json.loads((broker.data / ".kafka_cleanshutdown").read_text())
+    assert marker["brokerEpoch"] > 0
+    broker.start()
+    produced(broker, "kept", ["after the stop"])
+    assert consumed(broker, "kept", "keeper", 1) == ["after the stop"]
+    broker.kill()
+    broker.start()
+    produced(broker, "kept", ["after the kill"])
+    assert consumed(broker, "kept", "keeper", 1) == ["after the kill"]
+
+
+def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKafkaControllers, tmp_path: Path) -> None:
+    """One sentence and the end: a directory of another cluster, a node.id that is taken, controllers not there."""
+    stranger = ClusterBroker(tmp_path / "stranger", 7, controllers.voters)
+    stranger.data.mkdir(parents=True)
+    (stranger.data / "meta.properties").write_text("version=1\nnode.id=7\ncluster.id=4L6g3nShT-eMCtK--X86sw\n")
+    quick = {"initial.broker.registration.timeout.ms": "3000"}
+    twin = ClusterBroker(tmp_path / "twin", 1, controllers.voters, quick)
+    nobody = ClusterBroker(tmp_path / "nobody", 8, "101@127.0.0.1:1", quick)
+    for refused, says in (
+        (stranger, "is of another cluster"),
+        (twin, "another broker with this node.id"),
+        (nobody, "no active controller was found"),
+    ):
+        refused.launch()
+        assert refused.wait(30) == 1, refused.log
+        assert says in refused.log
+        assert refused.log.count("cannot start") == 1
+    assert changes_work(broker, "unnoticed")
+    produced(broker, "unnoticed", ["x"])
