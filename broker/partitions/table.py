@@ -15,6 +15,7 @@ from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionIma
 from odradek.broker.partitions.deletions import DeletableLogs, DeletedPartitions
 from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Flusher, Partition, Role, role_of
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.scheduler import TURN_S
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.errors import StorageError
@@ -24,7 +25,7 @@ from odradek.storage.names import TopicPartition
 log = get_logger("partitions")
 
 OPENED_PER_TURN = 4
-"""Logs opened before others get their turn; each makes a directory and a handful of files where it is new."""
+"""Logs opened before others get their turn, at most; each makes a directory and a handful of files where it is new."""
 
 
 class PartitionLogs(DeletableLogs, Protocol):
@@ -190,12 +191,14 @@ class PartitionTable:
         flusher: Flusher,
         topic_config: Callable[[Mapping[str, str]], TopicConfig],
         schedule: Callable[[Callable[[], None]], object],
+        seconds: Callable[[], float],
         replication: Replication | None = None,
     ) -> None:
         """`topic_config` completes a topic's own configs with the broker's; `schedule` calls back when there is time.
 
-        Without `replication` this broker is the only one.
+        `seconds` is a clock that only goes forward. Without `replication` this broker is the only one.
         """
+        self._seconds = seconds
         self._replication = replication
         self._node_id = node_id
         self._logs = logs
@@ -340,8 +343,14 @@ class PartitionTable:
             partition.follow(image.leader, image.leader_epoch)
 
     def _open_some(self) -> None:
-        """Open a few logs: making a thousand partitions takes a second of the disk, which others must not wait for."""
-        for _ in range(min(OPENED_PER_TURN, len(self._to_open))):
+        """Open a few logs: making a thousand partitions takes a second of the disk, which others must not wait for.
+
+        Where the disk is slow, a few are too many for one turn of the loop.
+        """
+        end = self._seconds() + TURN_S
+        for opened in range(min(OPENED_PER_TURN, len(self._to_open))):
+            if opened and self._seconds() >= end:
+                break
             topic, index = self._to_open.popleft()
             topic.open(index)
             if topic.is_unopened(index):

@@ -145,6 +145,7 @@ class BrokerServer:
             self._flusher,
             self._topic_config,
             self._loop.call_soon,
+            self._loop.time,
             self._replication.manager if self._replication is not None else None,
         )
 

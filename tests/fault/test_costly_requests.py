@@ -40,6 +40,12 @@ CHECK_BYTES = 3 * 64 * MEGABYTE
 """Memory of the one batch that is being checked at a time."""
 TOPIC = "costly"
 NO_FUZZ = {"Produce", "ShareFetch"}
+FULL = 0
+"""As many elements as a frame of a megabyte has room for, instead of their count: smaller ones are more of them."""
+_SAMPLE = 1_000
+"""Elements by which it is told at first how large one is."""
+_ROOM = 16 * 1024
+"""What a frame stays below a megabyte, since all are not quite of a size."""
 _NUMBERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 17, "uint32": 33}
 
 
@@ -106,13 +112,29 @@ def blown_up(source: random.Random) -> Request:
     while True:
         api = source.choice(apis)
         version = source.choice(known_versions(api))
-        kind = SCHEMAS[f"{api}Request", version]
-        arrays = _array_count(kind)
+        arrays = _array_count(SCHEMAS[f"{api}Request", version])
         if arrays:
             break
-    blown, count = source.randrange(arrays), source.choice([300, 3_000, 3_000, 20_000])
+    blown, count = source.randrange(arrays), source.choice([300, 3_000, 20_000, FULL, FULL])
     distinct = source.random() < 0.7
-    fields = Shape(source, blown, count, distinct).value(kind)
+    if count == FULL:
+        count = _most_elements(api, version, blown, distinct)
+    frame = _blown_frame(source, api, version, blown, count, distinct)
+    return Request(f"{api} {version}, array {blown} of {count}, {distinct=}", frame, TIMES_OF_FRAME * len(frame))
+
+
+@cache
+def _most_elements(api: str, version: int, blown: int, distinct: bool) -> int:
+    """Return how many elements of the array make a frame of not quite a megabyte."""
+    count = _SAMPLE
+    for _ in range(3):  # with more of them their names grow longer
+        size = len(_blown_frame(random.Random(0), api, version, blown, count, distinct))
+        count = max(count * (MEGABYTE - _ROOM) // size, 1)
+    return count
+
+
+def _blown_frame(source: random.Random, api: str, version: int, blown: int, count: int, distinct: bool) -> bytes:
+    fields = Shape(source, blown, count, distinct).value(SCHEMAS[f"{api}Request", version])
     # no long polls; and what a topic that is made takes is not what its request takes
     for name, number in (
         ("max_wait_ms", 1),
@@ -123,8 +145,7 @@ def blown_up(source: random.Random) -> Request:
     ):
         if name in fields:
             fields[name] = number
-    frame = request_frame(api, version, 1, fields)
-    return Request(f"{api} {version}, array {blown} of {count}, {distinct=}", frame, TIMES_OF_FRAME * len(frame))
+    return request_frame(api, version, 1, fields)
 
 
 @cache

@@ -98,7 +98,9 @@ class Node:
             LogManagerSettings(verify_transactions=False),
         )
         self.report: LoadReport = self.logs.load_all(self._wanted)
-        self.table = PartitionTable(NODE, self.logs, self.flusher, self.topic_config, self.loop.call_soon)
+        self.table = PartitionTable(
+            NODE, self.logs, self.flusher, self.topic_config, self.loop.call_soon, self.loop.time
+        )
         self.table.apply(MetadataImage(), self.image)
         self.table.open_all()
 

@@ -177,7 +177,7 @@ class ReplicatedBroker:
             )
         )
         self.table = PartitionTable(
-            node_id, self.logs, self.flusher, self._topic_config, loop.call_soon, self.replication
+            node_id, self.logs, self.flusher, self._topic_config, loop.call_soon, loop.time, self.replication
         )
         memory = RequestMemory(1 << 28, loop.call_soon)
         converter = Converter(loop, memory)

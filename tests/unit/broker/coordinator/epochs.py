@@ -152,7 +152,7 @@ class EpochCoordinator:
         self.cluster = cluster
         self.flusher = ManualFlusher()
         self.scheduler = ManualScheduler(cluster.clock)
-        self.partitions = PartitionTable(NODE, cluster.logs, self.flusher, topic_config, lambda _: None)
+        self.partitions = PartitionTable(NODE, cluster.logs, self.flusher, topic_config, lambda _: None, lambda: 0.0)
         self.partitions.apply(MetadataImage(), cluster.source.image)
         self.partitions.open_all()
         cluster.source.watch(lambda old, new, _: self.partitions.apply(old, new))

@@ -91,7 +91,7 @@ class RunningBroker:
     def __init__(self, cluster: Cluster, *overrides: str, is_prepared: bool = True) -> None:
         """`is_prepared`: somebody has asked for the coordinator before, so that its topic is there."""
         self.cluster = cluster
-        self.partitions = PartitionTable(NODE, cluster.logs, ManualFlusher(), topic_config, lambda _: None)
+        self.partitions = PartitionTable(NODE, cluster.logs, ManualFlusher(), topic_config, lambda _: None, lambda: 0.0)
         self.partitions.apply(MetadataImage(), cluster.source.image)
         self.partitions.open_all()
         cluster.source.watch(lambda old, new, _: self.partitions.apply(old, new))

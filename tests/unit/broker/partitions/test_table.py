@@ -8,8 +8,10 @@ import pytest
 
 from odradek.broker.partitions.partition import Role
 from odradek.broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
+from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
+from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 from tests.support.logs import NOW_MS, a_batch
 from tests.support.partitions import DATA, Node
@@ -70,6 +72,22 @@ def test_logs_are_opened_a_few_at_a_time() -> None:
         assert len(opened(node)) == turn * OPENED_PER_TURN
     node.loop.settle()
     assert len(directories(node)) == 3 * OPENED_PER_TURN
+
+
+def test_a_slow_disk_has_one_log_opened_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where opening one takes all the time of a turn, others get theirs before the next one."""
+    node = Node()
+    node.announce("t", 3)
+    get_or_create = node.logs.get_or_create
+
+    def slowly(tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> Log:
+        node.loop.advance(0.012)
+        return get_or_create(tp, topic_id, config)
+
+    monkeypatch.setattr(node.logs, "get_or_create", slowly)
+    for turn in range(1, 4):
+        node.loop.turn()
+        assert len(opened(node)) == turn
 
 
 def test_partition_that_is_asked_for_is_opened_at_once() -> None:
