@@ -2,7 +2,8 @@
 
 A round is done by the compaction process, which is started when there is something to do, and again when it has died.
 A log whose round fails is uncleanable until the next start, with one line that says where and what to do; where the
-disk is full, which passes, it is tried again later. Follows Kafka's log behaviour, log cleaner (`LogCleaner`,
+disk is full, which passes, it is tried again later. One round may not be enough for a log, so no log has a second one
+while others wait for their first. Follows Kafka's log behaviour, log cleaner (`LogCleaner`,
 `LogCleanerManager`).
 """
 
@@ -83,6 +84,8 @@ class LogCleaner:
         self._failures: dict[TopicPartition, _Failures] = {}
         """Logs whose last round failed. The logs themselves are not held: one that is deleted gives its files back."""
         self._retry_s = RETRY_S
+        self._had_turns: set[TopicPartition] = set()
+        """Logs that had a round since none was left that waited for one."""
 
     def start(self) -> None:
         """Begin, unless log.cleaner.enable says not to."""
@@ -126,7 +129,10 @@ class LogCleaner:
     # --- which log
 
     async def _choose(self, flushed: Callable[[], None] | None) -> Chosen | None:
-        """Return the log with the largest share of bytes that were never compacted, None if none has enough."""
+        """Return the log with the largest share of bytes that were never compacted, None if none has enough.
+
+        Those that have waited longer come before those that had a round.
+        """
         self._forget_deleted()
         if not any(self._may_be_compacted(partition) for partition in self._parts.partitions):
             return None
@@ -153,8 +159,14 @@ class LogCleaner:
                 worth_it.append((Chosen(name, source, candidate), candidate))
         if flushes is not None:
             flushes.all_begun()
-        best = filthiest(worth_it)
-        return None if best is None else best[0]
+        best = filthiest(one for one in worth_it if one[0].partition not in self._had_turns)
+        if best is None:
+            self._had_turns.clear()
+            best = filthiest(worth_it)
+        if best is None:
+            return None
+        self._had_turns.add(best[0].partition)
+        return best[0]
 
     async def _in_turns(self) -> AsyncIterator[Partition]:
         """Yield the partitions that there are now, and let others have their turn in between."""

@@ -8,6 +8,7 @@
     sources          the closed segments that a round reads
     transactions     what a pass over a log knows of the transactions in it
     retain           which batches and records stay
+    workload         what a round has to do for the bytes that it reads
     indexing         filling the offset map from the part that is not compacted yet
     grouping         which segments are written together as one
     batches          batches with fewer records, or none

@@ -112,14 +112,14 @@ def _is_intact(entry: memoryview, header: BatchHeader) -> bool:
     return compute_message_crc(entry) == header.crc
 
 
-def body_of(entry: Entry) -> tuple[bytes, int, int]:
-    """Return the uncompressed records of a V2 batch as (data, start, end).
+def body_of(entry: Entry, limit: int) -> tuple[bytes, int, int]:
+    """Return the uncompressed records of a V2 batch as (data, start, end); at most `limit` bytes are decompressed.
 
     Raises the errors of `decompress`.
     """
     if not entry.header.is_compressed:
         return entry.data, entry.start + HEADER_SIZE, entry.end
-    body = decompress(entry.header.codec, memoryview(entry.data)[entry.start + HEADER_SIZE : entry.end])
+    body = decompress(entry.header.codec, memoryview(entry.data)[entry.start + HEADER_SIZE : entry.end], limit)
     return body, 0, len(body)
 
 

@@ -70,6 +70,7 @@ def plan_round(
         segment_bytes=config.segment_bytes,
         index_bytes=config.segment_index_bytes,
         index_interval_bytes=config.index_interval_bytes,
+        largest_batch=config.max_message_bytes,
         map_bytes=limits.dedupe_buffer_bytes,
         load_factor=limits.load_factor,
         io_bytes=max(limits.io_buffer_bytes // 2, _LEAST_IO_BYTES),

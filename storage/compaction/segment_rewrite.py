@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 
 from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, Codec
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.legacy_building import build_wrapper
-from odradek.protocol.records.reading import iter_entry_records
 from odradek.storage.compaction.batches import empty_batch, partial_batch
 from odradek.storage.compaction.entries import (
     RECORDS_AT_A_TIME,
     Entry,
     Pace,
     RecordPlace,
-    body_of,
     find_records,
 )
 from odradek.storage.compaction.retain import (
@@ -36,6 +33,7 @@ from odradek.storage.compaction.retain import (
 from odradek.storage.compaction.sources import SourceLog, control_kind
 from odradek.storage.compaction.transactions import TransactionPass
 from odradek.storage.compaction.values import Task
+from odradek.storage.compaction.workload import Workload
 from odradek.storage.errors import StorageError
 from odradek.storage.files import Buffer, FileSystem
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX
@@ -45,8 +43,6 @@ from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
 
 MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""
-MOST_OLD_RECORDS = 1_000_000
-"""Messages of V0 or V1 in a wrapper, which are all taken into memory; five times of what a client may send at once."""
 SYNC_BYTES = 8 << 20
 """Bytes written before they are brought to the disk: a little at a time holds up nobody else who needs the disk."""
 
@@ -124,6 +120,7 @@ class Rewriter:
         self._rules = rules
         self._pace = pace
         self._transactions = TransactionPass()
+        self._work = Workload(task.largest_batch)
         self._old_tombstones_before_ms = self._legacy_horizon()
 
     def _legacy_horizon(self) -> int:
@@ -171,11 +168,14 @@ class Rewriter:
         for entry in self._log.entries(index, self._pace):
             size = entry.end - entry.start
             counts.bytes_before += size
+            self._work.take(entry)
             with self._log.located(index, entry):
                 if entry.header.magic == CURRENT_MAGIC:
                     batch, before, after = self._filter_batch(entry, output.segment)
                 else:
                     batch, before, after = self._filter_old_entry(entry, old_tombstones)
+                if self._work.is_too_much:
+                    raise InvalidRecord("The records up to here take more work than their bytes stand for")
             counts.records_before += before
             counts.records_after += after
             if batch is entry:
@@ -204,7 +204,9 @@ class Rewriter:
             if fate is not BatchFate.KEEP:
                 return None, before, 0
             return (empty_batch(header), before, 0) if before else (entry, 0, 0)
-        body = body_of(entry)
+        if not header.is_control and header.base_offset > rules.offsets.latest_offset:
+            return entry, before, before  # no record of it is in the map, so each one stays
+        body = self._work.open(entry)
         # What stays of a batch of very many records is found twice, and never known as a whole.
         whole = list(self._kept(header, *body)) if before <= RECORDS_AT_A_TIME else None
         after, wants_horizon = 0, header.is_control and may_go
@@ -229,10 +231,7 @@ class Rewriter:
     def _filter_old_entry(self, entry: Entry, tombstones: bool) -> tuple[Entry | bytes | bytearray | None, int, int]:
         """The same for an entry of V0 or V1: a message, or a wrapper of several."""
         header, offsets = entry.header, self._rules.offsets
-        found = iter_entry_records(memoryview(entry.data)[entry.start : entry.end])
-        records = list(islice(found, MOST_OLD_RECORDS + 1))
-        if len(records) > MOST_OLD_RECORDS:
-            raise InvalidRecord(f"It wraps more than {MOST_OLD_RECORDS} messages")
+        records = self._work.open_old(entry)
         kept = [one for one in records if is_kept(one.offset, one.key, one.value is not None, offsets, tombstones)]
         if len(kept) == len(records):
             return entry, len(records), len(kept)

@@ -26,6 +26,9 @@ from odradek.storage.names import (
 )
 from odradek.storage.segment.transaction_index import AbortedTxn, TransactionIndex
 
+MOST_OF_A_CONTROL_BATCH = 64 * 1024
+"""Bytes that a control batch may decompress to. Those of Kafka have one record of a few bytes, uncompressed."""
+
 
 class SourceLog:
     """The sources of one task, by their place in it."""
@@ -129,7 +132,8 @@ class SourceLog:
 def control_kind(entry: Entry) -> ControlType | None:
     """Return what a control batch says, None if it has no record any more."""
     try:
-        record = next(iter_entry_records(memoryview(entry.data)[entry.start : entry.end]), None)
+        data = memoryview(entry.data)[entry.start : entry.end]
+        record = next(iter_entry_records(data, MOST_OF_A_CONTROL_BATCH), None)
         return None if record is None else control_type(record.key)
     except InvalidRecord:
         return ControlType.UNKNOWN

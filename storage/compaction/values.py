@@ -49,6 +49,8 @@ class Task(NamedTuple):
     segment_bytes: int
     index_bytes: int
     index_interval_bytes: int
+    largest_batch: int
+    """Bytes of the largest batch that the topic takes today (max.message.bytes)."""
     map_bytes: int
     load_factor: float
     io_bytes: int

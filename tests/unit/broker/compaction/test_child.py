@@ -12,7 +12,7 @@ from odradek.broker.compaction.frames import Message, MessageReader, encode
 from odradek.storage.compaction.values import Cancel, Cancelled, RoundFailed, Task
 from tests.support.memory_files import MemoryFiles
 
-TASK = Task(1, "/data/t-0", (), 0, 0, 0, 0, 1, 1, 1, 24, 0.9, 100, 1e308, b"", b"")
+TASK = Task(1, "/data/t-0", (), 0, 0, 0, 0, 1, 1, 1, 1, 24, 0.9, 100, 1e308, b"", b"")
 
 
 @pytest.fixture

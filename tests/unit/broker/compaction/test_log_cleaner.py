@@ -20,9 +20,11 @@ from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.compaction.process import ProcessGoneError
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import configure_logging
+from odradek.storage.compaction import workload
+from odradek.storage.names import TopicPartition
 from tests.support.clock import ManualClock
 from tests.support.compaction import read_pairs
-from tests.support.logs import NOW_MS, PARTITION, append_values
+from tests.support.logs import NOW_MS, PARTITION, TOPIC_ID, append_values
 from tests.unit.broker.compaction.doubles import CONFIG, ProcessInProcess, Scene, make_scene
 
 LAST = [118, 119]
@@ -235,6 +237,22 @@ def test_a_damaged_log_is_tried_once(rig: Rig) -> None:
     assert line["file"] == path
     assert "byte 0 " in str(line["reason"])
     assert rig.left() == before
+
+
+def test_a_log_that_one_round_does_not_finish_lets_others_go_first(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much of it is dirty: each round of it could take half a minute."""
+    other = TopicPartition(PARTITION.topic, PARTITION.partition + 1)
+    clean = rig.scene.manager.get_or_create(other, TOPIC_ID, CONFIG)
+    for number in range(30):
+        append_values(clean, [b"%d" % number * 10, b"other"])
+    clean.roll(NOW_MS)
+    clean.flush()
+    rig.scene.manager.cleaned_offsets[other] = 20
+    rig.partitions.append(Partition(clean, 1, 0, rig))
+    monkeypatch.setattr(workload, "STEPS_OF_A_ROUND", 50)
+    rig.run_until(lambda: len(rig.lines("compacted")) == 4)
+    assert [line["partition"] for line in rig.lines("compacted")[:2]] == [PARTITION.partition, other.partition]
+    assert rig.left() == LAST
 
 
 def test_a_process_that_dies_is_started_again(rig: Rig) -> None:

@@ -83,7 +83,7 @@ def test_places_of_records_are_those_of_the_careful_reader(
     files = MemoryFiles()
     files.write_bytes(PATH, batch)
     [entry] = read_entries(files.open(PATH), len(batch), 1 << 20, unpaced)
-    data, start, end = body_of(entry)
+    data, start, end = body_of(entry, 1 << 20)
     [places] = find_records(data, start, end, len(records), unpaced)
     header = entry.header
     expected = list(iter_records(batch))

@@ -26,7 +26,7 @@ def test_packed_lists_come_out_as_they_went_in() -> None:
 
 def test_nested_values_are_made_again_from_plain_tuples() -> None:
     """A message knows tuples only; sources and statistics come back as what they were."""
-    task = Task(1, "/d", (SourceSegment(0, 10),), 0, 10, 5, 6, 7, 8, 9, 10, 0.9, 11, 1e9, b"", b"")
+    task = Task(1, "/d", (SourceSegment(0, 10),), 0, 10, 5, 6, 7, 8, 9, 10, 12, 0.9, 11, 1e9, b"", b"")
     plain = tuple(tuple(tuple(one) for one in field) if field is task.sources else field for field in task)
     assert task_from(plain) == task
     assert isinstance(task_from(plain).sources[0], SourceSegment)
