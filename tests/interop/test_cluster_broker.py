@@ -21,7 +21,8 @@ SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": 
 @pytest.fixture(scope="module")
 def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaControllers]:
     """Three controllers, one quorum."""
-    running = ApacheKafkaControllers(tmp_path_factory.mktemp("controllers"), 3, SESSION)
+    snapshots = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
+    running = ApacheKafkaControllers(tmp_path_factory.mktemp("controllers"), 3, {**SESSION, **snapshots})
     try:
         running.start()
         yield running
@@ -148,6 +149,44 @@ def test_a_restart_finds_everything_again(broker: ClusterBroker) -> None:
     broker.start()
     produced(broker, "kept", ["after the kill"])
     assert consumed(broker, "kept", "keeper", 1) == ["after the kill"]
+
+
+def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
+    broker: ClusterBroker, controllers: ApacheKafkaControllers, tmp_path: Path
+) -> None:
+    """Found through bootstrap servers; each broker tells of both, and clients reach partitions and groups wherever."""
+    servers = ",".join(f"127.0.0.1:{port}" for port in controllers.ports)
+    quorum = {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": servers, "broker.rack": "r2"}
+    changes_work(broker, "before")
+    second = ClusterBroker(tmp_path / "second", 2, controllers.voters, {**SESSION, **quorum})
+    try:
+        second.start()
+        assert list((second.data / "__cluster_metadata-0").glob("*.checkpoint"))
+        admin = AdminClient({"bootstrap.servers": second.bootstrap})
+        admin.create_topics([NewTopic("shared", 8, 1)])["shared"].result(20)
+
+        def spread() -> bool:
+            partitions = admin.list_topics("shared", timeout=10).topics["shared"].partitions.values()
+            return {partition.leader for partition in partitions} == {1, 2}
+
+        eventually(spread, "both brokers lead partitions", 10)
+        for known in (broker, second):
+            metadata = AdminClient({"bootstrap.servers": known.bootstrap}).list_topics(timeout=10)
+            assert {node: f"{one.host}:{one.port}" for node, one in metadata.brokers.items()} == {
+                1: broker.bootstrap,
+                2: second.bootstrap,
+            }
+            assert "before" in metadata.topics
+        values = sorted(f"v{number}" for number in range(100))
+        produced(second, "shared", values)
+        for group in ("a", "b", "c", "d"):
+            assert consumed(second, "shared", group, 100) == values
+        assert second.stop() == 0
+        alone = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=10)
+        assert list(alone.brokers) == [1]
+        assert {partition.leader for partition in alone.topics["shared"].partitions.values()} == {1, -1}
+    finally:
+        second.discard()
 
 
 def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKafkaControllers, tmp_path: Path) -> None:
