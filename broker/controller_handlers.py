@@ -10,7 +10,9 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from odradek.broker.controller.broker_control import BrokerControl
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.raft.fetch import MetadataFetchHandler
@@ -24,11 +26,13 @@ from odradek.protocol.registry import Api
 
 if TYPE_CHECKING:
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
+    from odradek.broker.handlers.broker_requests import BrokerRequestHandlers
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.controller_cluster import ControllerClusterHandler
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.envelope import EnvelopeHandler, Handle
+    from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.raft.describe_quorum import QuorumDescriber
     from odradek.broker.raft.elections import ElectionHandlers
@@ -49,6 +53,8 @@ class ControllerServices(NamedTuple):
     node: ThisNode
     configs: BrokerConfigs
     controller: Controller
+    brokers: BrokerControl
+    replication: ReplicationControl
     fetch: MetadataFetchHandler
     served: Collection[Api]
     """What ApiVersions tells."""
@@ -121,6 +127,21 @@ class ControllerHandlers:
 
         services = self._services
         return ControllerClusterHandler(services.node, services.metadata, services.controller.in_turn)
+
+    @cached_property
+    def broker_requests(self) -> BrokerRequestHandlers:
+        """Of what brokers ask for themselves."""
+        from odradek.broker.handlers.broker_requests import BrokerRequestHandlers
+
+        services = self._services
+        return BrokerRequestHandlers(services.brokers, services.replication, services.clock)
+
+    @cached_property
+    def replication(self) -> ReplicationHandlers:
+        """Of leaders, replicas and features."""
+        from odradek.broker.handlers.replication import ReplicationHandlers
+
+        return ReplicationHandlers(self._services.replication, self._services.brokers)
 
     @cached_property
     def topics(self) -> TopicHandlers:

@@ -352,6 +352,16 @@ CONTROLLER_ROUTES: Mapping[ApiKey, Callable[[ControllerHandlers], MessageHandler
     ApiKey.ENVELOPE: lambda of: of.envelopes.envelope,
     ApiKey.FETCH_SNAPSHOT: lambda of: of.snapshots.fetch_snapshot,
     ApiKey.DESCRIBE_CLUSTER: lambda of: of.cluster.describe_cluster,
+    ApiKey.ELECT_LEADERS: lambda of: of.replication.elect_leaders,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda of: of.replication.alter_reassignments,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda of: of.replication.list_reassignments,
+    ApiKey.UPDATE_FEATURES: lambda of: of.replication.update_features,
+    ApiKey.UNREGISTER_BROKER: lambda of: of.replication.unregister_broker,
+    ApiKey.BROKER_REGISTRATION: lambda of: of.broker_requests.register,
+    ApiKey.BROKER_HEARTBEAT: lambda of: of.broker_requests.heartbeat,
+    ApiKey.ALTER_PARTITION: lambda of: of.broker_requests.alter_partition,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda of: of.broker_requests.assign_directories,
+    ApiKey.ALLOCATE_PRODUCER_IDS: lambda of: of.broker_requests.allocate_producer_ids,
     ApiKey.CONTROLLER_REGISTRATION: lambda of: of.cluster.controller_registration,
 }
 """The APIs of a controller's listener; their handlers return a response message."""

@@ -92,6 +92,10 @@ class BrokerSettings(NamedTuple):
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
     metadata_max_idle_interval_ms: int
+    broker_session_timeout_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    unclean_leader_election_interval_ms: int
     group_initial_rebalance_delay_ms: int
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int
@@ -245,7 +249,13 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     )
 
 
-_BOOLEANS = ("auto.create.topics.enable", "controlled.shutdown.enable", "delete.topic.enable", "log.cleaner.enable")
+_BOOLEANS = (
+    "auto.create.topics.enable",
+    "auto.leader.rebalance.enable",
+    "controlled.shutdown.enable",
+    "delete.topic.enable",
+    "log.cleaner.enable",
+)
 _REALS = ("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
 _INTEGERS = (
     "num.partitions",
@@ -297,6 +307,9 @@ _INTEGERS = (
     "metadata.max.retention.bytes",
     "metadata.max.retention.ms",
     "metadata.max.idle.interval.ms",
+    "broker.session.timeout.ms",
+    "leader.imbalance.check.interval.seconds",
+    "unclean.leader.election.interval.ms",
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",

@@ -14,8 +14,10 @@ from functools import partial
 from random import Random
 
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
+from odradek.broker.controller.broker_control import CHECKS_PER_SESSION, BrokerControl
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import registered_brokers
+from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.controller_handlers import ControllerHandlers, ControllerServices
 from odradek.broker.dispatch.dispatcher import Dispatcher
@@ -92,6 +94,23 @@ class ControllerServer:
         self._scheduler = Scheduler(self._loop, self._shared.upkeep_threads)
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
         self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", metadata.upkeep)
+        self._brokers.begin(self._now_ms())
+        self._scheduler.every(
+            settings.broker_session_timeout_ms / 1000 / CHECKS_PER_SESSION,
+            "fencing of silent brokers",
+            lambda: self._brokers.tick(self._now_ms()),
+        )
+        if settings.auto_leader_rebalance_enable:
+            self._scheduler.every(
+                settings.leader_imbalance_check_interval_seconds,
+                "balance of leaders",
+                self._replication.balance_leaders,
+            )
+        self._scheduler.every(
+            settings.unclean_leader_election_interval_ms / 1000,
+            "elections of leaders out of sync",
+            self._replication.elect_unclean_leaders,
+        )
         if settings.metadata_max_idle_interval_ms:
             idle = IdleRecords(metadata, self._controller.in_turn)
             self._scheduler.every(settings.metadata_max_idle_interval_ms / 1000, "idle records", idle.look)
@@ -131,8 +150,10 @@ class ControllerServer:
     def _build(self) -> ServerNetwork:
         settings, metadata, clock = self._static, self._shared.metadata, self._shared.clock
         configs = BrokerConfigs(metadata, settings.node_id, settings.values)
-        rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, Random())
+        rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, random=Random())
         controller = self._controller = Controller(metadata, rules, configs, registered_brokers)
+        self._brokers = BrokerControl(controller, self._shared.cluster_id, settings.broker_session_timeout_ms)
+        self._replication = ReplicationControl(controller, settings.node_id)
         meta = self._shared.metadata_directory.meta
         assert meta is not None
         assert meta.directory_id is not None
@@ -151,6 +172,8 @@ class ControllerServer:
             node=ThisNode(settings.node_id, self._shared.cluster_id, None, advertised),
             configs=configs,
             controller=controller,
+            brokers=self._brokers,
+            replication=self._replication,
             fetch=self._fetch,
             served=[API[key] for key in CONTROLLER_ROUTES],
             forwardable=FORWARDED & CONTROLLER_ROUTES.keys(),
@@ -175,6 +198,10 @@ class ControllerServer:
         )
         self._settings.watch(follower.follow)
         return network
+
+    def _now_ms(self) -> int:
+        """Return what sessions are measured by: it never goes back."""
+        return int(self._shared.clock.monotonic() * 1000)
 
     def _registration(self) -> MetadataRecord:
         """Return the record that makes this controller known, as it starts."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.controllers import NODE_ID, OdradekController
+from tests.support.cluster_nodes import CONTROLLER_ID, OdradekController
 from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, Message, WireClient
 
@@ -45,8 +45,8 @@ def test_a_controller_makes_the_cluster_and_begins_an_epoch_at_each_start(contro
     cluster_id = controller.cluster_id
     for epoch in (1, 2, 3):
         state = json.loads((controller.data / "__cluster_metadata-0" / "quorum-state").read_text())
-        assert (state["leaderId"], state["leaderEpoch"], state["votedId"]) == (NODE_ID, epoch, -1)
-        assert state["currentVoters"] == [{"voterId": NODE_ID}]
+        assert (state["leaderId"], state["leaderEpoch"], state["votedId"]) == (CONTROLLER_ID, epoch, -1)
+        assert state["currentVoters"] == [{"voterId": CONTROLLER_ID}]
         with WireClient(controller.port) as client:
             found = fetch(client, epoch)
             assert (found["error_code"], found["current_leader"]["leader_epoch"]) == (0, epoch)
@@ -70,9 +70,9 @@ def test_admin_clients_learn_of_the_controller(controller: OdradekController) ->
     """Itself at the address that they came to; who looks for brokers is at the wrong listener."""
     with WireClient(controller.port) as client:
         found = client.ask("DescribeCluster", 2, endpoint_type=2)
-        assert (found["cluster_id"], found["controller_id"]) == (controller.cluster_id, NODE_ID)
+        assert (found["cluster_id"], found["controller_id"]) == (controller.cluster_id, CONTROLLER_ID)
         assert [(one["broker_id"], one["host"], one["port"]) for one in found["brokers"]] == [
-            (NODE_ID, "127.0.0.1", controller.port)
+            (CONTROLLER_ID, "127.0.0.1", controller.port)
         ]
         assert client.ask("DescribeCluster", 2, endpoint_type=1)["error_code"] == 114
 
@@ -87,7 +87,7 @@ def test_the_quorum_is_its_only_voter_and_who_follows(controller: OdradekControl
             topics=[{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}],
         )
         partition = found["topics"][0]["partitions"][0]
-        assert [one["replica_id"] for one in partition["current_voters"]] == [NODE_ID]
+        assert [one["replica_id"] for one in partition["current_voters"]] == [CONTROLLER_ID]
         assert [one["replica_id"] for one in partition["observers"]] == [7]
 
 

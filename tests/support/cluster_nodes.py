@@ -1,0 +1,73 @@
+"""Nodes of one role each, in processes of their own, for tests with several of them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.support.broker import NO_RETENTION, ApacheKafkaProcess, OdradekProcess
+from tests.support.ports import free_ports
+
+CONTROLLER_ID = 3000
+_PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+
+
+class OdradekController(OdradekProcess):
+    """A controller alone, node 3000, whose port stays the same over its starts: brokers know it by that."""
+
+    def __init__(self, directory: Path, overrides: Mapping[str, str] | None = None) -> None:
+        super().__init__(directory, overrides)
+        (self.port,) = free_ports(1)
+
+    @property
+    def voters(self) -> str:
+        """What brokers are given as controller.quorum.voters."""
+        return f"{CONTROLLER_ID}@127.0.0.1:{self.port}"
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that it made at its first start."""
+        lines = (self.data / "meta.properties").read_text().splitlines()
+        return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
+
+    def _command(self) -> Sequence[str]:
+        self.overrides = {
+            "process.roles": "controller",
+            "node.id": str(CONTROLLER_ID),
+            "controller.quorum.voters": self.voters,
+            "listeners": f"CONTROLLER://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": _PROTOCOLS,
+        } | self.overrides
+        return super()._command()
+
+
+class ApacheKafkaBroker(ApacheKafkaProcess):
+    """An unmodified Apache Kafka that is a broker alone, of a cluster whose controller runs."""
+
+    def __init__(self, directory: Path, node_id: int, controller: OdradekController) -> None:
+        super().__init__(directory, heap="384m")
+        self.node_id = node_id
+        self._controller = controller
+        (self.port,) = free_ports(1)
+
+    def launch(self) -> None:
+        """Start the process; a log directory without identity is formatted for the controller's cluster first."""
+        if not (self.data / "meta.properties").exists():
+            self.format(self._controller.cluster_id)
+        super().launch()
+
+    def _write_properties(self) -> None:
+        settings = {
+            "process.roles": "broker",
+            "node.id": str(self.node_id),
+            "controller.quorum.voters": self._controller.voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": _PROTOCOLS,
+            "log.dirs": str(self.data),
+            "offsets.topic.num.partitions": "3",
+            "group.initial.rebalance.delay.ms": "0",
+            **NO_RETENTION,
+        }
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
