@@ -141,7 +141,7 @@ class ControllerHandlers:
         """Of leaders, replicas and features."""
         from odradek.broker.handlers.replication import ReplicationHandlers
 
-        return ReplicationHandlers(self._services.replication, self._services.brokers)
+        return ReplicationHandlers(self._services.replication)
 
     @cached_property
     def topics(self) -> TopicHandlers:

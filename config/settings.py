@@ -92,7 +92,6 @@ class BrokerSettings(NamedTuple):
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
     metadata_max_idle_interval_ms: int
-    broker_session_timeout_ms: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     unclean_leader_election_interval_ms: int
@@ -307,7 +306,6 @@ _INTEGERS = (
     "metadata.max.retention.bytes",
     "metadata.max.retention.ms",
     "metadata.max.idle.interval.ms",
-    "broker.session.timeout.ms",
     "leader.imbalance.check.interval.seconds",
     "unclean.leader.election.interval.ms",
     "group.initial.rebalance.delay.ms",

@@ -28,12 +28,13 @@ Alteration = Callable[[AlterTarget, Mapping[str, str]], dict[str, str]]
 
 
 def plan_alteration(
-    image: MetadataImage, resource: ConfigResource, alteration: Alteration, node_id: int, layers: BrokerLayers
+    image: MetadataImage, resource: ConfigResource, alteration: Alteration, node_id: int | None, layers: BrokerLayers
 ) -> list[MetadataRecord]:
     """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done.
 
-    The order of the checks is Kafka's: an operation that is not for lists comes before the name of a topic. Raises
-    UnknownOperationError, which is no answer for one resource: it ends the whole request.
+    `node_id` is the only broker whose configs may be changed, None where that is any: a controller does not ask whether
+    there is such a broker. The order of the checks is Kafka's: an operation that is not for lists comes before the name
+    of a topic. Raises UnknownOperationError, which is no answer for one resource: it ends the whole request.
     """
     target = find_target(resource, node_id)
     current = image.config(resource.type, resource.name)
@@ -66,7 +67,7 @@ def check_amount(count: int) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} configs of one resource; {MAX_CONFIGS} are the most")
 
 
-def find_target(resource: ConfigResource, node_id: int) -> AlterTarget:
+def find_target(resource: ConfigResource, node_id: int | None) -> AlterTarget:
     """Return what a resource is; raise KafkaError if it is no kind of thing, or a broker, that this node can change."""
     match resource.type:
         case ResourceType.TOPIC:
@@ -96,11 +97,11 @@ def _check_name(resource: ConfigResource) -> None:
         raise _refusal("Default group resources are not allowed.")
 
 
-def check_node(name: str, node_id: int) -> None:
-    """Raise KafkaError unless the name of a broker resource is this node's id."""
+def check_node(name: str, node_id: int | None) -> None:
+    """Raise KafkaError unless the name of a broker resource is this node's id, or with None the id of any node."""
     if not name.removeprefix("-").isdecimal():
         raise _refusal(f"Node id must be an integer, but it is: {name}")
-    if name != str(node_id):
+    if node_id is not None and name != str(node_id):
         raise _refusal(f"Unexpected broker id, expected {node_id}, but received {name}")
 
 

@@ -65,8 +65,16 @@ class Controller:
     """
 
     def __init__(
-        self, source: MetadataSource, rules: PlacementRules, configs: BrokerConfigs, brokers_of: BrokersOf
+        self,
+        source: MetadataSource,
+        rules: PlacementRules,
+        configs: BrokerConfigs,
+        brokers_of: BrokersOf,
+        *,
+        configures_all: bool = False,
     ) -> None:
+        """`configures_all`: whether the configs of other brokers are kept here, and not those of this node alone."""
+        self._configured_node = None if configures_all else configs.node_id
         self._source = source
         self._rules = rules
         self._configs = configs
@@ -184,7 +192,7 @@ class Controller:
         """
 
         def plan(image: MetadataImage) -> _Planned[None]:
-            layers, node_id = self._configs.layers_with(image), self._configs.node_id
+            layers, node_id = self._configs.layers_with(image), self._configured_node
             unknown: KafkaError | None = None
 
             def plan_one(resource: ConfigResource, alteration: Alteration) -> list[MetadataRecord]:

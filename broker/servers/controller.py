@@ -11,7 +11,6 @@ import os
 import socket
 from contextlib import suppress
 from functools import partial
-from random import Random
 
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.broker_control import CHECKS_PER_SESSION, BrokerControl
@@ -150,8 +149,8 @@ class ControllerServer:
     def _build(self) -> ServerNetwork:
         settings, metadata, clock = self._static, self._shared.metadata, self._shared.clock
         configs = BrokerConfigs(metadata, settings.node_id, settings.values)
-        rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, random=Random())
-        controller = self._controller = Controller(metadata, rules, configs, registered_brokers)
+        rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, self._shared.host.random)
+        controller = self._controller = Controller(metadata, rules, configs, registered_brokers, configures_all=True)
         self._brokers = BrokerControl(controller, self._shared.cluster_id, settings.broker_session_timeout_ms)
         self._replication = ReplicationControl(controller, settings.node_id)
         meta = self._shared.metadata_directory.meta
