@@ -105,14 +105,16 @@ class WideFetches:
                 now = self._loop.time()
                 if job.has_enough(found) or now >= deadline:
                     return await self._converter.run(partial(encode, job, found), 0)
-                deadline = await self._woken(watched, deadline, min(deadline, now + 4 * (now - began)))
+                woken, deadline = await self._woken(watched, deadline, min(deadline, now + 4 * (now - began)))
+                if not woken and self._loop.time() >= deadline:  # nothing happened to any: it is as it was
+                    return await self._converter.run(partial(encode, job, found), 0)
         finally:
             self._memory.release(held)
 
-    async def _woken(self, watched: list[Partition], deadline: float, rested: float) -> float:
+    async def _woken(self, watched: list[Partition], deadline: float, rested: float) -> tuple[bool, float]:
         """Wait until something happens to one of the partitions, but not shorter than until `rested`.
 
-        Returns the deadline, which has come if the broker stops.
+        Returns whether something has, and the deadline, which has come if the broker stops.
         """
         is_final = False
 
@@ -129,4 +131,4 @@ class WideFetches:
                 await outcome
         finally:
             delayed.cancel()
-        return self._loop.time() if is_final else deadline
+        return not is_final, self._loop.time() if is_final else deadline

@@ -66,9 +66,12 @@ class ReplicaFetchReader(FetchReader):
         partition.check_leader_epoch(wanted.current_leader_epoch)
         asking = replica_of(job.request, job.version)
         replicas = _replicas(partition, asking, wanted)
-        diverging = partition.divergence(wanted.last_fetched_epoch, offset)
         log = partition.log
         leader_end, start = log.log_end_offset, log.log_start_offset
+        if offset == leader_end and wanted.last_fetched_epoch == log.leader_epochs.latest:
+            self._note(job, partition, replicas, asking, wanted, leader_end)
+            return FetchResult(index, 0, partition.high_watermark, -1, start)  # what nearly all of many partitions are
+        diverging = partition.divergence(wanted.last_fetched_epoch, offset)
         if diverging is not None:
             found.refuse()
             return FetchResult(index, 0, partition.high_watermark, -1, start, diverging=diverging)
@@ -76,11 +79,7 @@ class ReplicaFetchReader(FetchReader):
         is_held_back = quota is not None and not replicas.is_in_sync(replica) and quota.holds_back(partition)
         max_bytes = 0 if is_held_back else max(min(wanted.partition_max_bytes, found.room), 0)
         piece = partition.read(offset, max_bytes, leader_end, found.size == 0 and not is_held_back, found.waits)
-        if job.noted is None:
-            job.noted = set()
-        if partition not in job.noted:
-            job.noted.add(partition)
-            replicas.fetched(replica, asking.replica_epoch, offset, wanted.log_start_offset, leader_end)
+        self._note(job, partition, replicas, asking, wanted, leader_end)
         if partition.goes_on_elsewhere(piece, leader_end) and not is_held_back:
             found.is_urgent = True
         high_watermark, length = partition.high_watermark, piece.length
@@ -92,6 +91,24 @@ class ReplicaFetchReader(FetchReader):
         if quota is not None:
             quota.sent(partition, length)
         return FetchResult(index, 0, high_watermark, -1, start, FileRegion(piece.file, piece.position, length))
+
+    @staticmethod
+    def _note(
+        job: FetchJob,
+        partition: Partition,
+        replicas: LeaderReplicas,
+        asking: ReplicaState,
+        wanted: FetchPartition,
+        leader_end: int,
+    ) -> None:
+        """Let the leader note how far the follower is, unless it has for this request."""
+        noted = job.noted
+        if noted is None:
+            noted = job.noted = set()
+        if partition not in noted:
+            noted.add(partition)
+            offset, start = wanted.fetch_offset, wanted.log_start_offset
+            replicas.fetched(asking.replica_id, asking.replica_epoch, offset, start, leader_end)
 
 
 def _replicas(partition: Partition, asking: ReplicaState, wanted: FetchPartition) -> LeaderReplicas:

@@ -88,7 +88,7 @@ class Fetcher:
         self._settings = settings
         self._broker_epoch = broker_epoch
         self._quota = quota
-        self._session = FollowerSession(settings.replica_fetch_max_bytes)
+        self._session: FollowerSession[Following] = FollowerSession(settings.replica_fetch_max_bytes)
         self._fetched: dict[ReplicaId, _Fetched] = {}
 
     def __len__(self) -> int:
@@ -122,16 +122,14 @@ class Fetcher:
 
     def _fetch_request(self, now: float) -> FetchRequest | None:
         quota = self._quota
-        wanted: dict[ReplicaId, FetchPosition] = {}
-        for replica, fetched in self._fetched.items():
+        wanted: dict[Following, FetchPosition] = {}
+        for fetched in self._fetched.values():
             if fetched.rests_until > now or fetched.lookup is not None:
                 continue
             following = fetched.following
             if quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition):
                 continue
-            wanted[replica] = FetchPosition(
-                following.log_end_offset, following.leader_epoch, following.latest_epoch, following.log_start_offset
-            )
+            wanted[following] = following.position()
         if not wanted:
             return None
         settings = self._settings
@@ -190,11 +188,11 @@ class Fetcher:
             topic_id = topic.topic_id
             for data in topic.partitions:
                 replica = ReplicaId(topic_id, data.partition_index)
-                fetched, position = self._fetched.get(replica), told.get(replica)
-                if fetched is None or position is None:
+                fetched = self._fetched.get(replica)
+                if fetched is None:
                     continue
-                following = fetched.following
-                if position[:2] == (following.log_end_offset, following.leader_epoch):
+                position = told.get(fetched.following)
+                if position is not None and position.fetch_offset == fetched.following.log_end_offset:
                     self._guarded(fetched, now, self._take, fetched, data, now)
 
     def _take(self, fetched: _Fetched, data: PartitionData, now: float) -> None:

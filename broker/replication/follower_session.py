@@ -6,7 +6,7 @@ Pure. Follows Kafka's `FetchSessionHandler`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from odradek.protocol.errors import ErrorCode
@@ -33,7 +33,18 @@ class FetchPosition(NamedTuple):
     log_start_offset: int
 
 
-class FollowerSession:
+class Fetched(Protocol):
+    """Something that is fetched; told apart by identity, which is quick."""
+
+    @property
+    def replica(self) -> ReplicaId:
+        """The partition."""
+
+
+F = TypeVar("F", bound=Fetched)
+
+
+class FollowerSession(Generic[F]):
     """The session with one leader."""
 
     def __init__(self, partition_max_bytes: int) -> None:
@@ -41,17 +52,18 @@ class FollowerSession:
         self._partition_max_bytes = partition_max_bytes
         self._session_id = NO_SESSION
         self._epoch = _FULL
-        self.told: dict[ReplicaId, FetchPosition] = {}
+        self.told: dict[F, FetchPosition] = {}
         """What the leader knows by now that we want."""
 
-    def ask(self, wanted: Mapping[ReplicaId, FetchPosition], request: FetchRequest) -> None:
+    def ask(self, wanted: Mapping[F, FetchPosition], request: FetchRequest) -> None:
         """Put into `request` what the leader has to be told to know what is `wanted`, all of it or what is new."""
         request.session_id, request.session_epoch = self._session_id, self._epoch
         told = self.told if self._epoch != _FULL else {}
         topics: dict[UUID, FetchTopic] = {}
-        for replica, position in wanted.items():
-            if told.get(replica) == position:
+        for fetched, position in wanted.items():
+            if told.get(fetched) == position:
                 continue
+            replica = fetched.replica
             topic = topics.get(replica.topic_id)
             if topic is None:
                 topic = topics[replica.topic_id] = FetchTopic(topic_id=replica.topic_id)
@@ -66,7 +78,9 @@ class FollowerSession:
                 )
             )
         forgotten: dict[UUID, ForgottenTopic] = {}
-        for replica in told.keys() - wanted.keys():
+        gone = told.keys() - wanted.keys()
+        still = {fetched.replica for fetched in wanted} if gone else set()
+        for replica in {fetched.replica for fetched in gone} - still:
             topic_id = replica.topic_id
             forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(replica.partition)
         request.topics, request.forgotten_topics_data = list(topics.values()), list(forgotten.values())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.replication.follower_session import ReplicaId
+from odradek.broker.replication.follower_session import FetchPosition, ReplicaId
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
@@ -32,7 +32,7 @@ class TruncatedLogs(Protocol):
 class Following:
     """The replica of one partition while it follows."""
 
-    __slots__ = ("_clock", "_logs", "_name", "leader_epoch", "partition", "replica")
+    __slots__ = ("_clock", "_log", "_logs", "_name", "_position", "leader_epoch", "partition", "replica")
 
     def __init__(self, partition: Partition, leader_epoch: int, logs: TruncatedLogs, clock: Clock) -> None:
         """A log without leader epochs is cut to what is known to be committed: it has no other way to compare."""
@@ -41,12 +41,22 @@ class Following:
         assert topic_id is not None  # logs of a cluster that replicates are made with their topic's id
         self.replica = ReplicaId(topic_id, partition.index)
         self.leader_epoch = leader_epoch
+        self._log = partition.log
+        self._position = FetchPosition(-1, -1, -1, -1)
         self._logs = logs
         self._clock = clock
         self._name = TopicPartition(partition.topic, partition.index)
 
     def __str__(self) -> str:
         return str(self._name)
+
+    def position(self) -> FetchPosition:
+        """Where it is, as the leader is told; the same object while it is the same place."""
+        log, known = self._log, self._position
+        end, epoch, start = log.local.log_end_offset, log.leader_epochs.latest, log.log_start_offset
+        if known.fetch_offset != end or known.last_fetched_epoch != epoch or known.log_start_offset != start:
+            known = self._position = FetchPosition(end, self.leader_epoch, epoch, start)
+        return known
 
     @property
     def log_end_offset(self) -> int:
