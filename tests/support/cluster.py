@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support.broker import STOP_TIMEOUT_S, OdradekProcess, java_command, run_java
+from tests.support.broker import STOP_TIMEOUT_S, ApacheKafkaProcess, OdradekProcess, java_command, run_java
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
 
@@ -110,3 +110,19 @@ class ClusterBroker(OdradekProcess):
             **(overrides or {}),
         }
         super().__init__(directory, settings)
+
+
+class ApacheKafkaBroker(ApacheKafkaProcess):
+    """An unmodified broker of Apache Kafka in a cluster whose controllers are elsewhere."""
+
+    def __init__(self, directory: Path, node_id: int, voters: str, overrides: Mapping[str, str] | None = None) -> None:
+        [port] = free_ports(1)
+        settings = {
+            "process.roles": "broker",
+            "node.id": str(node_id),
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            **(overrides or {}),
+        }
+        super().__init__(directory, settings)
+        self.port = port
