@@ -22,7 +22,7 @@ from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMeta
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
 from odradek.broker.metadata.opening import MetadataOptions, open_records
-from odradek.broker.metadata.quorum_state import QuorumState, read_quorum_state, write_quorum_state
+from odradek.broker.metadata.quorum_state import QUORUM_STATE_FILE, QuorumState, read_quorum_state, write_quorum_state
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import SnapshotWriter
@@ -59,14 +59,20 @@ class MetadataCopy:
     def __init__(self, fs: FileSystem, directory: str, options: MetadataOptions, clock: Clock) -> None:
         """Open what is in the directory of the metadata log, or begin there with nothing.
 
-        Raises UnsupportedMetadataError where this node has decided itself, CorruptMetadataError, StorageError, OSError.
+        A copy that cannot be read, as a power failure may leave it, is removed: the controllers have it. Raises
+        UnsupportedMetadataError where this node has decided itself, StorageError, OSError.
         """
         self._fs = fs
         self._directory = directory
         self._options = options
         self._clock = clock
         self._lock = Lock()
-        loaded = _load(fs, directory, options.node_id)
+        try:
+            loaded = _load(fs, directory, options.node_id)
+        except CorruptMetadataError as damaged:
+            log.warning("the copy of the metadata is fetched again", directory=directory, damage=str(damaged))
+            _remove_copy(fs, directory)
+            loaded = _load(fs, directory, options.node_id)
         now_ms = clock.now_ms()
         self._log = open_records(fs, directory, loaded, options, now_ms)
         remove_leftovers(fs, self._log)
@@ -257,13 +263,7 @@ def metadata_directory(log_dir: str) -> str:
 
 def _load(fs: FileSystem, directory: str, node_id: int) -> LoadedMetadata:
     """Read what is there. Raises UnsupportedMetadataError, CorruptMetadataError."""
-    try:
-        loaded = load_metadata(fs, directory)
-    except CorruptMetadataError as damaged:
-        raise CorruptMetadataError(
-            f"the copy of the metadata in {directory} cannot be used ({damaged}). Remove that directory: the broker"
-            " fetches it again from the controllers"
-        ) from damaged
+    loaded = load_metadata(fs, directory)
     owners = loaded.quorum.voters or (() if loaded.quorum.leader is None else (loaded.quorum.leader,))
     if node_id in owners:
         raise UnsupportedMetadataError(
@@ -271,3 +271,11 @@ def _load(fs: FileSystem, directory: str, node_id: int) -> LoadedMetadata:
             " that others decide: choose an empty directory in log.dirs, or start with process.roles=broker,controller"
         )
     return loaded
+
+
+def _remove_copy(fs: FileSystem, directory: str) -> None:
+    """Remove all but the quorum-state: an epoch that was seen must not be forgotten. Raises OSError."""
+    for name in fs.listdir(directory):
+        if name != QUORUM_STATE_FILE:
+            fs.unlink(f"{directory}/{name}")
+    fs.sync_dir(directory)

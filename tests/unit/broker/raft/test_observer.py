@@ -222,3 +222,22 @@ def test_a_directory_that_decided_itself_is_refused() -> None:
     open_leading(files)
     with pytest.raises(MetadataError, match="decided by this node"):
         MetadataCopy(files, "/data/__cluster_metadata-0", MetadataOptions(NODE, kafka_defaults()), ManualClock())
+
+
+def test_a_copy_that_a_power_failure_damaged_is_fetched_again_and_the_epoch_kept() -> None:
+    """An observer does not sync its log, so there may be holes in it: the controllers have all of it."""
+    leader, follower = Leader(), Follower()
+    for number in range(5):
+        add_topic(leader.log, number)
+        follower.follow(leader)
+    assert follower.observer.stop() is None
+    follower.copy.close()
+    path = "/data/__cluster_metadata-0/00000000000000000000.log"
+    half = len(follower.files.read_bytes(path)) // 2
+    follower.files.open(path).pwrite(bytes(20), half)
+    follower = Follower(follower.files)
+    assert follower.copy.end_offset == 0
+    assert follower.copy.state.leader_epoch == leader.log.epoch
+    follower.follow(leader)
+    assert follower.first == [None]
+    assert_same(follower, leader)
