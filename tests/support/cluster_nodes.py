@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.support.broker import NO_RETENTION, ApacheKafkaProcess, OdradekProcess
+from tests.support.cluster import PROTOCOLS
 from tests.support.ports import free_ports
 
 CONTROLLER_ID = 3000
-_PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 
 
 class OdradekController(OdradekProcess):
@@ -35,7 +35,7 @@ class OdradekController(OdradekProcess):
             "controller.quorum.voters": self.voters,
             "listeners": f"CONTROLLER://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": _PROTOCOLS,
+            "listener.security.protocol.map": PROTOCOLS,
         } | self.overrides
         return super()._command()
 
@@ -63,7 +63,7 @@ class ApacheKafkaBroker(ApacheKafkaProcess):
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": _PROTOCOLS,
+            "listener.security.protocol.map": PROTOCOLS,
             "log.dirs": str(self.data),
             "offsets.topic.num.partitions": "3",
             "group.initial.rebalance.delay.ms": "0",
