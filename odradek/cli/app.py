@@ -15,6 +15,7 @@ PROGRAM = "odradek"
 
 COMMANDS = (
     "serve",
+    "format",
     "cluster",
     "topics",
     "partitions",
