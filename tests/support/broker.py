@@ -62,6 +62,10 @@ class BrokerProcess(ABC):
     def start(self) -> None:
         """Start the process and return once it answers; raises AssertionError with its log when it does not."""
         self.launch()
+        self.wait_until_serving()
+
+    def wait_until_serving(self) -> None:
+        """Return once a process that was launched answers; raises AssertionError with its log when it does not."""
         eventually(self._answers, f"the broker is ready\n{self.log}", START_TIMEOUT_S)
 
     def launch(self) -> None:

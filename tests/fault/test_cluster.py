@@ -1,0 +1,238 @@
+"""Three brokers as processes that are killed, stopped, cut off and restarted while producers go on: everything that was
+acknowledged is there, in order, once where that was promised, and the replicas are the same in the end.
+
+Half a minute of faults; ODRADEK_CLUSTER_FAULT_SECONDS asks for more, ODRADEK_CLUSTER_FAULT_SEED for those of one
+seed again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.support.cluster_processes import ProxiedCluster, ProxiedNode, replica_bytes
+from tests.support.waiting import eventually
+
+SECONDS = float(os.environ.get("ODRADEK_CLUSTER_FAULT_SECONDS", "30"))
+SEED = int(os.environ.get("ODRADEK_CLUSTER_FAULT_SEED", str(random.SystemRandom().randrange(1 << 32))))
+TOPIC = "values"
+PARTITIONS = 4
+SESSION_S = 3.0
+HEALED_S = 60.0
+SETTINGS = {
+    "broker.session.timeout.ms": str(int(SESSION_S * 1000)),
+    "broker.heartbeat.interval.ms": "500",
+    "replica.lag.time.max.ms": "3000",
+    "log.cleaner.enable": "false",
+}
+
+
+class NumberingProducer:
+    """Sends numbers to one partition until it is told to stop, and knows which of them were acknowledged."""
+
+    def __init__(self, bootstrap: str, partition: int, idempotent: bool) -> None:
+        self.partition = partition
+        self.idempotent = idempotent
+        self.name = f"{'once' if idempotent else 'plain'}-{partition}"
+        self.acknowledged: list[tuple[int, int]] = []
+        """Offset and number, in the order of the acknowledgements."""
+        self.refused: list[str] = []
+        self._stop = threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "client.id": self.name,
+                "acks": "all",
+                "enable.idempotence": idempotent,
+                "max.in.flight.requests.per.connection": 5 if idempotent else 1,
+                "message.timeout.ms": 120_000,
+                "linger.ms": 2,
+                "topic.metadata.refresh.interval.ms": 1000,
+                "reconnect.backoff.max.ms": 500,
+                "socket.timeout.ms": 10_000,
+                "log_level": 0,
+            }
+        )
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Send no more, and wait until everything is acknowledged or given up."""
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(130) == 0
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.wait(0.002):
+            value = f"{self.name}:{number}".encode()
+            self._producer.produce(TOPIC, value, partition=self.partition, on_delivery=self._delivered(number))
+            number += 1
+            self._producer.poll(0)
+
+    def _delivered(self, number: int) -> Callable[[KafkaError | None, Message], None]:
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self.acknowledged.append((message.offset() or 0, number))
+            else:
+                self.refused.append(error.str())
+
+        return delivered
+
+
+class Faults:
+    """What goes wrong, one thing or two at a time, by chance; never more than one broker at a time is dead or alone."""
+
+    def __init__(self, cluster: ProxiedCluster, seed: int) -> None:
+        self._cluster = cluster
+        self._random = random.Random(seed)
+        self.story: list[str] = []
+
+    def go_on(self, seconds: float) -> None:
+        """Let things go wrong for so long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            node = self._random.choice(self._cluster.brokers)
+            fault = self._random.choice(
+                [self._kill, self._kill, self._stop, self._pause, self._cut_off, self._cut_one_way, self._controller]
+            )
+            self._tell(f"{fault.__name__} {node.node_id}")
+            fault(node)
+            self._wait(self._random.uniform(0.5, 2.5))
+
+    def _kill(self, node: ProxiedNode) -> None:
+        node.kill()
+        self._wait(self._random.choice([0.1, 1.0, SESSION_S + 2]))
+        node.start()
+
+    def _stop(self, node: ProxiedNode) -> None:
+        assert node.stop() == 0, node.log
+        self._wait(self._random.choice([0.1, 2.0]))
+        node.start()
+
+    def _pause(self, node: ProxiedNode) -> None:
+        node.signal(signal.SIGSTOP)
+        self._wait(self._random.choice([0.5, 2.0, SESSION_S + 3]))
+        node.signal(signal.SIGCONT)
+
+    def _cut_off(self, node: ProxiedNode) -> None:
+        node.proxy.cut()
+        self._wait(self._random.choice([1.0, SESSION_S + 2]))
+        node.proxy.heal()
+
+    def _cut_one_way(self, node: ProxiedNode) -> None:
+        inward = self._random.random() < 0.5
+        node.proxy.cut(inward=inward, outward=not inward)
+        self._wait(self._random.choice([1.0, SESSION_S + 2]))
+        node.proxy.heal()
+
+    def _controller(self, _node: ProxiedNode) -> None:
+        controller = self._cluster.controller
+        if self._random.random() < 0.5:
+            controller.kill()
+            self._wait(self._random.uniform(0.1, 2.0))
+            controller.start()
+        else:
+            controller.proxy.cut()
+            self._wait(self._random.uniform(0.5, SESSION_S + 1))
+            controller.proxy.heal()
+
+    def _wait(self, seconds: float) -> None:
+        threading.Event().wait(seconds)  # a fault lasts: there is nothing to wait for but time
+
+    def _tell(self, what: str) -> None:
+        self.story.append(f"{time.strftime('%H:%M:%S')} {what}")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ProxiedCluster]:
+    nodes = ProxiedCluster(tmp_path, 3, SETTINGS)
+    try:
+        nodes.start()
+        yield nodes
+    finally:
+        nodes.close()
+
+
+@pytest.mark.timeout(SECONDS + 400)
+def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster: ProxiedCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(30)
+    producers = [
+        NumberingProducer(cluster.bootstrap, partition, idempotent)
+        for partition in range(PARTITIONS)
+        for idempotent in (True, False)
+    ]
+    faults = Faults(cluster, SEED)
+    for producer in producers:
+        producer.start()
+    try:
+        faults.go_on(SECONDS)
+    finally:
+        about = f"seed {SEED}: {'; '.join(faults.story)}"
+    for producer in producers:
+        producer.finish()
+    eventually(lambda: _all_in_sync(admin), f"all replicas are in sync again ({about})", HEALED_S)
+    try:
+        found = _read_everything(cluster.bootstrap)
+        for producer in producers:
+            _check(producer, found[producer.partition])
+        for node in cluster.brokers:
+            assert node.stop() == 0
+        for partition in range(PARTITIONS):
+            replicas = {replica_bytes(node, TOPIC, partition) for node in cluster.brokers}
+            assert len(replicas) == 1, f"the replicas of partition {partition} differ"
+    except AssertionError as broken:
+        raise AssertionError(f"{broken} ({about})\n{cluster.log}") from broken
+
+
+def _all_in_sync(admin: AdminClient) -> bool:
+    topic = admin.list_topics(TOPIC, timeout=10).topics[TOPIC]
+    return all(len(part.isrs) == 3 and part.leader >= 0 for part in topic.partitions.values())
+
+
+def _read_everything(bootstrap: str) -> dict[int, list[tuple[int, str]]]:
+    """Return offset and value of every record, by partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    found: dict[int, list[tuple[int, str]]] = {partition: [] for partition in range(PARTITIONS)}
+    ends = {
+        part: consumer.get_watermark_offsets(TopicPartition(TOPIC, part), timeout=30)[1] for part in range(PARTITIONS)
+    }
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    while any(not found[part] or found[part][-1][0] + 1 < end for part, end in ends.items() if end):
+        messages = consumer.consume(10_000, timeout=30)
+        assert messages, f"nothing more is read: {ends}, { ({part: len(read) for part, read in found.items()}) }"
+        for message in messages:
+            assert message.error() is None, message.error()
+            found[message.partition() or 0].append((message.offset() or 0, (message.value() or b"").decode()))
+    consumer.close()
+    return found
+
+
+def _check(producer: NumberingProducer, found: list[tuple[int, str]]) -> None:
+    assert producer.acknowledged, f"{producer.name} got nothing through"
+    there = dict(found)
+    mine = [int(value.rpartition(":")[2]) for _, value in found if value.startswith(f"{producer.name}:")]
+    gone = {number for _, number in producer.acknowledged} - set(mine)
+    assert not gone, f"{producer.name}: {sorted(gone)[:10]} and {len(gone)} in all were acknowledged and are gone"
+    for offset, number in producer.acknowledged:
+        if producer.idempotent and offset >= 0:
+            assert there.get(offset) == f"{producer.name}:{number}", f"offset {offset} is {there.get(offset)}"
+    if producer.idempotent:
+        assert not producer.refused, f"an idempotent producer gave up: {producer.refused[:3]}"
+        assert mine == sorted(set(mine)), f"{producer.name} is out of order, or twice"
+    else:
+        first_seen = list(dict.fromkeys(mine))
+        assert first_seen == sorted(first_seen), f"{producer.name} is out of order"
