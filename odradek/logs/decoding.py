@@ -23,6 +23,9 @@ from odradek.protocol.records.record import Record
 
 DELETED = "<DELETE>"
 """Stands for an absent value: what the key names is removed."""
+MAX_DECODED_RECORD = 2 << 20
+"""Bytes of the largest value that is taken apart: each of its fields becomes an object. Brokers write a megabyte at
+most, unless they are told otherwise."""
 _FRAME_VERSION = 1
 _CONSUMER = "consumer"
 _int16 = Struct(">h").unpack_from
@@ -61,6 +64,7 @@ def decode_control(record: Record) -> ControlNote:
         if kind in _CONTROL:
             name, message_type = _CONTROL[kind]
             value = record.value or b""
+            _check_size(value)
             (version,) = _int16(value.ljust(2, b"\0"))
             return ControlNote(name, message_to_json(decode(message_type, value, version)[0], version))
     except (InvalidRecord, DecodeError) as error:
@@ -85,6 +89,7 @@ def _decode_keyed(record: Record, known: Mapping[int, tuple[type[Message], type[
     try:
         if key is None or len(key) < 2:
             raise DecodeError("the record has no key")
+        _check_size(key)
         (number,) = _int16(key)
         found = known.get(number)
         if found is None:
@@ -93,6 +98,7 @@ def _decode_keyed(record: Record, known: Mapping[int, tuple[type[Message], type[
         shown: Json = {"type": str(number), "data": message_to_json(decode(key_type, key, 0, 2)[0], 0)}
         if record.value is None:
             return Decoded(shown, DELETED)
+        _check_size(record.value)
         (version,) = _int16(record.value.ljust(2, b"\0"))
         message = decode(value_type, record.value, version, 2)[0]
         return Decoded(shown, {"version": str(version), "data": _keyed_value(message, version)})
@@ -104,6 +110,7 @@ def decode_metadata_record(record: Record) -> Decoded:
     """Return the value of a record of the cluster metadata, which has no key."""
     value = record.value or b""
     try:
+        _check_size(value)
         numbers, at = [], 0
         for _ in range(3):
             if at >= len(value):
@@ -121,6 +128,11 @@ def decode_metadata_record(record: Record) -> Decoded:
         return Decoded(None, f"Error at {record.offset}, skipping. {error}")
     name = _record_type_name(message_type.__name__)
     return Decoded(None, {"type": name, "version": version, "data": message_to_json(message, version)})
+
+
+def _check_size(content: bytes) -> None:
+    if len(content) > MAX_DECODED_RECORD:
+        raise DecodeError(f"{len(content)} bytes are not taken apart, {MAX_DECODED_RECORD} at most are")
 
 
 def _keyed_value(message: Message, version: int) -> Json:

@@ -19,7 +19,8 @@ TIME_ENTRY: Struct = TimeIndex.ENTRY
 ABORTED_ENTRY: Struct = TransactionIndex.ENTRY
 
 _ENTRIES_READ = 4096
-_ZEROS_READ = 1 << 16
+_FIRST_ZEROS_READ, _ZEROS_READ = 1 << 6, 1 << 16
+"""Bytes read at first, and at most, to see where zeros end: most end soon in an index that is damaged throughout."""
 
 
 class IndexEntries:
@@ -62,8 +63,10 @@ class IndexEntries:
 
     def _first_used(self, position: int, end: int) -> int:
         """Return where the first byte from `position` on is that is not zero, `end` if there is none."""
+        wanted = _FIRST_ZEROS_READ
         while position < end:
-            data = self._file.pread(min(_ZEROS_READ, end - position), position)
+            data = self._file.pread(min(wanted, end - position), position)
+            wanted = min(2 * wanted, _ZEROS_READ)
             rest = data.lstrip(b"\0")
             if rest or not data:
                 return position + len(data) - len(rest)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 
 from odradek.logs.kinds import LogFileKind
 from odradek.logs.message_json import Json
@@ -17,30 +18,39 @@ from odradek.storage.checkpoints.partition_metadata import read_topic_id
 from odradek.storage.directories.meta_properties import parse_properties
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
+from odradek.storage.producers.producer_entry import ProducerEntry
 from odradek.storage.producers.producer_snapshot import decode_snapshot
 
-MAX_SMALL_FILE = 64 << 20
-"""Largest snapshot or checkpoint that is read: one of more than a million producers or partitions."""
+MAX_SNAPSHOT = 64 << 20
+"""Largest producer snapshot that is read: one of more than a million producers, which are shown one by one."""
+MAX_CHECKPOINT = 16 << 20
+"""Largest checkpoint that is read: one of hundreds of thousands of partitions."""
+MAX_SMALL_FILE = 1 << 20
+"""Largest of the other files, which have a few lines."""
+_LARGEST = {
+    LogFileKind.PRODUCER_SNAPSHOT: MAX_SNAPSHOT,
+    LogFileKind.OFFSET_CHECKPOINT: MAX_CHECKPOINT,
+    LogFileKind.LEADER_EPOCHS: MAX_CHECKPOINT,
+}
 _SEQUENCES = 1 << 31
 
 
-def small_file_rows(fs: FileSystem, path: str, kind: LogFileKind) -> list[dict[str, Json]]:
+def small_file_rows(fs: FileSystem, path: str, kind: LogFileKind) -> Iterator[dict[str, Json]]:
     """Return the lines of a file of that kind. Raises CorruptFile, OSError."""
     size = fs.size(path)
-    if size > MAX_SMALL_FILE:
+    if size > _LARGEST.get(kind, MAX_SMALL_FILE):
         raise CorruptFile(path, f"{size} bytes are more than such a file can have")
     directory = os.path.dirname(path)
-    values: list[dict[str, Json]]
+    values: Iterable[dict[str, Json]]
     match kind:
         case LogFileKind.PRODUCER_SNAPSHOT:
-            values = _producers(fs.read_bytes(path), path)
+            values = map(_producer, decode_snapshot(fs.read_bytes(path), path))
         case LogFileKind.OFFSET_CHECKPOINT:
             found = read_offset_checkpoint(fs, path)
-            values = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in found.items()]
+            values = ({"topic": topic, "partition": number, "offset": at} for (topic, number), at in found.items())
         case LogFileKind.LEADER_EPOCHS:
-            values = [
-                {"epoch": epoch, "start_offset": start} for epoch, start in read_leader_epochs(fs, directory or ".")
-            ]
+            epochs = read_leader_epochs(fs, directory or ".")
+            values = ({"epoch": epoch, "start_offset": start} for epoch, start in epochs)
         case LogFileKind.PARTITION_METADATA:
             topic_id = read_topic_id(fs, directory or ".")
             values = [{"topic_id": to_text(topic_id)}] if topic_id else []
@@ -48,30 +58,28 @@ def small_file_rows(fs: FileSystem, path: str, kind: LogFileKind) -> list[dict[s
             values = [dict(_properties(fs.read_bytes(path), path))]
         case _:
             values = [_json_object(fs.read_bytes(path), path)]
-    return values
+    return iter(values)
 
 
-def _producers(content: bytes, path: str) -> list[dict[str, Json]]:
-    found: list[dict[str, Json]] = []
-    for producer_id, entry in decode_snapshot(content, path):
-        first = entry.transaction_first_offset
-        values: dict[str, Json] = {
-            "producer_id": producer_id,
-            "producer_epoch": entry.epoch,
-            "coordinator_epoch": entry.coordinator_epoch,
-            "current_txn_first_offset": first if first >= 0 else None,
-            "last_timestamp": entry.last_timestamp,
+def _producer(snapshot: tuple[int, ProducerEntry]) -> dict[str, Json]:
+    producer_id, entry = snapshot
+    first = entry.transaction_first_offset
+    values: dict[str, Json] = {
+        "producer_id": producer_id,
+        "producer_epoch": entry.epoch,
+        "coordinator_epoch": entry.coordinator_epoch,
+        "current_txn_first_offset": first if first >= 0 else None,
+        "last_timestamp": entry.last_timestamp,
+    }
+    for sequence, offset, delta, timestamp in entry.batches[-1:]:
+        values |= {
+            "first_sequence": (sequence - delta) % _SEQUENCES if sequence >= 0 else sequence,
+            "last_sequence": sequence,
+            "last_offset": offset,
+            "offset_delta": delta,
+            "timestamp": timestamp,
         }
-        for sequence, offset, delta, timestamp in entry.batches[-1:]:
-            values |= {
-                "first_sequence": (sequence - delta) % _SEQUENCES if sequence >= 0 else sequence,
-                "last_sequence": sequence,
-                "last_offset": offset,
-                "offset_delta": delta,
-                "timestamp": timestamp,
-            }
-        found.append(values)
-    return found
+    return values
 
 
 def _properties(content: bytes, path: str) -> dict[str, str]:

@@ -17,6 +17,10 @@ from odradek.protocol.records.varint import encode_varint, read_varint, read_var
 Headers: TypeAlias = tuple[tuple[bytes, bytes | None], ...]
 """Names (UTF-8, unchecked) and values of a record's headers, in order; a name may come more than once."""
 
+MAX_HEADERS = 1 << 19
+"""Headers of a record that is read: as many as a megabyte has room for. Each is an object, and a few kilobytes of zstd
+can be sixty million."""
+
 
 class Record(NamedTuple):
     """A record as a reader sees it: `timestamp` is the append time where the batch says so, -1 where there is none."""
@@ -91,6 +95,8 @@ def _read_headers(body: bytes, position: int, end: int) -> tuple[Headers, int]:
     count, position = read_varint(body, position)
     if not 0 <= count <= end - position:
         raise InvalidRecord(f"Found invalid number of record headers {count}")
+    if count > MAX_HEADERS:
+        raise InvalidRecord(f"A record with {count} headers is not read; at most {MAX_HEADERS} are")
     headers = []
     for _ in range(count):
         name, position = _read_bytes(body, position, end)

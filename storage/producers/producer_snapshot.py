@@ -6,8 +6,9 @@ storage format, "Producer snapshot" (`ProducerSnapshot.json`, `ProducerStateMana
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import starmap
 from struct import Struct
 
 from odradek.protocol.records.checksum import crc32c
@@ -42,8 +43,11 @@ def encode_snapshot(entries: Mapping[int, ProducerEntry]) -> bytes:
     return bytes(content)
 
 
-def decode_snapshot(content: bytes, path: str) -> list[tuple[int, ProducerEntry]]:
-    """Return the (producer id, entry) of a snapshot file; raise CorruptFile, which names `path`, if it is none."""
+def decode_snapshot(content: bytes, path: str) -> Iterator[tuple[int, ProducerEntry]]:
+    """Return the (producer id, entry) of a snapshot file, each made when it is its turn.
+
+    Raises CorruptFile, which names `path`, if it is none, before there is any.
+    """
     if len(content) < _HEADER.size:
         raise CorruptFile(path, f"a producer snapshot has at least {_HEADER.size} bytes, not {len(content)}")
     version, crc, count = _HEADER.unpack_from(content)
@@ -54,7 +58,7 @@ def decode_snapshot(content: bytes, path: str) -> list[tuple[int, ProducerEntry]
         raise CorruptFile(path, f"the checksum of the producer snapshot is {crc}, but should be {computed}")
     if count * _ENTRY.size != len(content) - _HEADER.size:
         raise CorruptFile(path, f"{count} producers do not take {len(content)} bytes")
-    return [_decode_entry(*fields) for fields in _ENTRY.iter_unpack(memoryview(content)[_HEADER.size :])]
+    return starmap(_decode_entry, _ENTRY.iter_unpack(memoryview(content)[_HEADER.size :]))
 
 
 def _decode_entry(

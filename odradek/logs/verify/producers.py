@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from odradek.logs.index_entries import ABORTED_ENTRY, IndexEntries
-from odradek.logs.small_files import MAX_SMALL_FILE
+from odradek.logs.small_files import MAX_SNAPSHOT
 from odradek.logs.verify.findings import VerifyFindings
 from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CorruptFile
@@ -112,10 +112,10 @@ class ProducerCheck:
     def _read(self, offset: int) -> list[tuple[int, ProducerEntry]] | None:
         path = f"{self._directory}/{file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)}"
         try:
-            if self._fs.size(path) > MAX_SMALL_FILE:
-                self._findings.error(path, f"more than {MAX_SMALL_FILE} bytes are no producer snapshot")
+            if self._fs.size(path) > MAX_SNAPSHOT:
+                self._findings.error(path, f"more than {MAX_SNAPSHOT} bytes are no producer snapshot")
                 return None
-            return decode_snapshot(self._fs.read_bytes(path), path)
+            return list(decode_snapshot(self._fs.read_bytes(path), path))
         except CorruptFile as error:
             self._findings.error(path, error.reason, 0)
         except FileNotFoundError:

@@ -7,6 +7,7 @@ import pytest
 
 from odradek.logs.decoding import (
     DELETED,
+    MAX_DECODED_RECORD,
     Decoded,
     decode_control,
     decode_group_record,
@@ -180,3 +181,13 @@ def test_transactions() -> None:
         },
     }
     assert decode_transaction_record(Record(1, 0, key, None)).value == DELETED
+
+
+def test_what_is_larger_than_any_broker_writes_is_not_taken_apart() -> None:
+    """A snapshot of a few hundred bytes of zstd can be one record of a million fields, each of them an object."""
+    large = bytes(MAX_DECODED_RECORD + 1)
+    said = f"{MAX_DECODED_RECORD + 1} bytes are not taken apart, {MAX_DECODED_RECORD} at most are"
+    assert said in str(decode_metadata_record(Record(5, 0, None, large)).value)
+    assert said in str(_group(_versioned(2, GroupMetadataKey(group="g")), large).key)
+    assert said in str(_group(large, None).key)
+    assert said in str(decode_control(Record(5, 0, control_key(ControlType.KRAFT_VOTERS), large)).data)

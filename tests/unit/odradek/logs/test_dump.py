@@ -9,7 +9,7 @@ import pytest
 from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
-from odradek.logs.small_files import MAX_SMALL_FILE
+from odradek.logs.small_files import MAX_CHECKPOINT, MAX_SMALL_FILE, MAX_SNAPSHOT
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch
 from odradek.protocol.records.legacy_building import build_message, build_wrapper
@@ -196,7 +196,11 @@ def test_the_small_files(sample: MemoryFiles) -> None:
         ("quorum-state", b"{"),
         ("partition.metadata", b"version: 0"),
         ("notes.txt", b"hello"),
-        ("00000000000000000007.snapshot", bytes(MAX_SMALL_FILE + 1)),
+        ("00000000000000000007.snapshot", bytes(MAX_SNAPSHOT + 1)),
+        ("recovery-point-offset-checkpoint", bytes(MAX_CHECKPOINT + 1)),
+        ("leader-epoch-checkpoint", bytes(MAX_CHECKPOINT + 1)),
+        ("quorum-state", b'{"a":[' + b"{}," * (MAX_SMALL_FILE // 3) + b"{}]}"),
+        ("meta.properties", b"\n" * (MAX_SMALL_FILE + 1)),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: bytes) -> None:

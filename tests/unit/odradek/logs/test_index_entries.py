@@ -35,3 +35,27 @@ def test_zeros_before_other_entries_are_entries() -> None:
     found = IndexEntries(fs.open("/d/i"), OFFSET_ENTRY)
     assert list(found) == [(0, 0), (0, 0), (0, 0), (9, 900)]
     assert found.spare_bytes == 8
+
+
+def test_zeros_among_other_entries_cost_what_they_are() -> None:
+    """Where every other entry is zeros, no stretch of the file is read for each of them."""
+    count = 20_000
+    fs = MemoryFiles()
+    fs.mkdir("/d")
+    fs.write_bytes("/d/i", (bytes(8) + OFFSET_ENTRY.pack(1, 1)) * count)
+    file = fs.open("/d/i")
+    read = 0
+
+    class Counted:
+        path = "/d/i"
+
+        def size(self) -> int:
+            return file.size()
+
+        def pread(self, size: int, position: int) -> bytes:
+            nonlocal read
+            read += size
+            return file.pread(size, position)
+
+    assert len(list(IndexEntries(Counted(), OFFSET_ENTRY))) == 2 * count  # type: ignore[arg-type]  # what is used
+    assert read < 10 * file.size()

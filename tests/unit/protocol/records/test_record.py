@@ -7,7 +7,7 @@ import pytest
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.records.batch import Codec, iter_batches
 from odradek.protocol.records.errors import InvalidRecord, TooMuchData
-from odradek.protocol.records.record import Record, iter_records
+from odradek.protocol.records.record import MAX_HEADERS, Record, iter_records
 from tests.unit.protocol.records import golden
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord, records, zigzag
 
@@ -122,3 +122,16 @@ def test_batches_of_producers_are_read(producer: str, codec: Codec) -> None:
     assert {r.headers for r in found} == {((b"h1", b"v1"), (b"h2", last))}
     assert max(r.timestamp for r in found) == header.max_timestamp
     assert found[0].timestamp == header.base_timestamp
+
+
+def test_a_record_of_millions_of_headers_is_not_read() -> None:
+    """Eleven kilobytes of zstd can be sixty million headers, each of them an object."""
+
+    def with_headers(count: int) -> bytes:
+        body = b"\0\0\0\1\1" + zigzag(count) + b"\0\1" * count
+        return zigzag(len(body)) + body
+
+    [largest] = read(with_headers(MAX_HEADERS))
+    assert len(largest.headers) == MAX_HEADERS
+    with pytest.raises(InvalidRecord, match=f"{MAX_HEADERS + 1} headers is not read; at most {MAX_HEADERS} are"):
+        read(with_headers(MAX_HEADERS + 1))
