@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Passed on to `odradek serve`, for example: make serve ARGS="my.properties --override num.partitions=3"
+# or to `odradek cluster start`: make cluster ARGS="--brokers 5"
 ARGS ?=
 # Passed on to pytest by `make test`, for example: make test PYTEST_ARGS="tests/unit -x"
 PYTEST_ARGS ?=
@@ -15,10 +16,11 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve test test-interop bench bench-peers tools clean help
+.PHONY: serve cluster test test-interop bench bench-peers tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
+	@echo "make cluster       a controller and three brokers on this machine, from port 9092 on (data in ./odradek-cluster)"
 	@echo "make test          install what tests need, then run ruff, mypy, import-linter and pytest"
 	@echo "make test-interop  only the tests against Apache Kafka itself (Java 17+ and Maven)"
 	@echo "make bench         measure speed and memory beside their floors"
@@ -29,6 +31,9 @@ serve: $(VENV)/.compiled
 	exec $(BIN)/odradek serve $(ARGS)
 
 # Three at once are for two cores: a third of what tests take is waiting for processes that start, answer or end.
+cluster: $(VENV)/.compiled
+	exec $(BIN)/odradek cluster start $(ARGS)
+
 test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

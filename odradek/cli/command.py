@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
@@ -44,6 +44,11 @@ def group(name: str, summary: str) -> typer.Typer:
     return typer.Typer(name=name, help=summary, no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
 
 
+def part() -> typer.Typer:
+    """Return an application whose commands a group takes among its own, with `add_typer`."""
+    return typer.Typer(rich_markup_mode="rich", add_completion=False)
+
+
 def online(
     app: typer.Typer,
     name: str,
@@ -52,17 +57,20 @@ def online(
     details: str = "",
     json: object = options.Json,
     document: Document | None = None,
+    found_by: Callable[[Mapping[str, Any]], str | None] | None = None,
 ) -> Registration:
     """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
 
     Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
     means more than the form of the output; `details` are paragraphs of help that are put together from tables.
-    `document` describes what --json prints.
+    `document` describes what --json prints. `found_by` gives the addresses of the cluster where the command's own
+    arguments tell them, None where they do not.
     """
 
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: CommandOutput) -> int | None:
             bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
+            bootstrap = (found_by(given) if found_by is not None else None) or bootstrap
             with closing(connect(bootstrap, properties, debug=output.debug)) as cluster:
                 return function(cluster, output, **given)
 

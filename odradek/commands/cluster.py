@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -14,26 +15,58 @@ from odradek.cluster.drain import drained
 from odradek.cluster.registration import unregister_broker
 from odradek.cluster.status import cluster_status
 from odradek.cluster.topology import ClusterBroker, describe_brokers, describe_partitions
+from odradek.commands import cluster_nodes
+from odradek.commands.cluster_nodes import node_rows, show_nodes
 from odradek.commands.cluster_status import show_status, status_json
 from odradek.commands.reassigning import Move, NoWait, Throttle, begin, end_throttles, move_of, wait
 from odradek.documents import cluster as documents
+from odradek.local_cluster import layout
+from odradek.local_cluster.processes import LocalNodes
 from odradek.terminal.errors import CommandError
 from odradek.terminal.human import plural
 from odradek.terminal.output import CommandOutput
 
-app = group("cluster", "See how a cluster is, and take brokers out of it.")
+app = group("cluster", "Run a cluster on this machine, see how any cluster is, and take brokers out of it.")
+app.add_typer(cluster_nodes.app)
 
 Node = Annotated[int, Argument(metavar="NODE", help="Id of a broker.", show_default=False)]
 
 
-@online(app, "status", document=documents.STATUS, examples="odradek cluster status\nodradek cluster status --json")
-def status(cluster: ClusterClients, output: CommandOutput) -> None:
+def _in_directory(given: Mapping[str, Any]) -> str | None:
+    """Return where the cluster of `--directory` is reached."""
+    directory: Path | None = given["directory"]
+    return None if directory is None else layout.existing(directory).bootstrap
+
+
+@online(
+    app,
+    "status",
+    document=documents.STATUS,
+    found_by=_in_directory,
+    examples="""\
+    odradek cluster status
+    odradek cluster status --json
+    odradek cluster status --directory odradek-cluster""",
+)
+def status(
+    cluster: ClusterClients,
+    output: CommandOutput,
+    directory: Annotated[
+        Path | None,
+        Option("--directory", "-d", help="Of a cluster on this machine: where it is reached, and its processes."),
+    ] = None,
+) -> None:
     """Show brokers, controllers, partitions that are not as they should be, and followers that are behind."""
     found = cluster_status(cluster.requests)
+    nodes = None if directory is None else node_rows(LocalNodes(directory, layout.existing(directory)))
     if output.json:
-        output.document(status_json(found))
+        output.document({**status_json(found), "nodes": nodes})
     else:
         show_status(output, found)
+        if nodes is not None:
+            output.line()
+            output.heading("Processes")
+            show_nodes(output, nodes)
 
 
 @online(

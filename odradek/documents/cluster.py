@@ -2,6 +2,14 @@
 
 from odradek.documents.document import Document
 
+LOCAL_NODE: Document = {
+    "node": "its id",
+    "role": "`controller` or `broker`",
+    "port": "where it is reached, on 127.0.0.1",
+    "rack": "the rack of a broker; null if it has none",
+    "process": "the id of its process; null if it does not run",
+    "log": "the file with what it says",
+}
 QUORUM_MEMBER: Document = {
     "node": "its id",
     "log_end_offset": "where its metadata log ends; null if the leader has not heard of it yet",
@@ -70,6 +78,12 @@ STATUS: Document = {
         "lag": "records that it is behind its leader; null if one of both does not answer",
         "in_sync": "whether it is in the ISR",
     },
+    "nodes[]": {"": "the nodes of --directory; null without it", **LOCAL_NODE},
+}
+STARTED: Document = {
+    "bootstrap": "where clients reach the cluster",
+    "directory": "where its nodes keep their files",
+    "nodes[]": LOCAL_NODE,
 }
 DRAINED: Document = {
     "broker": "the broker",
@@ -83,3 +97,4 @@ DRAINED: Document = {
     },
 }
 UNREGISTERED: Document = {"broker": "the broker"}
+CHANGED: Document = {"nodes[]": "ids of the nodes that were started, stopped or killed"}

@@ -1,0 +1,1 @@
+"""A cluster whose nodes are processes of this machine: what is in its directory, and starting and stopping them."""
