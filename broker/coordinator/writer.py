@@ -54,7 +54,7 @@ class PartitionWriter:
         self._scheduler = scheduler
         self._fields = BatchFields(codec=Codec(codec) if codec in Codec._value2member_map_ else Codec.NONE)
         self._timeout_s = timeout_ms / 1000
-        self._waits: set[_Wait] = set()
+        self._waits: dict[_Wait, None] = {}
         self._failing: ErrorCode | None = None
         """Why the last write failed; None: it did not."""
 
@@ -112,16 +112,16 @@ class PartitionWriter:
 class _Wait:
     __slots__ = ("_done", "_waits", "alarm")
 
-    def __init__(self, done: Callable[[ErrorCode], None], waits: set[_Wait]) -> None:
+    def __init__(self, done: Callable[[ErrorCode], None], waits: dict[_Wait, None]) -> None:
         self._done: Callable[[ErrorCode], None] | None = done
         self._waits = waits
         self.alarm: Alarm | None = None
-        waits.add(self)
+        waits[self] = None
 
     def finish(self, code: ErrorCode) -> None:
         done, self._done = self._done, None
         if done is not None:
-            self._waits.discard(self)
+            self._waits.pop(self, None)
             if self.alarm is not None:
                 self.alarm.cancel()
             done(coordinator_error(code))

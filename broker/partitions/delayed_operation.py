@@ -21,7 +21,7 @@ log = get_logger("partitions")
 class Watched(Protocol):
     """Something that wakes the fetches that wait on it: a partition."""
 
-    delayed_fetches: set[DelayedOperation]
+    delayed_fetches: dict[DelayedOperation, None]
 
 
 class DelayedOperation(Deferred[Response]):
@@ -50,7 +50,7 @@ class DelayedOperation(Deferred[Response]):
         self._scheduled = False
         self._timer: TimerHandle = loop.call_later(max_wait_s, self.expire)
         for partition in watched:
-            partition.delayed_fetches.add(self)
+            partition.delayed_fetches[self] = None
 
     def wake(self) -> None:
         """Something changed: look again, once, after everything else that happens in this turn of the loop."""
@@ -87,7 +87,7 @@ class DelayedOperation(Deferred[Response]):
         self._timer.cancel()
         self._attempt = _nothing  # what it holds may refer to this: without it there is no cycle to be collected
         for partition in self._watched:
-            partition.delayed_fetches.discard(self)
+            partition.delayed_fetches.pop(self, None)
 
 
 def _nothing(_final: bool) -> None:

@@ -155,7 +155,8 @@ class Partition:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
-        self.delayed_fetches: set[DelayedOperation] = set()
+        self.delayed_fetches: dict[DelayedOperation, None] = {}
+        """Those that wait for something new here, in the order in which they came."""
         self.last_flush_ms = 0
         """When a flush last ended well (wall time); 0 if that was before this start."""
         self._flusher = flusher

@@ -251,7 +251,7 @@ class PartitionTable:
 
     def answer_delayed_fetches(self) -> None:
         """Answer all long polls with what there is: the broker stops."""
-        for fetch in {fetch for partition in self for fetch in partition.delayed_fetches}:
+        for fetch in dict.fromkeys(fetch for partition in self for fetch in partition.delayed_fetches):
             fetch.expire()
 
     # following the metadata

@@ -17,7 +17,7 @@ class Watched:
     """Stands for a partition."""
 
     def __init__(self) -> None:
-        self.delayed_fetches: set[DelayedOperation] = set()
+        self.delayed_fetches: dict[DelayedOperation, None] = {}
 
 
 class Answers:
@@ -55,7 +55,7 @@ async def test_a_fetch_is_answered_when_there_is_enough() -> None:
         waiting.wake()
         await turns()
     assert answers.all == [b"data"]
-    assert partition.delayed_fetches == set()
+    assert partition.delayed_fetches == {}
 
 
 async def test_many_appends_in_one_turn_cost_one_look() -> None:
@@ -83,7 +83,7 @@ async def test_a_cancelled_fetch_never_answers() -> None:
     waiting.cancel()
     await turns()
     assert answers.all == []
-    assert partition.delayed_fetches == set()
+    assert partition.delayed_fetches == {}
 
 
 async def test_a_wake_is_followed_in_a_turn_of_its_own() -> None:
@@ -123,7 +123,7 @@ async def test_a_fetch_whose_look_fails_ends_its_connection() -> None:
     waiting, answers = fetch([partition], fail)
     waiting.wake()
     assert isinstance(await answers.first, CloseConnectionError)
-    assert partition.delayed_fetches == set()
+    assert partition.delayed_fetches == {}
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
