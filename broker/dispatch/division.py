@@ -33,6 +33,9 @@ _PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
         [("topics", "topics"), ("partition_indexes", "partitions")],
     ],
     ApiKey.DELETE_RECORDS: [_PARTITIONS],
+    ApiKey.ELECT_LEADERS: [[("topic_partitions", "replica_election_results"), ("partitions", "partition_result")]],
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: [[("topics", "responses"), ("partitions", "partitions")]],
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: [[("topics", "topics"), ("partition_indexes", "partitions")]],
     ApiKey.CREATE_TOPICS: [[("topics", "topics")]],
     ApiKey.DELETE_TOPICS: [[("topics", "responses")], [("topic_names", "responses")]],
     ApiKey.CREATE_PARTITIONS: [[("topics", "results")]],
@@ -50,6 +53,8 @@ one that is not empty counts: some APIs have had two."""
 
 _CHANGES = frozenset(
     {
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
@@ -61,6 +66,7 @@ _CHANGES = frozenset(
 _BESIDE: Mapping[ApiKey, Sequence[str]] = {
     ApiKey.CREATE_TOPICS: ("configs", "assignments"),
     ApiKey.CREATE_PARTITIONS: ("assignments",),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("replicas",),
     ApiKey.ALTER_CONFIGS: ("configs",),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("configs",),
 }
@@ -68,7 +74,7 @@ _BESIDE: Mapping[ApiKey, Sequence[str]] = {
 _BESIDE_PER_THING = 10
 """So many entries of such lists weigh as much as a thing."""
 
-_NAMES = ("name", "topic_id", "group_id")
+_NAMES = ("name", "topic", "topic_id", "group_id")
 
 
 class Division:

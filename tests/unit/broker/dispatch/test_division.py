@@ -4,10 +4,14 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.controller.elections import refused_elections
 from odradek.broker.dispatch.division import MOST_CHANGES, MOST_OF_A_PORTION, Division
 from odradek.protocol.codec import Message
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.protocol.messages.elect_leaders import ElectLeadersRequest
+from odradek.protocol.messages.elect_leaders import TopicPartitions as ElectedPartitions
 from odradek.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -88,6 +92,21 @@ def test_changes_come_in_smaller_portions() -> None:
     """A change costs several times as much as a question."""
     request = CreateTopicsRequest(topics=[CreatableTopic(name=f"t{i}") for i in range(1_000)])
     assert len(Division(ApiKey.CREATE_TOPICS, request).portions) == 1_000 // MOST_CHANGES
+
+
+def test_elections_are_divided_and_their_topics_told_apart() -> None:
+    """Twenty thousand of them held the event loop for a tenth of a second; a topic is named once in the answer."""
+    request = ElectLeadersRequest(
+        topic_partitions=[ElectedPartitions(topic=name, partitions=list(range(150))) for name in ("a", "b")]
+    )
+    division = Division(ApiKey.ELECT_LEADERS, request)
+    assert len(division.portions) > 2
+    responses: list[Message] = []
+    for portion in division.portions:
+        assert isinstance(portion, ElectLeadersRequest)
+        assert sum(len(topic.partitions) for topic in portion.topic_partitions or ()) <= MOST_CHANGES
+        responses.append(refused_elections(portion, KafkaError(ErrorCode.NOT_CONTROLLER)))
+    assert division.join(responses) == refused_elections(request, KafkaError(ErrorCode.NOT_CONTROLLER))
 
 
 def test_configs_of_the_resources_make_a_portion_larger() -> None:
