@@ -1,7 +1,8 @@
 """ListOffsets (0-11), OffsetForLeaderEpoch (0-4): where a partition begins and ends.
 
 A replica is told the end of the log, a consumer what is committed; and while it may be that less is known to be
-committed here than before this broker came to lead, a consumer has to ask again (KIP-207).
+committed here than before this broker came to lead, a consumer has to ask again (KIP-207). A debugging tool is told the
+end of the log by followers, too, which is how far these are.
 
 Version notes: ListOffsets v0 asks for several offsets at once, at which segments begin; each special timestamp has the
 version in which it came.
@@ -40,8 +41,8 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 READ_COMMITTED = 1
 FIRST_OF_NOT_AVAILABLE = 5
-FIRST_REPLICA = 0
-"""Replica ids below are those of consumers."""
+CONSUMER, DEBUGGING_TOOL = -1, -2
+"""Replica ids of those that are no replica."""
 NOT_KNOWN = -1
 _FIRST_WITH_ONE_OFFSET = 1
 
@@ -59,6 +60,7 @@ class OffsetHandlers:
     ) -> ListOffsetsResponse | Deferred[ListOffsetsResponse]:
         """Offsets by timestamp or special timestamp (KIP-79, KIP-734, KIP-1005)."""
         version = context.api_version
+        find = self._partitions.get_replica if request.replica_id == DEBUGGING_TOOL else self._partitions.get
         asked = Counter(
             (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
         )
@@ -71,7 +73,7 @@ class OffsetHandlers:
                     if asked[name, wanted.partition_index] > 1:
                         raise KafkaError(ErrorCode.INVALID_REQUEST, "the partition is named twice")
                     _check_timestamp(version, wanted.timestamp)
-                    partition = self._partitions.get(name, wanted.partition_index)
+                    partition = find(name, wanted.partition_index)
                     if version < _FIRST_WITH_ONE_OFFSET:
                         result = self._offsets(partition, wanted)
                     else:
@@ -151,7 +153,7 @@ class OffsetHandlers:
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:
     """The end of what the one who asks may read."""
-    if request.replica_id >= FIRST_REPLICA:
+    if request.replica_id != CONSUMER:
         return partition.log.log_end_offset
     return partition.last_stable_offset if request.isolation_level == READ_COMMITTED else partition.high_watermark
 

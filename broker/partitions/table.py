@@ -239,6 +239,12 @@ class PartitionTable:
             raise found.missing(index)
         return partition
 
+    def get_replica(self, topic: str, index: int) -> Partition:
+        """A partition by name that this broker leads or follows; raises what `get` raises."""
+        found = self._by_name.get(topic)
+        partition = found.get_replica(index) if found is not None else None
+        return self.get(topic, index) if partition is None else partition
+
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """What the next high watermark checkpoint holds."""
         return {TopicPartition(p.topic, p.index): p.high_watermark for p in self}

@@ -97,6 +97,7 @@ def test_a_cluster_from_its_start_to_its_end(run: Commands) -> None:
     assert run.ask("cluster", "add", "--rack", "c") == {"nodes": [3]}
     eventually(lambda: run.ask("cluster", "status")["partitions"]["under_replicated"] == 0, "all are back", TIMEOUT_S)
     assert run.states() == {1: False, 2: False, 3: False}
+    eventually(lambda: {each["lag"] for each in run.ask("cluster", "status")["brokers"]} == {0}, "nobody is behind")
 
     assert run.ask("cluster", "stop", "1") == {"nodes": [1]}
     assert client("consume", "t") == "line\n" * 10
