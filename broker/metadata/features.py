@@ -69,4 +69,9 @@ def partition_record_version(features: Mapping[str, int]) -> int:
     """Return the version of Partition and PartitionChange records that the cluster's features allow."""
     if features.get(ELIGIBLE_LEADER_REPLICAS, 0) > 0:
         return 2
-    return 1 if features.get(METADATA_VERSION, 0) >= _DIRECTORY_ASSIGNMENT else 0
+    return 1 if records_directories(features) else 0
+
+
+def records_directories(features: Mapping[str, int]) -> bool:
+    """Return whether the metadata says in which directories replicas lie."""
+    return features.get(METADATA_VERSION, 0) >= _DIRECTORY_ASSIGNMENT

@@ -193,11 +193,14 @@ class PartitionTable:
         schedule: Callable[[Callable[[], None]], object],
         seconds: Callable[[], float],
         replication: Replication | None = None,
+        opened: Callable[[UUID, int], None] | None = None,
     ) -> None:
         """`topic_config` completes a topic's own configs with the broker's; `schedule` calls back when there is time.
 
-        `seconds` is a clock that only goes forward. Without `replication` this broker is the only one.
+        `seconds` is a clock that only goes forward. Without `replication` this broker is the only one. `opened` is told
+        the topic and index of each partition whose log has been opened.
         """
+        self._opened = opened
         self._seconds = seconds
         self._replication = replication
         self._node_id = node_id
@@ -329,6 +332,8 @@ class PartitionTable:
         if not self.deleted.make_way(tp):
             return None
         opened = self._logs.get_or_create(tp, topic.topic_id, topic.config)
+        if self._opened is not None:
+            self._opened(topic.topic_id, index)
         role = role_of(image, self._node_id) or Role.FOLLOWER
         if self._replication is None or len(image.replicas) == 1:
             return Partition(opened, image.leader, image.leader_epoch, self._flusher, role)

@@ -147,6 +147,7 @@ class BrokerServer:
             self._loop.call_soon,
             self._loop.time,
             self._replication.manager if self._replication is not None else None,
+            self._replication.directories.opened if self._replication is not None else None,
         )
 
     async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
@@ -225,7 +226,7 @@ class BrokerServer:
         if self._member is not None:
             await self._member.leave()
         if self._replication is not None:
-            self._replication.manager.stop()
+            self._replication.stop()
         self._network.stop_accepting()
         self._network.stop_reading()
         self._groups.stop()
@@ -289,6 +290,8 @@ class BrokerServer:
     def _follow_metadata(self) -> None:
         self._metadata.watch(self._settings.on_metadata)
         self._metadata.watch(lambda old, new, _delta: self._partitions.apply(old, new))
+        if self._replication is not None:
+            self._metadata.watch(self._replication.directories.on_metadata)
         self._settings.watch(self._follow_settings)
 
     def _follow_settings(self, changed: BrokerSettings) -> None:

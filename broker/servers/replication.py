@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.image import ResourceType
+from odradek.broker.replication.directory_reports import DirectoryReports
 from odradek.broker.replication.fetcher import FetchSettings
 from odradek.broker.replication.isr_changes import ControllerIsrChanges
 from odradek.broker.replication.manager import ReplicaManager, ReplicationParts
@@ -67,6 +68,14 @@ class BrokerReplication:
                 quota=self.quotas,
             )
         )
+        self.directories = DirectoryReports(
+            shared.loop,
+            member.channel("directory-assignments").send,
+            static.node_id,
+            broker_epoch,
+            lambda: member.metadata.image,
+            logs.directory_id,
+        )
         self.nearest: NearestReplica | None = None
         """Where consumers are sent that have a nearer replica than the leader."""
         if static.replica_selector_class == RACK_AWARE_SELECTOR:
@@ -77,6 +86,11 @@ class BrokerReplication:
         """Look for followers that fell behind from time to time."""
         interval_s = max(self._settings.current.replica_lag_time_max_ms / 2000, 0.001)
         scheduler.every_in_steps(interval_s, "ISR shrinking", self.manager.shrink_isrs)
+
+    def stop(self) -> None:
+        """Follow nobody any more, and tell the controller nothing."""
+        self.manager.stop()
+        self.directories.stop()
 
     def _rate(self, key: str) -> int:
         """A throttled rate, which is set at run time only: of this broker, or else of all of them."""

@@ -118,6 +118,15 @@ class LogManager:
         """Return the log of a partition, None if it is not open."""
         return self._logs.get(partition)
 
+    def directory_id(self, partition: TopicPartition, topic_id: UUID) -> UUID | None:
+        """Return the id of the directory that a topic's partition is in, None if its log is not open."""
+        log = self._logs.get(partition)
+        if log is None or log.topic_id != topic_id:
+            return None
+        path = parent_directory(log.directory)
+        meta = next((directory.meta for directory in self._directories if directory.path == path), None)
+        return None if meta is None else meta.directory_id
+
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         """Return the logs that are in a log directory."""
         return list(self._by_directory[directory.path].values())

@@ -88,6 +88,8 @@ class Node:
         self.flusher = HandFlusher()
         self.defaults = small_config(segment_bytes=1 << 20)
         self.image = image or MetadataImage()
+        self.opened: list[tuple[UUID, int]] = []
+        """What the table has told of logs that it opened."""
         numbers = iter(range(1, 100))
         self.logs = LogManager(
             self.files,
@@ -99,7 +101,13 @@ class Node:
         )
         self.report: LoadReport = self.logs.load_all(self._wanted)
         self.table = PartitionTable(
-            NODE, self.logs, self.flusher, self.topic_config, self.loop.call_soon, self.loop.time
+            NODE,
+            self.logs,
+            self.flusher,
+            self.topic_config,
+            self.loop.call_soon,
+            self.loop.time,
+            opened=lambda topic_id, index: self.opened.append((topic_id, index)),
         )
         self.table.apply(MetadataImage(), self.image)
         self.table.open_all()

@@ -74,6 +74,17 @@ def test_logs_are_opened_a_few_at_a_time() -> None:
     assert len(directories(node)) == 3 * OPENED_PER_TURN
 
 
+def test_each_log_that_is_opened_is_told_of() -> None:
+    """Once each, when it is there."""
+    node = Node()
+    topic_id = node.announce("t", OPENED_PER_TURN + 1)
+    assert node.opened == []
+    node.loop.turn()
+    assert node.opened == [(topic_id, index) for index in range(OPENED_PER_TURN)]
+    node.loop.settle()
+    assert node.opened[OPENED_PER_TURN:] == [(topic_id, OPENED_PER_TURN)]
+
+
 def test_a_slow_disk_has_one_log_opened_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where opening one takes all the time of a turn, others get theirs before the next one."""
     node = Node()

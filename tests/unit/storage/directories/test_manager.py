@@ -99,6 +99,17 @@ def test_partitions_go_to_the_directory_with_the_fewest() -> None:
     assert [len(manager.logs_in(directory)) for directory in manager.directories] == [2, 2, 2, 0]
 
 
+def test_the_directory_of_an_open_log_is_known_by_its_id() -> None:
+    """That of its meta.properties; not for another topic of the same name, nor for what is not open."""
+    fs = MemoryFiles()
+    manager = filled(fs, ("/a", "/b"), 2)
+    ids = [directory.meta.directory_id for directory in manager.directories if directory.meta is not None]
+    assert [manager.directory_id(one, TOPIC_ID) for one in (ZERO, ONE)] == ids
+    assert len(set(ids)) == 2
+    assert manager.directory_id(ZERO, OTHER_ID) is None
+    assert manager.directory_id(TWO, TOPIC_ID) is None
+
+
 def test_each_directory_has_its_own_checkpoints_and_marker() -> None:
     """What is said of a partition stands beside it."""
     fs = MemoryFiles()
