@@ -5,7 +5,7 @@ values may be is `config.alter`'s business. Pure. Must not know: requests of any
 follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS
@@ -13,7 +13,7 @@ from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
 from odradek.broker.metadata.image import ConfigResource, MetadataImage, ResourceType
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.topic_names import check_name
-from odradek.config.alter import AlterContext, AlterTarget, check
+from odradek.config.alter import AlterContext, AlterTarget, ConfigChange, check, check_form
 from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperationError
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -65,6 +65,20 @@ def check_amount(count: int) -> None:
     """Raise KafkaError POLICY_VIOLATION if a change names, or leads to, more configs than a resource may have."""
     if count > MAX_CONFIGS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} configs of one resource; {MAX_CONFIGS} are the most")
+
+
+def check_wish(times: int, changes: Sequence[ConfigChange]) -> None:
+    """Refuse what makes sense of no resource: one that stands `times` in a request, too many keys, a bad form.
+
+    Raises KafkaError INVALID_REQUEST or POLICY_VIOLATION.
+    """
+    if times > 1:
+        raise _refusal("Each resource must appear at most once.")
+    check_amount(len(changes))
+    try:
+        check_form(changes)
+    except ConfigError as error:
+        raise _refusal(str(error)) from error
 
 
 def find_target(resource: ConfigResource, node_id: int | None) -> AlterTarget:

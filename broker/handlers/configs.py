@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from odradek.broker.controller.configs import Alteration, check_amount
+from odradek.broker.controller.configs import Alteration, check_wish
 from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
@@ -21,8 +21,7 @@ from odradek.broker.metadata.image import ConfigResource, MetadataImage, Resourc
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
-from odradek.config.alter import AlterConfigOp, AlterTarget, ConfigChange, alter, check_form
-from odradek.config.errors import ConfigError
+from odradek.config.alter import AlterConfigOp, AlterTarget, ConfigChange, alter
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResponse
@@ -153,11 +152,8 @@ class ConfigHandlers:
         asked: list[tuple[ConfigResource, Alteration]] = []
         for resource, configs in wishes:
             try:
-                if counts[resource] > 1:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-                check_amount(len(configs))
                 changes = changes_of(configs)
-                _check_form(changes)
+                check_wish(counts[resource], changes)
                 if resource.type == ResourceType.BROKER_LOGGER and kind is _increment:
                     change_loggers(resource.name, changes, self._node_id, validate_only=validate_only)
                     verdicts[resource] = None
@@ -180,13 +176,6 @@ def _replacements(configs: Sequence[AlterableConfig]) -> list[ConfigChange]:
 
 def _increments(configs: Sequence[incremental_alter_configs.AlterableConfig]) -> list[ConfigChange]:
     return [ConfigChange(config.name, config.config_operation, config.value) for config in configs]
-
-
-def _check_form(changes: Sequence[ConfigChange]) -> None:
-    try:
-        check_form(changes)
-    except ConfigError as error:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
 
 
 def _told(refusal: KafkaError | None) -> tuple[ErrorCode, str | None]:

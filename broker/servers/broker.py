@@ -368,7 +368,7 @@ class BrokerServer:
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
             {key: partial(MESSAGE_ROUTES[key], handlers) for key in here},
             large=large,
-            forwarded={} if member is None else dict.fromkeys(HANDED_ON, member.forwarding.forward),
+            forwarded={} if member is None else member.handed_on(),
         )
         limits = connection_limits(self._settings.current)
         network = self._shared.host.network(

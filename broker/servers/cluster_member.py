@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
+from odradek.broker.dispatch.dispatcher import Forward
 from odradek.broker.forwarding.envelopes import Forwarding
+from odradek.broker.forwarding.logger_changes import LoggerChanges
 from odradek.broker.forwarding.remote_controller import RemoteBlocks, RemoteTopicCreation
+from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.known_brokers import RegisteredBrokers
 from odradek.broker.lifecycle.driver import LifecycleDriver
 from odradek.broker.lifecycle.registration import AdvertisedListener, registration_of
@@ -29,6 +33,7 @@ from odradek.broker.servers.shared import SharedServer
 from odradek.config.listeners import is_wildcard
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.registry import ApiKey
 from odradek.protocol.uuids import ZERO_UUID, random_uuid
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, read_broker_epoch
 from odradek.storage.directories.log_dirs import identify_log_directories, make_log_directories
@@ -126,6 +131,13 @@ class ClusterMember:
             forwarding, settings.num_partitions, settings.default_replication_factor
         )
         self.producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
+
+    def handed_on(self) -> Mapping[ApiKey, Forward]:
+        """Return what brings requests of each API that is handed on to the controller."""
+        loggers = LoggerChanges(self.forwarding.forward, partial(change_loggers, node_id=self._settings.node_id))
+        forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self.forwarding.forward)
+        forwards[ApiKey.INCREMENTAL_ALTER_CONFIGS] = loggers.handle
+        return forwards
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""

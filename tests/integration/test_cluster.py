@@ -11,9 +11,12 @@ from tests.integration.clients import BEGINNING, Confluent
 from tests.support.cluster import ClusterBroker
 from tests.support.cluster_nodes import OdradekController
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 TIMEOUT_S = 60
 TOPIC = "lines"
+TOPIC_RESOURCE, BROKER_LOGGER = 2, 8
+INVALID_REQUEST = 42
 
 
 class OwnCluster:
@@ -96,3 +99,25 @@ def test_records_outlive_a_broker_and_the_controller(cluster: OwnCluster) -> Non
     cluster.wait_for_isr([1, 2, 3])
     produce(cluster, values[180:])
     assert read(cluster) == values
+
+
+def test_loggers_are_those_of_the_broker_that_is_asked(cluster: OwnCluster) -> None:
+    """Their levels change there, in one request with configs that are the controller's."""
+    with WireClient(cluster.brokers[0].port) as client:
+        level = {"name": "root", "config_operation": 0, "value": "DEBUG"}
+        kept = {"name": "retention.ms", "config_operation": 0, "value": "777"}
+        wishes = [
+            {"resource_type": BROKER_LOGGER, "resource_name": "1", "configs": [level]},
+            {"resource_type": TOPIC_RESOURCE, "resource_name": TOPIC, "configs": [kept]},
+            {"resource_type": BROKER_LOGGER, "resource_name": "2", "configs": [level]},
+        ]
+        answer = client.ask("IncrementalAlterConfigs", 1, resources=wishes)
+        assert [one["error_code"] for one in answer["responses"]] == [0, 0, INVALID_REQUEST]
+
+        def described(kind: int, name: str, key: str) -> object:
+            asked = {"resource_type": kind, "resource_name": name, "configuration_keys": [key]}
+            (result,) = client.ask("DescribeConfigs", 4, resources=[asked])["results"]
+            return result["configs"][0]["value"]
+
+        assert described(BROKER_LOGGER, "1", "root") == "DEBUG"
+        eventually(lambda: described(TOPIC_RESOURCE, TOPIC, "retention.ms") == "777", "the broker knows the config")
