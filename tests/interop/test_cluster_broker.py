@@ -4,11 +4,15 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
+from odradek.broker.metadata.loading import load_metadata
+from odradek.protocol.uuids import from_text
+from odradek.storage.files import PosixFiles
 from tests.support.broker import run_java
 from tests.support.cluster import FIRST_CONTROLLER, ApacheKafkaControllers, ClusterBroker
 from tests.support.waiting import eventually
@@ -208,3 +212,32 @@ def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKaf
         assert refused.log.count("cannot start") == 1
     assert changes_work(broker, "unnoticed")
     produced(broker, "unnoticed", ["x"])
+
+
+def test_a_controller_notes_in_which_directories_replicas_lie(tmp_path: Path) -> None:
+    """Apache Kafka's assigns no directory where a broker has two, and takes what the broker tells."""
+    controller = ApacheKafkaControllers(tmp_path / "controller", 1, SESSION)
+    directories = [tmp_path / "first", tmp_path / "second"]
+    settings = {**SESSION, "log.dirs": ",".join(map(str, directories))}
+    broker = ClusterBroker(tmp_path / "broker", 1, controller.voters, settings)
+
+    def identity(index: int) -> UUID:
+        """Return the id of the directory that a partition lies in."""
+        home = next(one for one in directories if (one / f"placed-{index}").exists())
+        lines = (home / "meta.properties").read_text().splitlines()
+        return from_text(next(line.partition("=")[2] for line in lines if line.startswith("directory.id=")))
+
+    def recorded() -> list[UUID]:
+        topic = load_metadata(PosixFiles(), str(directories[0] / "__cluster_metadata-0")).image.topic("placed")
+        return [] if topic is None else [one.directories[0] for one in topic.partitions]
+
+    try:
+        controller.start()
+        broker.start()
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic("placed", 3, 1)])["placed"].result(20)
+        eventually(lambda: recorded() == [identity(index) for index in range(3)], "the directories are noted", 30)
+        assert len(set(recorded())) == 2
+    finally:
+        broker.discard()
+        controller.discard()
