@@ -54,9 +54,11 @@ class CachedPartition:
             or result.log_start_offset != self.log_start_offset
         )
         if changed:
-            # after an error the next result is told whatever it is
-            self.high_watermark = -1 if result.error_code else result.high_watermark
-            self.log_start_offset = -1 if result.error_code else result.log_start_offset
+            # the next result is told whatever it is after an error, and after a divergence: a follower looks at nothing
+            # else of that answer, and would not learn how far the log is committed before it grows
+            is_heard = not result.error_code and result.diverging is None
+            self.high_watermark = result.high_watermark if is_heard else -1
+            self.log_start_offset = result.log_start_offset if is_heard else -1
         return changed
 
 

@@ -56,7 +56,16 @@ class FollowerSession(Generic[F]):
         """What the leader knows by now that we want."""
 
     def ask(self, wanted: Mapping[F, FetchPosition], request: FetchRequest) -> None:
-        """Put into `request` what the leader has to be told to know what is `wanted`, all of it or what is new."""
+        """Put into `request` what the leader has to be told to know what is `wanted`, all of it or what is new.
+
+        Where a replica is followed anew, all of it: what the leader answered to the one before was not heard, and it
+        would not say again where the high watermark is.
+        """
+        gone = self.told.keys() - wanted.keys() if self._epoch != _FULL else set()
+        still = {fetched.replica for fetched in wanted} if gone else set()
+        if any(fetched.replica in still for fetched in gone):
+            self.failed()
+            gone = set()
         request.session_id, request.session_epoch = self._session_id, self._epoch
         told = self.told if self._epoch != _FULL else {}
         topics: dict[UUID, FetchTopic] = {}
@@ -78,11 +87,11 @@ class FollowerSession(Generic[F]):
                 )
             )
         forgotten: dict[UUID, ForgottenTopic] = {}
-        gone = told.keys() - wanted.keys()
-        still = {fetched.replica for fetched in wanted} if gone else set()
-        for replica in {fetched.replica for fetched in gone} - still:
-            topic_id = replica.topic_id
-            forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(replica.partition)
+        for fetched in self.told:
+            if fetched in gone:
+                replica = fetched.replica
+                names = ForgottenTopic(topic_id=replica.topic_id)
+                forgotten.setdefault(replica.topic_id, names).partitions.append(replica.partition)
         request.topics, request.forgotten_topics_data = list(topics.values()), list(forgotten.values())
         self.told = dict(wanted)
 

@@ -99,6 +99,15 @@ def test_only_news_is_told(sessions: FetchSessions) -> None:
     assert session.news([("t", [FetchResult(0, 0, 6, 6, 2)])])
 
 
+def test_after_a_divergence_the_high_watermark_is_told_again(sessions: FetchSessions) -> None:
+    """A follower that cuts its log looks at nothing else of the answer."""
+    session = begin(sessions, 0)
+    [partition] = session.partitions.values()
+    assert partition.is_news(FetchResult(0, 0, 289, -1, 0, diverging=(1, 289)))
+    assert partition.is_news(FetchResult(0, 0, 289, -1, 0))
+    assert not partition.is_news(FetchResult(0, 0, 289, -1, 0))
+
+
 def test_partitions_that_returned_data_move_to_the_end(sessions: FetchSessions) -> None:
     """With a limit on the answer's size every partition gets its turn."""
     session = begin(sessions, 0, 1, 2)
