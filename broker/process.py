@@ -91,7 +91,12 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
 
 def _server_of_role(shared: SharedServer) -> BrokerServer | ControllerServer:
     """Return what process.roles asks for; each role is imported only where it runs."""
-    if shared.settings.quorum.is_broker:
+    settings = shared.settings
+    if settings.quorum.is_broker and settings.controller_listeners:
+        from odradek.broker.servers.combined import combined_server
+
+        return combined_server(shared)
+    if settings.quorum.is_broker:
         from odradek.broker.servers.broker import BrokerServer
 
         return BrokerServer(shared)

@@ -23,7 +23,7 @@ HEADER = """\
 # A line that starts with #key= shows a default, or an example where there is none; take the # away to change it.
 # Relative paths count from the directory that the broker is started in. docs/configuration.md says more.
 #
-# Apache Kafka runs on the same file when its controller has a listener of its own, which odradek passes over:
+# With a listener of the controller other brokers can join this node, and Apache Kafka runs on the same file:
 #
 #     listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093
 #     controller.listener.names=CONTROLLER

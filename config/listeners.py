@@ -3,10 +3,9 @@
 Owns the meaning of `listeners`, `listener.security.protocol.map`, `advertised.listeners`, `inter.broker.listener.name`
 and `controller.listener.names`. Opens nothing and resolves no host name.
 
-The rules are Kafka's (SocketServerConfigs, KIP-103), with two differences by intent. Without `advertised.listeners`
+The rules are Kafka's (SocketServerConfigs, KIP-103), with one difference by intent. Without `advertised.listeners`
 Kafka advertises the listener's own address, or the machine's host name when that is empty; here a client is told the
-address that it connected to, which it can reach by definition. And the listeners of the controller in a Kafka file are
-recognised but not opened: the one node is its own controller.
+address that it connected to, which it can reach by definition.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -30,7 +30,7 @@ class BrokerSettings(NamedTuple):
     listeners: tuple[Listener, ...]
     """Those for clients; none where this process is a controller only."""
     controller_listeners: tuple[Listener, ...]
-    """Those of controller.listener.names, where this process is a controller only."""
+    """Those of controller.listener.names: where brokers reach the controller of this process."""
     advertised_listeners: tuple[Endpoint, ...]
     inter_broker_listener_name: str
     log_dirs: tuple[str, ...]
@@ -341,7 +341,11 @@ def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[
     endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
     addresses.check_ports(given, endpoints)
     map_given = read.given("listener.security.protocol.map")
-    protocols = addresses.parse_protocol_map(map_given) if map_given else addresses.DEFAULT_PROTOCOL_MAP
+    names = quorum.controller_listener_names
+    if map_given:
+        protocols = addresses.parse_protocol_map(map_given)
+    else:
+        protocols = {**dict.fromkeys(names, "PLAINTEXT"), **addresses.DEFAULT_PROTOCOL_MAP}
 
     def opened(endpoint: Endpoint) -> Listener:
         return Listener(
@@ -353,9 +357,8 @@ def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[
             read.listener_limit(endpoint.name, "max.connection.creation.rate"),
         )
 
-    names = quorum.controller_listener_names
     for_clients = [endpoint for endpoint in endpoints if endpoint.name not in names]
-    of_controller = [] if quorum.is_broker else [endpoint for endpoint in endpoints if endpoint.name in names]
+    of_controller = [endpoint for endpoint in endpoints if endpoint.name in names]
     if not quorum.is_controller and len(for_clients) < len(endpoints):
         raise given.error(
             "has a listener of the controllers (controller.listener.names), and this process is a broker only"

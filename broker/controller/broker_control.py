@@ -50,9 +50,14 @@ class BrokerControl:
         """Offsets of the registrations of this leadership; of earlier ones the epoch stands for it."""
         self._is_fencing = False
 
-    def begin(self, now_ms: int) -> None:
-        """Begin to lead: every unfenced broker has a whole session timeout to be heard of."""
+    def begin(self, now_ms: int, own_broker: int | None = None) -> None:
+        """Begin to lead: every unfenced broker has a whole session timeout to be heard of.
+
+        But for `own_broker`, which is one process with this controller and ended with it: its id is free at once.
+        """
         self._sessions.begin(self._controller.brokers(), now_ms)
+        if own_broker is not None:
+            self._sessions.forget(own_broker)
         self._registered_at = {}
 
     def register(

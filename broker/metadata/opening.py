@@ -26,13 +26,14 @@ from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.internal_topics import InternalTopic
 from odradek.broker.metadata.loading import LoadedMetadata, load_metadata
 from odradek.broker.metadata.log import MetadataLog
+from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.quorum_state import NOBODY, QuorumState, write_quorum_state
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.replay import apply
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule, SnapshotWriter
 from odradek.broker.metadata.snapshots import load_bootstrap
 from odradek.broker.metadata.source import stored_now
-from odradek.broker.metadata.takeover import check_takeover, plan_elections
+from odradek.broker.metadata.takeover import check_not_tiered, check_takeover, plan_elections
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.topic import TopicConfig
@@ -72,6 +73,8 @@ class MetadataOptions(NamedTuple):
     leads_others: bool = False
     """Whether other nodes follow this log: then every start is an epoch of its own (KIP-595), and partitions may be on
     any node."""
+    has_partitions: bool = True
+    """Whether the node is a broker, too."""
 
 
 class FoundMetadata(NamedTuple):
@@ -101,6 +104,8 @@ def find_metadata(
     directory = f"{log_dir}/{directory_name(_PARTITION)}"
     loaded = load_metadata(fs, directory)
     loaded.quorum.check_owner(options.node_id)
+    if options.has_partitions:
+        check_not_tiered(loaded.image, options.node_id)
     if not options.leads_others:
         check_takeover(loaded.image, options.node_id)
     if options.clean and loaded.torn:
@@ -113,7 +118,7 @@ def find_metadata(
         check_same_origin(fs, directories, loaded.image)
     begun, _ = apply(loaded.image, first, 0, 0)
     check_metadata_is_there(directories, directory, begun)
-    if options.leads_others or not first or begun.topics_by_name or not is_undescribed(directories):
+    if not options.has_partitions or not first or begun.topics_by_name or not is_undescribed(directories):
         return FoundMetadata(loaded, first)
     _check_not_remote(directories)
     surveys = survey_directories(fs, directories)
@@ -148,6 +153,10 @@ def open_metadata_log(
     if found.adoption is not None:
         _log_adoption(found.adoption, found.compacted)
     if options.leads_others:
+        if options.has_partitions and options.node_id not in metadata.image.brokers:
+            # A registration begins new epochs where records may have been lost; for the first one nobody knows that
+            # the broker was away, since a node that is alone does not register.
+            begin_new_epochs(metadata, options.node_id, intact=())
         return metadata
     elections = plan_elections(metadata.image, options.node_id)
     if elections:

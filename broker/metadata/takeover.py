@@ -22,6 +22,13 @@ def check_takeover(image: MetadataImage, node_id: int) -> None:
                     f" on this node ({node_id}): the directory belongs to a cluster of several brokers, which this"
                     " version of odradek does not serve, or node.id is not the one it was written with"
                 )
+
+
+def check_not_tiered(image: MetadataImage, node_id: int) -> None:
+    """Raise UnsupportedMetadataError if a topic with a replica here may have a part in tiered storage."""
+    for topic in image.topics_by_name.values():
+        if not any(node_id in partition.replicas for partition in topic.partitions):
+            continue
         if image.topic_config(topic.name).get("remote.storage.enable", "").strip().lower() == "true":
             raise UnsupportedMetadataError(
                 f"topic {topic.name} has remote.storage.enable=true: a part of it may be in tiered storage, which this"

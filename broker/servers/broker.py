@@ -56,7 +56,7 @@ from odradek.storage.names import TopicPartition
 log = get_logger("broker")
 
 if TYPE_CHECKING:
-    from odradek.broker.servers.cluster_member import ClusterMember
+    from odradek.broker.servers.cluster_member import ClusterMember, ControllerQuorum
     from odradek.broker.servers.replication import BrokerReplication
 
 FLUSH_THREADS = 4
@@ -87,7 +87,9 @@ class _Decisions(NamedTuple):
 class BrokerServer:
     """One broker, on the parts that it shares with other roles of the process."""
 
-    def __init__(self, shared: SharedServer) -> None:
+    def __init__(self, shared: SharedServer, quorum: ControllerQuorum | None = None) -> None:
+        """`quorum` has the controllers of its cluster; None: those that the settings name, or a node that is alone
+        decides itself."""
         self._shared = shared
         self._loop = shared.loop
         self._static = shared.settings
@@ -96,7 +98,9 @@ class BrokerServer:
         self._background_flush_threads = shared.host.threads("odradek-background-flush", IN_BACKGROUND)
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
-        self._member = None if shared.settings.quorum.is_controller else _member_of_cluster(shared)
+        self._member: ClusterMember | None = None
+        if quorum is not None or not shared.settings.quorum.is_controller:
+            self._member = _member_of_cluster(shared, quorum)
         self._listeners = ServerListeners(shared.settings.listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
@@ -195,8 +199,9 @@ class BrokerServer:
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
-        upkeep = self._shared.metadata.upkeep if self._member is None else self._member.copy.upkeep
-        self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
+        upkeep = self._shared.metadata.upkeep if self._member is None else self._member.quorum.upkeep
+        if upkeep is not None:
+            self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
         if self._replication is not None:
             self._replication.schedule(self._scheduler)
         self._log_cleaner = LogCleaner(
@@ -256,7 +261,7 @@ class BrokerServer:
 
     def _close_logs(self) -> None:
         """Bring everything to the disk, as far as it takes it."""
-        source = self._shared if self._member is None else self._member
+        source = self._shared if self._member is None else self._member.quorum
         for problem in (*source.close_metadata(), *self._logs.close(self._broker_epoch())):
             log.error("not closed in order; the next start will recover", reason=problem)
 
@@ -393,10 +398,11 @@ class BrokerServer:
         )
 
 
-def _member_of_cluster(shared: SharedServer) -> ClusterMember:
+def _member_of_cluster(shared: SharedServer, quorum: ControllerQuorum | None) -> ClusterMember:
     from odradek.broker.servers.cluster_member import ClusterMember  # a node that is alone starts without it
+    from odradek.broker.servers.remote_quorum import RemoteQuorum
 
-    return ClusterMember(shared)
+    return ClusterMember(shared, quorum or RemoteQuorum(shared))
 
 
 def _replication_of(

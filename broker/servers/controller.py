@@ -26,6 +26,7 @@ from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.features import OLDEST, SUPPORTED
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.broker.metadata.source import stored_now
+from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.raft.fetch import MetadataFetchHandler
 from odradek.broker.raft.idle_records import IdleRecords
 from odradek.broker.raft.leader import QuorumLeader
@@ -57,12 +58,14 @@ METADATA_UPKEEP_S = 60.0
 """How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
 LOAD_HANDLERS_AFTER_S = 1.0
 """When what no request has needed so far is imported."""
+LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "0:0:0:0:0:0:0:0": "::1"}
+"""Where a listener on every interface is reached from the same machine."""
 DRAIN_S = 5.0
 """How long requests in work may take to finish when the controller stops."""
 
 
 class ControllerServer:
-    """A controller that is a process of its own, on the parts that it would share with a broker."""
+    """A controller, on the parts that it shares with a broker where that is in the same process."""
 
     def __init__(self, shared: SharedServer) -> None:
         self._shared = shared
@@ -70,6 +73,8 @@ class ControllerServer:
         self._static = shared.settings
         self._quorum_threads = shared.host.threads("odradek-quorum", QUORUM_THREADS)
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
+        self._is_alone = not shared.settings.quorum.is_broker
+        """Whether the directories are its own: else the broker opens and closes them."""
         self._listeners = ServerListeners(shared.settings.controller_listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
@@ -79,21 +84,22 @@ class ControllerServer:
             KafkaError, OSError: it cannot start; the message says why and what to do.
         """
         settings, metadata = self._static, self._shared.metadata
-        for directory in self._shared.directories:
-            remove_clean_shutdown(self._shared.fs, directory.path)
+        if self._is_alone:
+            for directory in self._shared.directories:
+                remove_clean_shutdown(self._shared.fs, directory.path)
         self._settings = LiveSettings(settings, metadata.image)
         metadata.watch(self._settings.on_metadata)
         self._network = self._build()
         try:
             self._listeners.bind(self._network)
         except OSError:
-            self._close()
+            self._close_directories()
             raise
         stored_now(metadata.propose([self._registration()], metadata.image))
         self._scheduler = Scheduler(self._loop, self._shared.upkeep_threads)
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
         self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", metadata.upkeep)
-        self._brokers.begin(self._now_ms())
+        self._brokers.begin(self._now_ms(), None if self._is_alone else settings.node_id)
         self._scheduler.every(
             settings.broker_session_timeout_ms / 1000 / CHECKS_PER_SESSION,
             "fencing of silent brokers",
@@ -131,12 +137,21 @@ class ControllerServer:
         self._network.close_connections()
         await self._scheduler.stop()
         await self._shared.metadata.settle()
-        self._close()
+        self._close_directories()
         self._read_threads.shutdown()
         self._quorum_threads.stop()
         log.info("stopped", took_ms=round((self._shared.clock.monotonic() - started) * 1000))
 
-    def _close(self) -> None:
+    @property
+    def local_address(self) -> NodeAddress:
+        """Where the controller is reached from this machine, once it has started."""
+        listener = self._static.controller_listeners[0]
+        host = LOOPBACK.get(listener.host, listener.host)
+        return NodeAddress(host, self._listeners.port_of(listener))
+
+    def _close_directories(self) -> None:
+        if not self._is_alone:
+            return
         problems = self._shared.close_metadata()
         for problem in problems:
             log.error("not closed in order; the next start will recover", reason=problem)
@@ -234,7 +249,7 @@ class ControllerServer:
 
     def _log_ready(self) -> None:
         log.info(
-            "ready",
+            "ready" if self._is_alone else "the controller of the cluster is ready",
             listeners=self._listeners.bound_text(),
             advertised=self._listeners.advertised_text(),
             data=os.path.abspath(self._shared.metadata_directory.path),

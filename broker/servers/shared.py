@@ -132,6 +132,7 @@ class SharedServer:
             ),
             limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
             leads_others=bool(settings.controller_listeners),
+            has_partitions=settings.quorum.is_broker,
         )
         return directory.path, options
 

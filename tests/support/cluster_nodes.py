@@ -25,8 +25,7 @@ class OdradekController(OdradekProcess):
     @property
     def cluster_id(self) -> str:
         """The id that it made at its first start."""
-        lines = (self.data / "meta.properties").read_text().splitlines()
-        return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
+        return _cluster_id(self)
 
     def _command(self) -> Sequence[str]:
         self.overrides = {
@@ -40,10 +39,39 @@ class OdradekController(OdradekProcess):
         return super()._command()
 
 
+class CombinedNode(OdradekProcess):
+    """Node 1: alone until `open_controller`, from its next start on broker and controller of a cluster."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, {"offsets.topic.replication.factor": "1", "group.initial.rebalance.delay.ms": "0"})
+        self.port, self.controller_port = free_ports(2)
+
+    @property
+    def voters(self) -> str:
+        """What brokers are given as controller.quorum.voters."""
+        return f"1@127.0.0.1:{self.controller_port}"
+
+    def open_controller(self) -> None:
+        """Have a listener of the controller from the next start on."""
+        self.overrides |= {
+            "process.roles": "broker,controller",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": self.voters,
+            "listener.security.protocol.map": PROTOCOLS,
+            "broker.session.timeout.ms": "3000",
+        }
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that it made at its first start."""
+        return _cluster_id(self)
+
+
 class ApacheKafkaBroker(ApacheKafkaProcess):
     """An unmodified Apache Kafka that is a broker alone, of a cluster whose controller runs."""
 
-    def __init__(self, directory: Path, node_id: int, controller: OdradekController) -> None:
+    def __init__(self, directory: Path, node_id: int, controller: OdradekController | CombinedNode) -> None:
         super().__init__(directory, heap="384m")
         self.node_id = node_id
         self._controller = controller
@@ -71,3 +99,8 @@ class ApacheKafkaBroker(ApacheKafkaProcess):
         }
         self.directory.mkdir(parents=True, exist_ok=True)
         self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+
+def _cluster_id(node: OdradekProcess) -> str:
+    lines = (node.data / "meta.properties").read_text().splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))

@@ -102,12 +102,15 @@ def test_protocol_map_ignores_case_and_the_last_entry_counts() -> None:
     assert listen("a://:9092", "listener.security.protocol.map=A:SSL, a : plaintext") == [("A", "", 9092)]
 
 
-def test_listeners_of_the_controller_are_recognised_and_not_opened() -> None:
-    """The same file serves Apache Kafka, whose controller has a listener of its own, with any protocol."""
+def test_listeners_of_the_controller_are_not_for_clients() -> None:
+    """They are without a protocol of their own in plain text, as in Kafka; one that is not served is refused there,
+    too."""
     text = "PLAINTEXT://:9092,CONTROLLER://:9093"
     assert listen(text, *CONTROLLER) == [("PLAINTEXT", "", 9092)]
-    mapped = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL"
-    assert listen(text, *CONTROLLER, mapped) == [("PLAINTEXT", "", 9092)]
+    given = settings(f"listeners={text}", *CONTROLLER)
+    assert [str(one) for one in given.controller_listeners] == ["CONTROLLER://:9093"]
+    with pytest.raises(ConfigError, match="SSL"):
+        listen(text, *CONTROLLER, "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL")
 
 
 def test_only_listeners_of_the_controller_are_refused() -> None:
@@ -142,7 +145,7 @@ def test_a_wildcard_is_never_advertised(host: str) -> None:
 
 
 def test_advertised_names_are_listeners() -> None:
-    """An address for a listener that does not exist helps nobody; the controller's is passed over."""
+    """An address for a listener that does not exist helps nobody; the controller's is one of them."""
     with pytest.raises(ConfigError, match="OTHER is no listener; listeners has PLAINTEXT"):
         settings("advertised.listeners=PLAINTEXT://h:1,OTHER://h:2")
     given = settings(
@@ -150,7 +153,7 @@ def test_advertised_names_are_listeners() -> None:
         *CONTROLLER,
         "advertised.listeners=CONTROLLER://h:9093,PLAINTEXT://h:9092",
     )
-    assert given.advertised_listeners == (Endpoint("PLAINTEXT", "h", 9092),)
+    assert given.advertised_listeners == (Endpoint("CONTROLLER", "h", 9093), Endpoint("PLAINTEXT", "h", 9092))
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,14 @@ def test_brokers_have_a_whole_session_after_a_change_of_controllers() -> None:
     assert len(brokers.source.batches) == 3
 
 
+def test_broker_that_ended_with_its_controller_registers_at_once() -> None:
+    """Both are one process, so nobody else has the id; the other brokers keep theirs for a session."""
+    brokers = Brokers(cluster())
+    brokers.control.begin(50_000, own_broker=1)
+    assert brokers.register(1, 50_001).error_code == 0
+    assert brokers.register(2, 50_001).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+
+
 def test_fencing_that_cannot_be_stored_is_tried_again() -> None:
     """A full disk must not leave a dead broker in charge for ever."""
     brokers = Brokers(cluster(brokers=[1]))

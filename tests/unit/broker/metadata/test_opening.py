@@ -14,7 +14,11 @@ from odradek.broker.metadata.records import Message, make_record
 from odradek.broker.metadata.snapshots import BOOTSTRAP_FILE
 from odradek.broker.metadata.source import stored_now
 from odradek.config.topic import kafka_defaults
-from odradek.protocol.messages.metadata_records import FeatureLevelRecord, PartitionChangeRecord
+from odradek.protocol.messages.metadata_records import (
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
 from odradek.protocol.records.batch import iter_batches
 from odradek.storage.checkpoints.partition_metadata import read_topic_id
 from tests.support.clock import ManualClock
@@ -25,9 +29,11 @@ A = UUID(int=0xA)
 LOG = f"{DIRECTORY}/{0:020d}.log"
 
 
-def open_log(files: MemoryFiles, node_id: int = 1, clean: bool = False, min_insync: str = "1") -> MetadataLog:
+def open_log(
+    files: MemoryFiles, node_id: int = 1, clean: bool = False, min_insync: str = "1", leads_others: bool = False
+) -> MetadataLog:
     """Open the log in the directory of all tests."""
-    options = MetadataOptions(node_id, kafka_defaults(), min_insync, clean)
+    options = MetadataOptions(node_id, kafka_defaults(), min_insync, clean, leads_others=leads_others)
     return open_metadata_log(files, "/data", options, ManualClock())
 
 
@@ -194,3 +200,32 @@ def _with_checksums(log: bytes) -> bytes:
     for at, header in iter_batches(memoryview(log)):
         out[at + 17 : at + 21] = crc32c(log[at + 21 : at + header.size], 0).to_bytes(4, "big")
     return bytes(out)
+
+
+def test_node_that_becomes_a_controller_begins_new_epochs_until_it_registers() -> None:
+    """What it leads goes on under it, what others lead is theirs; a registration does it from then on."""
+    files = new_directory()
+    alone = open_log(files)
+    propose(alone, *topic_records("t", A))
+    alone.close()
+    first = open_log(files, leads_others=True)
+    partition = first.image.topics_by_name["t"].partitions[0]
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (1, (1,), 1)
+    assert first.epoch == 2
+    change = PartitionChangeRecord(topic_id=A, partition_id=0, replicas=[1, 2], isr=[2, 1], leader=2)
+    propose(first, change, RegisterBrokerRecord(broker_id=1, broker_epoch=9))
+    first.close()
+    second = open_log(files, leads_others=True)
+    partition = second.image.topics_by_name["t"].partitions[0]
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 1), 2)
+
+
+def test_node_that_begins_new_epochs_leaves_partitions_of_others() -> None:
+    """Though it is in sync with them: their leader may have more."""
+    files = new_directory()
+    alone = open_log(files)
+    propose(alone, *topic_records("t", A))
+    propose(alone, PartitionChangeRecord(topic_id=A, partition_id=0, replicas=[1, 2], isr=[2, 1], leader=2))
+    alone.close()
+    partition = open_log(files, leads_others=True).image.topics_by_name["t"].partitions[0]
+    assert (partition.leader, partition.isr, partition.leader_epoch) == (2, (2, 1), 1)
