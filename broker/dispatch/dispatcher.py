@@ -21,7 +21,13 @@ from struct import Struct, error
 from typing import Any, Protocol, TypeVar
 
 from odradek.broker.dispatch.division import Division
-from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LARGEST_FRAME, LargeRequests
+from odradek.broker.dispatch.large_requests import (
+    DIVIDED_FRAME,
+    LARGE_FRAME,
+    LARGEST_COMMIT,
+    LARGEST_FRAME,
+    LargeRequests,
+)
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
@@ -210,9 +216,10 @@ class Dispatcher:
         """
         api, version, kind = route.api, context.api_version, route.request
         assert kind is not None
-        if len(frame) > LARGEST_FRAME:
+        largest = LARGEST_COMMIT if api.key == ApiKey.OFFSET_COMMIT else LARGEST_FRAME
+        if len(frame) > largest:
             raise CloseConnectionError(
-                f"{api.name} version {version} with {len(frame)} bytes: {LARGEST_FRAME} are taken at most"
+                f"{api.name} version {version} with {len(frame)} bytes: {largest} are taken at most"
             )
 
         def decode_it(copied: memoryview) -> Division:

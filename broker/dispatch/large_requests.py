@@ -26,6 +26,8 @@ LARGE_FRAME = 64 * 1024
 LARGEST_FRAME = 1024 * 1024
 """Bytes of the largest frame of anything but Produce: some 25,000 partitions or topics. What Kafka stores of a group or
 of a commit of offsets must fit in as much, too."""
+LARGEST_COMMIT = 4 * 1024 * 1024
+"""Likewise for OffsetCommit, whose bytes are mostly texts of clients: it is worked on in portions."""
 OBJECTS_TIMES_FRAME = 24
 """Memory of a request that is worked on, in times of its frame."""
 
