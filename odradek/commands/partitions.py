@@ -61,7 +61,8 @@ def elect(
     named = _named(cluster, topic) if topic else None
     kind = ElectionType.PREFERRED if preferred else ElectionType.UNCLEAN
     elections = elect_leaders(cluster.requests, kind, named)
-    leaders = _leaders_of(cluster, elections, [key for key, refused in elections.items() if refused is None])
+    elected = {key for key, refused in elections.items() if refused is None}
+    leaders = _leaders_of(cluster, elections, elected, kind)
     rows = [
         {"topic": name, "partition": number, "leader": leaders.get((name, number)), "error": refused}
         for (name, number), refused in sorted(elections.items())
@@ -93,16 +94,21 @@ def _named(cluster: ClusterClients, given: list[str]) -> list[Partition]:
 
 
 def _leaders_of(
-    cluster: ClusterClients, elections: dict[Partition, str | None], elected: list[Partition]
+    cluster: ClusterClients, elections: dict[Partition, str | None], elected: set[Partition], kind: ElectionType
 ) -> dict[Partition, int | None]:
-    """Return who leads; brokers learn of an election a moment after the controller, so one with no leader is asked for
-    again."""
+    """Return who leads; brokers learn of an election a moment after the controller, so they are asked again for one
+    that has no leader, or not the preferred one that was elected."""
     if not elections:
         return {}
     deadline = time.monotonic() + SEEN_TIMEOUT_S
     while True:
         states = describe_partitions(cluster.requests, sorted({topic for topic, _ in elections}))
-        leaders = {each.key: each.leader for each in states}
-        if all(leaders.get(key) is not None for key in elected) or time.monotonic() > deadline:
-            return leaders
+        late = [
+            each
+            for each in states
+            if each.key in elected
+            and (each.leader is None or (kind is ElectionType.PREFERRED and each.leader != each.replicas[0]))
+        ]
+        if not late or time.monotonic() > deadline:
+            return {each.key: each.leader for each in states}
         time.sleep(PAUSE_S)

@@ -116,7 +116,7 @@ def test_the_tools_of_apache_kafka_see_one_cluster(broker: ClusterBroker, contro
     server = ("--bootstrap-server", broker.bootstrap)
     status = run_java("org.apache.kafka.tools.MetadataQuorumCommand", *server, "describe", "--replication").stdout
     rows = {line.split()[0]: line.split() for line in status.decode().splitlines() if line[:1].isdigit()}
-    assert set(rows) == {"1", *map(str, controllers.ids)}
+    assert set(rows) >= {"1", *map(str, controllers.ids)}  # and who was there within the last five minutes
     assert "Observer" in rows["1"]
     run_java("org.apache.kafka.tools.TopicCommand", *server, "--create", "--topic", "java", "--partitions", "2")
     told = run_java("org.apache.kafka.tools.TopicCommand", *server, "--describe", "--topic", "java").stdout.decode()

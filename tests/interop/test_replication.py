@@ -46,7 +46,16 @@ class Producing:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic = topic
-        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5})
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "socket.timeout.ms": 5000,  # a broker that stands still keeps its connections
+                "topic.metadata.refresh.interval.ms": 1000,
+                "log_level": 0,
+            }
+        )
         self._sent = 0
         self.acknowledged: set[int] = set()
         self.failed: list[KafkaError] = []

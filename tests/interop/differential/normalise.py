@@ -26,6 +26,7 @@ SETS = {
     "members",
     "partition_responses",
     "partitions",
+    "replica_election_results",
     "responses",
     "results",
     "supported_features",
