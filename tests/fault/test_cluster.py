@@ -168,7 +168,7 @@ def cluster(tmp_path: Path) -> Iterator[ProxiedCluster]:
 
 @pytest.mark.timeout(SECONDS + 400)
 def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster: ProxiedCluster) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(30)
     producers = [
         NumberingProducer(cluster.bootstrap, partition, idempotent)
@@ -205,7 +205,9 @@ def _all_in_sync(admin: AdminClient) -> bool:
 
 def _read_everything(bootstrap: str) -> dict[int, list[tuple[int, str]]]:
     """Return offset and value of every record, by partition."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "log_level": 0, "group.id": "reader", "enable.auto.commit": False}
+    )
     found: dict[int, list[tuple[int, str]]] = {partition: [] for partition in range(PARTITIONS)}
     ends = {
         part: consumer.get_watermark_offsets(TopicPartition(TOPIC, part), timeout=30)[1] for part in range(PARTITIONS)

@@ -34,7 +34,7 @@ class OwnCluster:
         for broker in self.brokers:
             broker.start()
         self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         eventually(lambda: len(self.admin.list_topics(timeout=TIMEOUT_S).brokers) == 3, "all have joined", TIMEOUT_S)
 
     def discard(self) -> None:
@@ -69,7 +69,7 @@ def cluster(tmp_path: Path) -> Iterator[OwnCluster]:
 def produce(cluster: OwnCluster, values: list[bytes]) -> None:
     """Write values; all must be acknowledged by those in sync."""
     failures: list[object] = []
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True})
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0, "enable.idempotence": True})
     for number, value in enumerate(values):
         producer.produce(
             TOPIC, value, partition=number % 3, on_delivery=lambda error, _: failures.append(error) if error else None

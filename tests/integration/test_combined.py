@@ -35,7 +35,7 @@ def joining(tmp_path: Path, node: CombinedNode) -> Iterator[ClusterBroker]:
 def produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
     """Write values to partition 0; all must be acknowledged by those in sync."""
     failures: list[object] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "enable.idempotence": True})
     for value in values:
         producer.produce(
             topic, value, partition=0, on_delivery=lambda error, _: failures.append(error) if error else None
@@ -71,7 +71,7 @@ def test_a_single_node_becomes_the_first_of_a_cluster(
     """What it has stays, a second broker joins, and what both acknowledged outlives a kill of either."""
     values = [b"%04d" % number for number in range(120)]
     node.start()
-    create(AdminClient({"bootstrap.servers": node.bootstrap}), OLD, 1)
+    create(AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0}), OLD, 1)
     produce(node.bootstrap, OLD, values[:30])
     if in_order:
         assert node.stop() == 0
@@ -82,7 +82,7 @@ def test_a_single_node_becomes_the_first_of_a_cluster(
     assert read(node.bootstrap, OLD, 30) == values[:30]
     joining.start()
     both = f"{node.bootstrap},{joining.bootstrap}"
-    admin = AdminClient({"bootstrap.servers": both})
+    admin = AdminClient({"bootstrap.servers": both, "log_level": 0})
     eventually(lambda: sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2], "both are known", TIMEOUT_S)
     create(admin, NEW, 2)
     wait_for(admin, NEW, [1, 2])

@@ -44,7 +44,7 @@ class MixedCluster:
         self.controller.start()
         with ThreadPoolExecutor(len(self.brokers)) as threads:
             list(threads.map(ApacheKafkaBroker.start, self.brokers))
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         eventually(lambda: len(self.admin.list_topics(timeout=TIMEOUT_S).brokers) == 3, "all have joined", TIMEOUT_S)
 
     def discard(self) -> None:
@@ -113,7 +113,13 @@ def produce(
     """Write values with acks=all; all must be acknowledged, whatever happens when half of them are."""
     failures: list[object] = []
     producer = Producer(
-        {"bootstrap.servers": cluster.bootstrap, "acks": "all", "enable.idempotence": idempotent, "linger.ms": 20}
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "log_level": 0,
+            "acks": "all",
+            "enable.idempotence": idempotent,
+            "linger.ms": 20,
+        }
     )
     for number, value in enumerate(values):
         if during is not None and number == len(values) // 2:
@@ -127,7 +133,9 @@ def produce(
 
 def consume(cluster: MixedCluster, topic: str, count: int, group: str) -> list[bytes]:
     """Read so many values as a member of a group; return them sorted."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "log_level": 0, "group.id": group, "auto.offset.reset": "earliest"}
+    )
     consumer.subscribe([topic])
     values: list[bytes] = []
 

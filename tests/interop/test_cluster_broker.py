@@ -48,7 +48,7 @@ def broker(controllers: ApacheKafkaControllers, tmp_path_factory: pytest.TempPat
 def produced(broker: ClusterBroker, topic: str, values: list[str]) -> None:
     """Produce with acks=all and an idempotent producer."""
     failed: list[object] = []
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "enable.idempotence": True})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error) if error else None)
     assert producer.flush(30) == 0
@@ -57,7 +57,9 @@ def produced(broker: ClusterBroker, topic: str, values: list[str]) -> None:
 
 def consumed(broker: ClusterBroker, topic: str, group: str, count: int) -> list[str]:
     """Consume as a member of a group, and commit."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "auto.offset.reset": "earliest"})
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap, "log_level": 0, "group.id": group, "auto.offset.reset": "earliest"}
+    )
     consumer.subscribe([topic])
     values: list[str] = []
 
@@ -77,7 +79,7 @@ def consumed(broker: ClusterBroker, topic: str, group: str, count: int) -> list[
 
 def changes_work(broker: ClusterBroker, topic: str) -> bool:
     """Create a topic; whether that went well."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     try:
         admin.create_topics([NewTopic(topic, 1, 1)], operation_timeout=5)[topic].result(10)
     except Exception as failed:  # noqa: BLE001 - whatever it is, it is tried again
@@ -87,7 +89,7 @@ def changes_work(broker: ClusterBroker, topic: str) -> bool:
 
 def test_librdkafka_creates_changes_produces_consumes_and_deletes(broker: ClusterBroker) -> None:
     """Topics, partitions and configs are changed at the controller; records and groups are the broker's."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic("first", 3, 1)])["first"].result(20)
     admin.create_partitions([NewPartitions("first", 4)])["first"].result(20)
     entry = ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
@@ -166,7 +168,7 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
     try:
         second.start()
         assert list((second.data / "__cluster_metadata-0").glob("*.checkpoint"))
-        admin = AdminClient({"bootstrap.servers": second.bootstrap})
+        admin = AdminClient({"bootstrap.servers": second.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic("shared", 8, 1)])["shared"].result(20)
 
         def spread() -> bool:
@@ -175,7 +177,7 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
 
         eventually(spread, "both brokers lead partitions", 10)
         for known in (broker, second):
-            metadata = AdminClient({"bootstrap.servers": known.bootstrap}).list_topics(timeout=10)
+            metadata = AdminClient({"bootstrap.servers": known.bootstrap, "log_level": 0}).list_topics(timeout=10)
             assert {node: f"{one.host}:{one.port}" for node, one in metadata.brokers.items()} == {
                 1: broker.bootstrap,
                 2: second.bootstrap,
@@ -186,7 +188,7 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
         for group in ("a", "b", "c", "d"):
             assert consumed(second, "shared", group, 100) == values
         assert second.stop() == 0
-        alone = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=10)
+        alone = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}).list_topics(timeout=10)
         assert list(alone.brokers) == [1]
         assert {partition.leader for partition in alone.topics["shared"].partitions.values()} == {1, -1}
     finally:
@@ -234,7 +236,7 @@ def test_a_controller_notes_in_which_directories_replicas_lie(tmp_path: Path) ->
     try:
         controller.start()
         broker.start()
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic("placed", 3, 1)])["placed"].result(20)
         eventually(lambda: recorded() == [identity(index) for index in range(3)], "the directories are noted", 30)
         assert len(set(recorded())) == 2

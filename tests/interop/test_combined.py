@@ -41,7 +41,7 @@ def joined(tmp_path: Path, node: CombinedNode) -> Iterator[ApacheKafkaBroker]:
 def test_each_goes_on_where_the_other_was_killed(node: CombinedNode, joined: ApacheKafkaBroker) -> None:
     """What both have acknowledged is read, once and in order."""
     both = f"{node.bootstrap},{joined.bootstrap}"
-    admin = AdminClient({"bootstrap.servers": both})
+    admin = AdminClient({"bootstrap.servers": both, "log_level": 0})
 
     def has(isr: list[int]) -> bool:
         found = admin.list_topics(TOPIC, TIMEOUT_S).topics[TOPIC].partitions
@@ -49,7 +49,7 @@ def test_each_goes_on_where_the_other_was_killed(node: CombinedNode, joined: Apa
 
     def produce(values: list[bytes]) -> None:
         failures: list[object] = []
-        producer = Producer({"bootstrap.servers": both, "enable.idempotence": True})
+        producer = Producer({"bootstrap.servers": both, "log_level": 0, "enable.idempotence": True})
         for value in values:
             producer.produce(
                 TOPIC, value, partition=0, on_delivery=lambda error, _: failures.append(error) if error else None

@@ -91,14 +91,16 @@ def in_sync(admin: AdminClient, topic: str) -> list[list[int]]:
 
 
 def await_all_in_sync(brokers: Brokers, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap_of(brokers)})
+    admin = AdminClient({"bootstrap.servers": bootstrap_of(brokers), "log_level": 0})
     full = [[1, 2, 3]] * PARTITIONS
     eventually(lambda: in_sync(admin, topic) == full, "all replicas are in sync", PATIENCE_S)
 
 
 def values(bootstrap: str, topic: str) -> list[list[int]]:
     """Return what each partition holds, in order."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "auto.offset.reset": "earliest"})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "log_level": 0, "group.id": "none", "auto.offset.reset": "earliest"}
+    )
     found: list[list[int]] = [[] for _ in range(PARTITIONS)]
     ends = [consumer.get_watermark_offsets(TopicPartition(topic, index), 20)[1] for index in range(PARTITIONS)]
     consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
@@ -129,7 +131,7 @@ def test_nothing_acknowledged_is_lost_whoever_leads_and_falls(brokers: Brokers) 
     """
     bootstrap = bootstrap_of(brokers)
     topic = NewTopic("t", PARTITIONS, 3, config={"min.insync.replicas": "2"})
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     admin.create_topics([topic])["t"].result(20)
     producing = Producing(bootstrap, "t")
     producing.some(3000)
