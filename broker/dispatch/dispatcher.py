@@ -21,15 +21,10 @@ from struct import Struct, error
 from typing import Any, Protocol, TypeVar
 
 from odradek.broker.dispatch.division import Division
-from odradek.broker.dispatch.large_requests import (
-    DIVIDED_FRAME,
-    LARGE_FRAME,
-    LARGEST_COMMIT,
-    LARGEST_FRAME,
-    LargeRequests,
-)
+from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.frame_limits import largest_frame
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import DecodeError, EncodeError, Message
@@ -216,7 +211,7 @@ class Dispatcher:
         """
         api, version, kind = route.api, context.api_version, route.request
         assert kind is not None
-        largest = LARGEST_COMMIT if api.key == ApiKey.OFFSET_COMMIT else LARGEST_FRAME
+        largest = largest_frame(api.key)
         if len(frame) > largest:
             raise CloseConnectionError(
                 f"{api.name} version {version} with {len(frame)} bytes: {largest} are taken at most"

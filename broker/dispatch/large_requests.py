@@ -2,7 +2,7 @@
 thread, and handled portion by portion.
 
 Names and numbers become objects of many times their size, so such a request counts as memory while it is worked on, and
-what is larger than `LARGEST_FRAME` is not taken at all. Must not know: APIs, handlers.
+what is larger than `runtime.frame_limits` allows is not taken at all. Must not know: APIs, handlers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,6 @@ DIVIDED_FRAME = 8 * 1024
 """Bytes of a frame from which on it may name so many things that it is looked whether it has to be divided."""
 LARGE_FRAME = 64 * 1024
 """Bytes of a frame from which on it is decoded on a thread: it may have 20,000 names of a byte."""
-LARGEST_FRAME = 1024 * 1024
-"""Bytes of the largest frame of anything but Produce: some 25,000 partitions or topics. What Kafka stores of a group or
-of a commit of offsets must fit in as much, too."""
-LARGEST_COMMIT = 4 * 1024 * 1024
-"""Likewise for OffsetCommit, whose bytes are mostly texts of clients: it is worked on in portions."""
 OBJECTS_TIMES_FRAME = 24
 """Memory of a request that is worked on, in times of its frame."""
 

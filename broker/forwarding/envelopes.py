@@ -12,11 +12,13 @@ from functools import partial
 from ipaddress import ip_address
 from typing import Final
 
+from odradek import __version__
 from odradek.broker.forwarding.refusals import refused
 from odradek.broker.nodes.controller_channel import Answer, ControllerRequests
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.frame_limits import LARGEST_FRAME
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import encode
@@ -27,8 +29,6 @@ from odradek.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from odradek.protocol.registry import Api, ApiKey
 
 TIMEOUT_S: Final = 60.0
-LARGEST_FRAME: Final = 4 * 1024 * 1024
-"""Of what is handed on: some 100,000 topics by name, as for requests that are worked on here."""
 
 log = get_logger("forwarding")
 
@@ -64,7 +64,7 @@ class Forwarding:
         leader = self._leader()
         if leader is not None and leader != self._asked:
             self._asked = leader
-            request = ApiVersionsRequest(client_software_name="odradek", client_software_version="1")
+            request = ApiVersionsRequest(client_software_name="odradek", client_software_version=__version__)
             self._channel.send(request, TIMEOUT_S).on_done(self._learned)
 
     def _learned(self, answer: Answer) -> None:
@@ -76,7 +76,8 @@ class Forwarding:
     def forward(self, context: RequestContext, frame: memoryview) -> Deferred[Response]:
         """Hand a client's request on; the answer is that of the controller, or says that there was none.
 
-        Raises CloseConnectionError for one that is too large.
+        Raises CloseConnectionError for one that is larger than a controller takes: it would end the connection that
+        the requests of all clients go over.
         """
         if len(frame) > LARGEST_FRAME:
             raise CloseConnectionError(f"a request of {len(frame)} bytes for the controller: {LARGEST_FRAME} at most")

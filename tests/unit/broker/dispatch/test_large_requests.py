@@ -9,10 +9,11 @@ import pytest
 
 from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
 from odradek.broker.dispatch.division import MOST_OF_A_PORTION
-from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LARGEST_FRAME, LargeRequests
+from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.frame_limits import LARGEST_FRAME
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode, KafkaError

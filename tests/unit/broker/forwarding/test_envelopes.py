@@ -8,8 +8,9 @@ from odradek.broker.forwarding.envelopes import Forwarding, principal_data
 from odradek.broker.forwarding.refusals import refused
 from odradek.broker.nodes.controller_channel import Answer
 from odradek.broker.nodes.requests import NodeAddress
-from odradek.broker.runtime.context import ANONYMOUS, RequestContext
+from odradek.broker.runtime.context import ANONYMOUS, KafkaPrincipal, RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.frame_limits import LARGEST_FRAME, largest_frame
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -124,9 +125,15 @@ def test_clients_are_promised_what_both_know() -> None:
     assert len(controller.asked) == 1
 
 
-def test_a_request_that_is_too_large_ends_its_connection() -> None:
-    """Nobody names a hundred thousand topics."""
-    forwarding = Forwarding(Controller(lambda _: EnvelopeResponse()), lambda: LEADER, [])
-    context = RequestContext("::1:5", "::1", "PLAINTEXT", "::1", 9092)
+def test_the_largest_request_that_is_handed_on_is_one_that_a_controller_takes() -> None:
+    """A controller closes the connection of one that is larger, and all clients' requests go over it."""
+    controller = Controller(lambda _: EnvelopeResponse())
+    forwarding = Forwarding(controller, lambda: LEADER, [])
+    name = KafkaPrincipal("User", "x" * 0x7FFF)
+    context = RequestContext("::1:5", "::1", "PLAINTEXT", "::1", 9092, principal=name)
     with pytest.raises(CloseConnectionError):
-        forwarding.forward(context, memoryview(bytes(5 << 20)))
+        forwarding.forward(context, memoryview(bytes(LARGEST_FRAME + 1)))
+    forwarding.forward(context, memoryview(bytes(LARGEST_FRAME)))
+    header = encode_request_header(RequestHeader(ApiKey.ENVELOPE, 0, 1, "broker-2147483647-forwarding"))
+    [request] = controller.asked
+    assert len(header + encode(request, 0)) <= largest_frame(ApiKey.ENVELOPE)
