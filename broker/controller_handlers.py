@@ -1,6 +1,6 @@
 """The handlers of a controller's listener, each made when it is first asked for.
 
-Part of the composition root: imports are late on purpose, as in `routes`, which says which API is whose.
+Part of the composition root: imports are late on purpose, as in `broker_handlers`; `routes` says which API is whose.
 """
 
 from __future__ import annotations

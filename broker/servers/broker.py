@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
+from odradek.broker.broker_handlers import BrokerHandlers, BrokerServices
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.controller import Controller
@@ -37,7 +38,7 @@ from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import DIRECT_ROUTES, HANDED_ON, MESSAGE_ROUTES, Handlers, Services, load_all
+from odradek.broker.routes import DIRECT_ROUTES, HANDED_ON, MESSAGE_ROUTES, SERVED, load_all
 from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -47,7 +48,7 @@ from odradek.broker.servers.listeners import ServerListeners, network_limits, re
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
-from odradek.protocol.registry import Api
+from odradek.protocol.registry import API, Api
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from odradek.storage.directories.loading import LoadReport
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
@@ -345,7 +346,7 @@ class BrokerServer:
         )
         self._metadata.watch(self._groups.on_metadata)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
-        services = Services(
+        services = BrokerServices(
             loop=self._loop,
             read_threads=self._read_threads,
             clock=self._clock,
@@ -359,12 +360,13 @@ class BrokerServer:
             controller=controller,
             topic_creation=decisions.topic_creation,
             next_producer_ids=decisions.next_producer_ids,
+            served=[API[key] for key in (SERVED if member is None else {*SERVED, *HANDED_ON})],
             versions=decisions.versions,
             groups=self._groups,
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
         )
-        handlers = self._handlers = Handlers(services)
+        handlers = self._handlers = BrokerHandlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
         if controller is not None:
             controller.use_threads(large)

@@ -10,13 +10,14 @@ from odradek.broker.routes import CONTROLLER_ROUTES, SERVED
 PROGRAM = """
 import sys
 from unittest.mock import MagicMock
-from odradek.broker.routes import Handlers, load_all, load_all_of_controller
+from odradek.broker.broker_handlers import BrokerHandlers
+from odradek.broker.routes import load_all, load_all_of_controller
 
 def loaded():
     return {name for name in sys.modules if name.startswith(("odradek.broker.handlers.", "odradek.protocol.messages."))}
 
 early = loaded()
-for _ in load_all(Handlers(MagicMock())):
+for _ in load_all(BrokerHandlers(MagicMock())):
     pass
 from odradek.broker.controller_handlers import ControllerHandlers
 of_controller = ControllerHandlers(MagicMock())

@@ -1,0 +1,289 @@
+"""The handlers of a broker's listeners, each made when it is first asked for.
+
+Part of the composition root: imports are late on purpose, so that a broker answers before it knows how to describe a
+log directory; `routes` says which API is whose.
+"""
+
+from __future__ import annotations
+
+import os
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Collection
+from concurrent.futures import Executor
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from odradek.broker.controller.controller import Controller
+from odradek.broker.group_services import GroupServices
+from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.metadata.producer_ids import NextBlock
+from odradek.broker.metadata.source import MetadataImages
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.config.settings import BrokerSettings
+from odradek.protocol.registry import Api
+from odradek.storage.directories.manager import LogManager
+
+if TYPE_CHECKING:
+    from odradek.broker.controller.topic_creation import TopicCreation
+    from odradek.broker.handlers.api_versions import ApiVersionsHandler
+    from odradek.broker.handlers.cluster import ClusterHandler
+    from odradek.broker.handlers.configs import ConfigHandlers
+    from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
+    from odradek.broker.handlers.converting import Converter
+    from odradek.broker.handlers.coordinator import CoordinatorHandler
+    from odradek.broker.handlers.delete_records import DeleteRecordsHandler
+    from odradek.broker.handlers.describe_configs import ConfigDescriber
+    from odradek.broker.handlers.describe_producers import DescribeProducersHandler
+    from odradek.broker.handlers.fetch import FetchHandler
+    from odradek.broker.handlers.group_admin import GroupAdminHandlers
+    from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+    from odradek.broker.handlers.groups import GroupHandlers
+    from odradek.broker.handlers.known_brokers import KnownBrokers
+    from odradek.broker.handlers.log_dirs import LogDirHandlers
+    from odradek.broker.handlers.metadata import MetadataHandler
+    from odradek.broker.handlers.nearest_fetch import NearestReplica
+    from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+    from odradek.broker.handlers.offsets import OffsetHandlers
+    from odradek.broker.handlers.produce import ProduceHandler
+    from odradek.broker.handlers.producer_ids import ProducerIdHandler
+    from odradek.broker.handlers.replica_fetch import LeaderQuota
+    from odradek.broker.handlers.replication import ReplicationHandlers
+    from odradek.broker.handlers.topics import TopicHandlers
+
+
+class BrokerServices(NamedTuple):
+    """What handlers are built from."""
+
+    loop: AbstractEventLoop
+    read_threads: Executor
+    clock: Clock
+    memory: RequestMemory
+    settings: BrokerSettings
+    metadata: MetadataImages
+    partitions: PartitionTable
+    logs: LogManager
+    brokers: KnownBrokers
+    configs: BrokerConfigs
+    controller: Controller | None
+    """None where the controllers are elsewhere."""
+    topic_creation: TopicCreation
+    next_producer_ids: NextBlock
+    served: Collection[Api]
+    """What ApiVersions tells."""
+    versions: Callable[[Api], tuple[int, int] | None]
+    """The versions of an API that are answered at present."""
+    groups: GroupServices
+    quota: LeaderQuota | None = None
+    """How much followers may be sent; None where there are none."""
+    nearest: NearestReplica | None = None
+    """Where consumers are sent that have a nearer replica than the leader."""
+
+
+class BrokerHandlers:
+    """The handlers of the broker, each made when it is first asked for."""
+
+    def __init__(self, services: BrokerServices) -> None:
+        self._services = services
+
+    @cached_property
+    def produce(self) -> ProduceHandler:
+        """Of Produce."""
+        from odradek.broker.handlers.produce import ProduceHandler
+
+        services = self._services
+        return ProduceHandler(services.loop, services.partitions, services.clock, self.converter, services.memory)
+
+    @cached_property
+    def fetch(self) -> FetchHandler:
+        """Of Fetch."""
+        from odradek.broker.handlers.fetch import FetchHandler
+        from odradek.broker.handlers.fetch_sessions import FetchSessions
+
+        services, settings = self._services, self._services.settings
+        sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, _random_session_id)
+        return FetchHandler(
+            services.loop,
+            services.partitions,
+            sessions,
+            services.clock,
+            settings.fetch_max_bytes,
+            self.converter,
+            services.memory,
+            services.read_threads,
+            services.quota,
+            services.nearest,
+        )
+
+    @cached_property
+    def converter(self) -> Converter:
+        """The thread for records, and for large requests."""
+        from odradek.broker.handlers.converting import Converter
+
+        return Converter(self._services.loop, self._services.memory)
+
+    @cached_property
+    def api_versions(self) -> ApiVersionsHandler:
+        """Of ApiVersions."""
+        from odradek.broker.handlers.api_versions import ApiVersionsHandler
+
+        services, metadata = self._services, self._services.metadata
+        served = sorted(services.served, key=lambda api: api.key)
+        return ApiVersionsHandler(served, lambda: metadata.image, services.versions)
+
+    @cached_property
+    def metadata(self) -> MetadataHandler:
+        """Of Metadata."""
+        from odradek.broker.handlers.metadata import MetadataHandler
+
+        services = self._services
+        return MetadataHandler(
+            services.brokers,
+            services.metadata,
+            services.topic_creation,
+            services.settings.auto_create_topics_enable,
+        )
+
+    @cached_property
+    def cluster(self) -> ClusterHandler:
+        """Of what admin clients ask instead of Metadata."""
+        from odradek.broker.handlers.cluster import ClusterHandler
+
+        services = self._services
+        return ClusterHandler(services.brokers, services.metadata, services.settings.max_request_partition_size_limit)
+
+    @cached_property
+    def topics(self) -> TopicHandlers:
+        """Of topics and their partitions."""
+        from odradek.broker.handlers.topics import TopicHandlers
+
+        services = self._services
+        assert services.controller is not None, "what changes topics is handed on"
+        return TopicHandlers(
+            services.controller,
+            services.settings.delete_topic_enable,
+            self._describer.describe_created,
+            services.partitions.deleted.settled,
+        )
+
+    @cached_property
+    def replication(self) -> ReplicationHandlers:
+        """Of leaders, replicas and features."""
+        from odradek.broker.controller.replication_control import ReplicationControl
+        from odradek.broker.handlers.replication import ReplicationHandlers
+
+        services = self._services
+        assert services.controller is not None, "what changes replicas is handed on"
+        return ReplicationHandlers(ReplicationControl(services.controller, services.settings.node_id))
+
+    @cached_property
+    def configs(self) -> ConfigHandlers:
+        """Of configs."""
+        from odradek.broker.handlers.configs import ConfigHandlers
+
+        services = self._services
+        return ConfigHandlers(
+            services.metadata,
+            services.controller,
+            self._describer,
+            services.settings.node_id,
+            services.brokers.registered,
+        )
+
+    @cached_property
+    def _describer(self) -> ConfigDescriber:
+        from odradek.broker.handlers.describe_configs import ConfigDescriber
+
+        return ConfigDescriber(self._services.configs)
+
+    @cached_property
+    def offsets(self) -> OffsetHandlers:
+        """Of where partitions begin and end."""
+        from odradek.broker.handlers.offsets import OffsetHandlers
+        from odradek.broker.handlers.offsets_by_time import OffsetsByTime
+
+        services = self._services
+        by_time = OffsetsByTime(services.loop, services.read_threads, self.converter)
+        return OffsetHandlers(services.partitions, services.clock, by_time)
+
+    @cached_property
+    def delete_records(self) -> DeleteRecordsHandler:
+        """Of moving where partitions begin."""
+        from odradek.broker.handlers.delete_records import DeleteRecordsHandler
+
+        return DeleteRecordsHandler(self._services.loop, self._services.partitions)
+
+    @cached_property
+    def log_dirs(self) -> LogDirHandlers:
+        """Of log directories."""
+        from odradek.broker.handlers.log_dirs import LogDirHandlers
+
+        return LogDirHandlers(self._services.partitions, self._services.logs)
+
+    @cached_property
+    def producer_ids(self) -> ProducerIdHandler:
+        """Of the ids of idempotent producers."""
+        from odradek.broker.handlers.producer_ids import ProducerIdHandler
+        from odradek.broker.metadata.producer_ids import ProducerIds
+
+        return ProducerIdHandler(ProducerIds(self._services.next_producer_ids))
+
+    @cached_property
+    def producers(self) -> DescribeProducersHandler:
+        """Of who has written to partitions."""
+        from odradek.broker.handlers.describe_producers import DescribeProducersHandler
+
+        return DescribeProducersHandler(self._services.partitions)
+
+    @cached_property
+    def coordinator(self) -> CoordinatorHandler:
+        """Of who coordinates what."""
+        from odradek.broker.handlers.coordinator import CoordinatorHandler
+
+        return CoordinatorHandler(self._services.brokers, self._services.groups.coordinator)
+
+    @cached_property
+    def groups(self) -> GroupHandlers:
+        """Of members of classic groups."""
+        from odradek.broker.handlers.groups import GroupHandlers
+
+        return GroupHandlers(self._services.groups.coordinator, self._services.clock)
+
+    @cached_property
+    def group_admin(self) -> GroupAdminHandlers:
+        """Of who looks at groups and deletes them."""
+        from odradek.broker.handlers.group_admin import GroupAdminHandlers
+
+        return GroupAdminHandlers(self._services.groups.coordinator)
+
+    @cached_property
+    def consumer_groups(self) -> ConsumerGroupHandlers:
+        """Of the groups of KIP-848."""
+        from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
+
+        return ConsumerGroupHandlers(self._services.groups.coordinator, self._services.clock)
+
+    @cached_property
+    def offset_commits(self) -> OffsetCommitHandlers:
+        """Of what changes committed offsets."""
+        from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
+
+        services = self._services
+        return OffsetCommitHandlers(
+            services.groups.coordinator,
+            services.partitions,
+            services.clock,
+            services.settings.offset_metadata_max_bytes,
+        )
+
+    @cached_property
+    def offset_fetch(self) -> OffsetFetchHandler:
+        """Of what reads them."""
+        from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
+
+        return OffsetFetchHandler(self._services.groups.coordinator, self._services.partitions)
+
+
+def _random_session_id() -> int:
+    return int.from_bytes(os.urandom(4), "big") >> 1
