@@ -15,19 +15,16 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
 from odradek.broker.servers.host import Machine
+from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
-
-if TYPE_CHECKING:
-    from odradek.broker.servers.broker import BrokerServer
-    from odradek.broker.servers.controller import ControllerServer
 
 log = get_logger("broker")
 
@@ -77,7 +74,7 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
             loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
-    server = _server_of_role(shared)
+    server = server_of_roles(shared)
     shared.start()
     await server.start()
     for number in STOP_SIGNALS:
@@ -87,22 +84,6 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
     await server.stop()
     shared.stop()
     return EXIT_OK
-
-
-def _server_of_role(shared: SharedServer) -> BrokerServer | ControllerServer:
-    """Return what process.roles asks for; each role is imported only where it runs."""
-    settings = shared.settings
-    if settings.quorum.is_broker and settings.controller_listeners:
-        from odradek.broker.servers.combined import combined_server
-
-        return combined_server(shared)
-    if settings.quorum.is_broker:
-        from odradek.broker.servers.broker import BrokerServer
-
-        return BrokerServer(shared)
-    from odradek.broker.servers.controller import ControllerServer
-
-    return ControllerServer(shared)
 
 
 def _end_at_once(number: int, _frame: object = None) -> None:

@@ -9,46 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
 from odradek.broker.broker_handlers import BrokerHandlers, BrokerServices
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
-from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.controller_view import single_broker
-from odradek.broker.controller.topic_creation import TopicCreation
-from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupParts, GroupServices
-from odradek.broker.handlers.api_versions import own_versions
-from odradek.broker.handlers.known_brokers import KnownBrokers, OnlyThisBroker
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
-from odradek.broker.metadata.producer_ids import NextBlock, RecordedBlocks
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import DIRECT_ROUTES, HANDED_ON, MESSAGE_ROUTES, SERVED, load_all
-from odradek.broker.runtime.context import ThisNode
+from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, SERVED, load_all
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
+from odradek.broker.servers.alone import decisions_alone
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
-from odradek.protocol.registry import API, Api
+from odradek.protocol.registry import API
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from odradek.storage.directories.loading import LoadReport
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
@@ -57,7 +50,7 @@ from odradek.storage.names import TopicPartition
 log = get_logger("broker")
 
 if TYPE_CHECKING:
-    from odradek.broker.servers.cluster_member import ClusterMember, ControllerQuorum
+    from odradek.broker.servers.cluster_member import ClusterMember
     from odradek.broker.servers.replication import BrokerReplication
 
 FLUSH_THREADS = 4
@@ -75,22 +68,11 @@ DRAIN_S = 5.0
 """How long requests in work may take to finish when the broker stops."""
 
 
-class _Decisions(NamedTuple):
-    """Who decides for a broker, and whom clients are told of."""
-
-    controller: Controller | None
-    brokers: KnownBrokers
-    topic_creation: TopicCreation
-    next_producer_ids: NextBlock
-    versions: Callable[[Api], tuple[int, int] | None]
-
-
 class BrokerServer:
     """One broker, on the parts that it shares with other roles of the process."""
 
-    def __init__(self, shared: SharedServer, quorum: ControllerQuorum | None = None) -> None:
-        """`quorum` has the controllers of its cluster; None: those that the settings name, or a node that is alone
-        decides itself."""
+    def __init__(self, shared: SharedServer, member: ClusterMember | None = None) -> None:
+        """`member` makes it one of a cluster; without, it is alone and decides itself."""
         self._shared = shared
         self._loop = shared.loop
         self._static = shared.settings
@@ -99,9 +81,7 @@ class BrokerServer:
         self._background_flush_threads = shared.host.threads("odradek-background-flush", IN_BACKGROUND)
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
-        self._member: ClusterMember | None = None
-        if quorum is not None or not shared.settings.quorum.is_controller:
-            self._member = _member_of_cluster(shared, quorum)
+        self._member = member
         self._listeners = ServerListeners(shared.settings.listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
@@ -157,7 +137,7 @@ class BrokerServer:
 
     async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
         """Open the logs of a node that decides itself, and its listeners."""
-        report = self._logs.load_all(self._wanted)
+        report = self._logs.load_all(partial(self._wanted, metadata.image))
         _log_findings(report)
         begin_new_epochs(metadata, self._static.node_id, report.intact)
         self._partitions.apply(MetadataImage(), metadata.image)
@@ -179,7 +159,7 @@ class BrokerServer:
         self._listeners.bind(self._network)
         await member.register([self._listeners.port_of(one) for one in self._static.listeners])
         image = self._metadata.image
-        report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._mine, image))
+        report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._wanted, image))
         _log_findings(report)
         self._partitions.apply(MetadataImage(), image)
         self._partitions.apply(image, self._metadata.image)
@@ -274,18 +254,11 @@ class BrokerServer:
 
     # building
 
-    def _mine(self, image: MetadataImage, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
+    def _wanted(self, image: MetadataImage, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
         """Return what a partition is of which this broker has a replica."""
         topic = image.topic(tp.topic)
         partition = image.partition(tp.topic, tp.partition)
         if topic is None or partition is None or self._static.node_id not in partition.replicas:
-            return None
-        return topic.topic_id, self._topic_config(image.topic_config(tp.topic))
-
-    def _wanted(self, tp: TopicPartition) -> tuple[UUID, TopicConfig] | None:
-        image = self._metadata.image
-        topic = image.topic(tp.topic)
-        if topic is None or tp.partition >= len(topic.partitions):
             return None
         return topic.topic_id, self._topic_config(image.topic_config(tp.topic))
 
@@ -305,33 +278,11 @@ class BrokerServer:
         self._groups.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
 
-    def _decisions(self, configs: BrokerConfigs) -> _Decisions:
-        """Return who decides for this broker."""
-        settings, member = self._static, self._member
-        if member is not None:
-            forwarding = member.forwarding
-            return _Decisions(
-                None, member.brokers, member.topic_creation, member.producer_id_blocks.next_block, forwarding.versions
-            )
-        metadata = self._shared.metadata
-        controller = Controller(
-            metadata,
-            PlacementRules(settings.num_partitions, settings.default_replication_factor),
-            configs,
-            single_broker(settings.node_id, settings.broker_rack, self._shared.directory_ids),
-        )
-        node = ThisNode(settings.node_id, self._shared.cluster_id, settings.broker_rack, self._listeners.advertised_for)
-        blocks = RecordedBlocks(metadata, settings.node_id, controller.in_turn)
-        return _Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions)
-
-    def _load_handlers(self) -> Iterator[object]:
-        return load_all(self._handlers, () if self._member is None else HANDED_ON)
-
     def _build_network(self) -> ServerNetwork:
         settings, member = self._static, self._member
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
-        decisions = self._decisions(configs)
-        controller = decisions.controller
+        decisions = decisions_alone(self._shared, configs, self._listeners) if member is None else member.decisions()
+        controller, forwarded = decisions.controller, decisions.forwarded
         self._groups = GroupServices(
             GroupParts(
                 loop=self._loop,
@@ -339,7 +290,7 @@ class BrokerServer:
                 clock=self._clock,
                 settings=lambda: self._settings.current,
                 controller=decisions.topic_creation,
-                most_replicas=1 if member is None else None,
+                most_replicas=decisions.most_replicas,
                 partitions=self._partitions,
                 image=lambda: self._metadata.image,
             )
@@ -360,22 +311,22 @@ class BrokerServer:
             controller=controller,
             topic_creation=decisions.topic_creation,
             next_producer_ids=decisions.next_producer_ids,
-            served=[API[key] for key in (SERVED if member is None else {*SERVED, *HANDED_ON})],
+            served=[API[key] for key in {*SERVED, *forwarded}],
             versions=decisions.versions,
             groups=self._groups,
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
         )
-        handlers = self._handlers = BrokerHandlers(services)
+        handlers = BrokerHandlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
         if controller is not None:
             controller.use_threads(large)
-        here = frozenset(MESSAGE_ROUTES) - (HANDED_ON if member is not None else frozenset())
+        self._load_handlers = partial(load_all, handlers, forwarded.keys())
         dispatcher = Dispatcher(
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
-            {key: partial(MESSAGE_ROUTES[key], handlers) for key in here},
+            {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items() if key not in forwarded},
             large=large,
-            forwarded={} if member is None else member.handed_on(),
+            forwarded=forwarded,
         )
         limits = connection_limits(self._settings.current)
         network = self._shared.host.network(
@@ -398,13 +349,6 @@ class BrokerServer:
             partitions=report.loaded,
             took_ms=round((self._clock.monotonic() - self._shared.started_at) * 1000),
         )
-
-
-def _member_of_cluster(shared: SharedServer, quorum: ControllerQuorum | None) -> ClusterMember:
-    from odradek.broker.servers.cluster_member import ClusterMember  # a node that is alone starts without it
-    from odradek.broker.servers.remote_quorum import RemoteQuorum
-
-    return ClusterMember(shared, quorum or RemoteQuorum(shared))
 
 
 def _replication_of(

@@ -7,7 +7,7 @@ not know: what a broker serves, and where the metadata comes from (`ControllerQu
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -25,6 +25,7 @@ from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.nodes.controller_channel import ControllerChannel
 from odradek.broker.nodes.requests import Connector, NodeAddress
 from odradek.broker.routes import HANDED_ON
+from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.listeners import is_wildcard
 from odradek.config.settings import BrokerSettings
@@ -69,13 +70,9 @@ class ControllerQuorum(Protocol):
 
 
 class ClusterMember:
-    """A broker's membership. After `join`: all but `lifecycle`, which is there after `register`."""
+    """A broker's membership. `lifecycle` is there after `register`, all else after `join`."""
 
     lifecycle: LifecycleDriver
-    brokers: RegisteredBrokers
-    forwarding: Forwarding
-    topic_creation: RemoteTopicCreation
-    producer_id_blocks: RemoteBlocks
 
     def __init__(self, shared: SharedServer, quorum: ControllerQuorum) -> None:
         self._shared = shared
@@ -99,24 +96,32 @@ class ClusterMember:
         self._previous_epoch = epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
         await self.quorum.join()
         self._make_services()
-        self.forwarding.learn_versions()
+        self._forwarding.learn_versions()
 
     def _make_services(self) -> None:
         settings, quorum = self._settings, self.quorum
         forwarding = self.channel("forwarding")
-        self.forwarding = Forwarding(forwarding, lambda: quorum.leader, HANDED_ON)
-        self.brokers = RegisteredBrokers(self._shared.cluster_id, lambda: quorum.metadata.image, self._random)
-        self.topic_creation = RemoteTopicCreation(
+        self._forwarding = Forwarding(forwarding, lambda: quorum.leader, HANDED_ON)
+        self._brokers = RegisteredBrokers(self._shared.cluster_id, lambda: quorum.metadata.image, self._random)
+        self._topic_creation = RemoteTopicCreation(
             forwarding, settings.num_partitions, settings.default_replication_factor
         )
-        self.producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
+        self._producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
 
-    def handed_on(self) -> Mapping[ApiKey, Forward]:
-        """Return what brings requests of each API that is handed on to the controller."""
-        loggers = LoggerChanges(self.forwarding.forward, partial(change_loggers, node_id=self._settings.node_id))
-        forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self.forwarding.forward)
+    def decisions(self) -> Decisions:
+        """Return how the controllers are asked; they are there after `join`."""
+        loggers = LoggerChanges(self._forwarding.forward, partial(change_loggers, node_id=self._settings.node_id))
+        forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self._forwarding.forward)
         forwards[ApiKey.INCREMENTAL_ALTER_CONFIGS] = loggers.handle
-        return forwards
+        return Decisions(
+            controller=None,
+            brokers=self._brokers,
+            topic_creation=self._topic_creation,
+            next_producer_ids=self._producer_id_blocks.next_block,
+            versions=self._forwarding.versions,
+            forwarded=forwards,
+            most_replicas=None,
+        )
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""

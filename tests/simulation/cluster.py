@@ -10,6 +10,7 @@ from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.servers.broker import BrokerServer
 from odradek.broker.servers.controller import ControllerServer
+from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings, build_settings
 from tests.simulation.checks import Replica
@@ -95,7 +96,7 @@ class SimulatedNode:
 
     async def _serve(self, shared: SharedServer) -> None:
         shared.start()
-        self._server = ControllerServer(shared) if self.node_id == CONTROLLER else BrokerServer(shared)
+        self._server = server_of_roles(shared)
         await self._server.start()
 
     @property

@@ -58,7 +58,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeBroker]]:
 
     thresholds = gc.get_threshold()
     monkeypatch.setattr(process, "SharedServer", FakeSharedServer)
-    monkeypatch.setattr(process, "_server_of_role", BrokerServer)
+    monkeypatch.setattr(process, "server_of_roles", BrokerServer)
     monkeypatch.setattr(logging, "_output", logging._output)
     yield BrokerServer
     gc.set_threshold(*thresholds)

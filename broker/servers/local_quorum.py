@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.nodes.requests import NodeAddress
-from odradek.broker.servers.broker import BrokerServer
 from odradek.broker.servers.controller import ControllerServer
 from odradek.broker.servers.shared import SharedServer
 
@@ -46,8 +45,3 @@ class LocalQuorum:
     def close_metadata(self) -> list[str]:
         """Give the files of the metadata back; return what went wrong, in sentences."""
         return self._shared.close_metadata()
-
-
-def combined_server(shared: SharedServer) -> BrokerServer:
-    """Return a broker that has the controller of its cluster with it."""
-    return BrokerServer(shared, LocalQuorum(shared, ControllerServer(shared)))

@@ -1,0 +1,30 @@
+"""Who decides for a broker, and whom its clients are told of: one value, for a broker that is alone and for a member of
+a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topic_creation import TopicCreation
+from odradek.broker.dispatch.dispatcher import Forward
+from odradek.broker.handlers.known_brokers import KnownBrokers
+from odradek.broker.metadata.producer_ids import NextBlock
+from odradek.protocol.registry import Api, ApiKey
+
+
+class Decisions(NamedTuple):
+    """What handlers ask where something is to be decided."""
+
+    controller: Controller | None
+    """None where the controllers are asked over the network."""
+    brokers: KnownBrokers
+    topic_creation: TopicCreation
+    next_producer_ids: NextBlock
+    versions: Callable[[Api], tuple[int, int] | None]
+    """The versions of an API that are answered at present."""
+    forwarded: Mapping[ApiKey, Forward]
+    """What brings requests to the controllers, for each API that is theirs."""
+    most_replicas: int | None
+    """Of an internal topic; None for as many as the settings say."""
