@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from odradek.broker.runtime.responses import CloseConnectionError, Response
+from odradek.protocol import codec
 from odradek.protocol.codec import DecodeError, Message, decode, encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import decode_request_header
@@ -61,26 +62,17 @@ def _delete_topics(request: Any, code: ErrorCode) -> Message:
     )
 
 
-def _alter_configs(request: Any, code: ErrorCode) -> Message:
-    return alter_configs.AlterConfigsResponse(
-        responses=[
-            alter_configs.AlterConfigsResourceResponse(
-                error_code=code, resource_type=one.resource_type, resource_name=one.resource_name
-            )
+def _refused_changes(response: type[Message], result: type[codec.Struct]) -> Callable[[Any, ErrorCode], Message]:
+    """Both APIs that change configs answer for each resource, with classes of their own."""
+
+    def refuse(request: Any, code: ErrorCode) -> Message:
+        results = [
+            result(error_code=code, resource_type=one.resource_type, resource_name=one.resource_name)
             for one in request.resources
         ]
-    )
+        return response(responses=results)
 
-
-def _incremental_alter_configs(request: Any, code: ErrorCode) -> Message:
-    return incremental_alter_configs.IncrementalAlterConfigsResponse(
-        responses=[
-            incremental_alter_configs.AlterConfigsResourceResponse(
-                error_code=code, resource_type=one.resource_type, resource_name=one.resource_name
-            )
-            for one in request.resources
-        ]
-    )
+    return refuse
 
 
 _EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
@@ -88,7 +80,12 @@ _EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
         ApiKey.CREATE_TOPICS: _create_topics,
         ApiKey.CREATE_PARTITIONS: _create_partitions,
         ApiKey.DELETE_TOPICS: _delete_topics,
-        ApiKey.ALTER_CONFIGS: _alter_configs,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
+        ApiKey.ALTER_CONFIGS: _refused_changes(
+            alter_configs.AlterConfigsResponse, alter_configs.AlterConfigsResourceResponse
+        ),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: _refused_changes(
+            incremental_alter_configs.IncrementalAlterConfigsResponse,
+            incremental_alter_configs.AlterConfigsResourceResponse,
+        ),
     }
 )

@@ -26,8 +26,9 @@ from odradek.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-_BROKERS = 1
-_CONTROLLERS = 2
+BROKERS, CONTROLLERS = 1, 2
+"""Types of the endpoint in DescribeCluster."""
+_ENDPOINT_TYPES = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
 
 MOST_TOPICS = 10_000
 """Topics that DescribeTopicPartitions may name: they are put in order, and those that are not there fill no page. A
@@ -45,17 +46,9 @@ class ClusterHandler:
 
     def describe_cluster(self, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
         """Answer DescribeCluster."""
-        if request.endpoint_type == _CONTROLLERS:
-            return DescribeClusterResponse(
-                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-                error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
-                " CONTROLLER",
-            )
-        if request.endpoint_type != _BROKERS:
-            return DescribeClusterResponse(
-                error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-                error_message=f"Unsupported endpoint type {request.endpoint_type}",
-            )
+        refused = refused_endpoint_type(request.endpoint_type, BROKERS)
+        if refused is not None:
+            return refused
         told = list(self._brokers.alive(context).values())
         if request.include_fenced_brokers:
             told += self._brokers.fenced(context)
@@ -125,6 +118,21 @@ class ClusterHandler:
             partitions=[_partition(index, topic.partitions[index], alive) for index in page],
             topic_authorized_operations=TOPIC_OPERATIONS,
         )
+
+
+def refused_endpoint_type(asked: int, here: int) -> DescribeClusterResponse | None:
+    """Return the answer to who asks `here` for nodes of another kind; None where it is the right one."""
+    if asked == here:
+        return None
+    if asked not in _ENDPOINT_TYPES:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=f"Unsupported endpoint type {asked}"
+        )
+    return DescribeClusterResponse(
+        error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        error_message=f"The request was sent to an endpoint of type {_ENDPOINT_TYPES[here]}, but we wanted an endpoint"
+        f" of type {_ENDPOINT_TYPES[asked]}",
+    )
 
 
 def _partition(

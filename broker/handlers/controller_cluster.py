@@ -6,11 +6,12 @@ makes itself known is kept in the metadata; the only voter writes its own regist
 
 from collections.abc import Callable
 
+from odradek.broker.handlers.cluster import CONTROLLERS, refused_endpoint_type
 from odradek.broker.metadata.records import make_record
 from odradek.broker.metadata.source import MetadataSource
 from odradek.broker.runtime.context import RequestContext, ThisNode, cluster_operations
 from odradek.broker.runtime.deferred import Deferred, then
-from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.errors import KafkaError
 from odradek.protocol.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
@@ -25,9 +26,6 @@ from odradek.protocol.messages.metadata_records import (
     ControllerFeature,
     RegisterControllerRecord,
 )
-
-_BROKERS = 1
-_CONTROLLERS = 2
 
 _Registered = ControllerRegistrationResponse | Deferred[ControllerRegistrationResponse]
 
@@ -45,20 +43,12 @@ class ControllerClusterHandler:
 
     def describe_cluster(self, context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
         """Answer DescribeCluster: this node leads."""
-        if request.endpoint_type == _BROKERS:
-            return DescribeClusterResponse(
-                error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-                error_message="The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of"
-                " type BROKER",
-            )
-        if request.endpoint_type != _CONTROLLERS:
-            return DescribeClusterResponse(
-                error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-                error_message=f"Unsupported endpoint type {request.endpoint_type}",
-            )
+        refused = refused_endpoint_type(request.endpoint_type, CONTROLLERS)
+        if refused is not None:
+            return refused
         host, port = self._node.advertised_for(context)
         return DescribeClusterResponse(
-            endpoint_type=_CONTROLLERS,
+            endpoint_type=CONTROLLERS,
             cluster_id=self._node.cluster_id,
             controller_id=self._node.node_id,
             brokers=[DescribeClusterBroker(broker_id=self._node.node_id, host=host, port=port)],

@@ -30,7 +30,8 @@ from odradek.broker.handlers.produce_refusals import (
     unknown_topic,
 )
 from odradek.broker.partitions.delayed_operation import DelayedOperation
-from odradek.broker.partitions.partition import Partition, Role
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.roles import Role
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader, unknown_topic
-from odradek.broker.partitions.partition import NO_LEADER_EPOCH, LeaderReplicas, Partition
+from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Partition
+from odradek.broker.partitions.roles import LeaderReplicas
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.responses import FileRegion
 from odradek.protocol.errors import ErrorCode, KafkaError

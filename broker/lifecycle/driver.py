@@ -26,10 +26,6 @@ _ATTEMPT_OF_SESSION: Final = 0.5
 log = get_logger("lifecycle")
 
 
-class RegistrationRefusedError(Exception):
-    """The controllers do not take this broker; the message is a sentence that says what to do."""
-
-
 class LifecycleDriver:
     """Registers a broker, and keeps it registered."""
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
 from typing import NamedTuple, Protocol
 
-from odradek.broker.metadata.image import PartitionImage
 from odradek.broker.partitions.delayed_operation import DelayedOperation
+from odradek.broker.partitions.roles import LeaderReplicas, Role
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
@@ -42,77 +41,9 @@ class Flusher(Protocol):
         """Flush when there is time, after others for which that was asked."""
 
 
-class LeaderReplicas(Protocol):
-    """What the leader of a partition with several replicas knows of the others (`broker.replication.leadership`)."""
-
-    @property
-    def commit_code(self) -> ErrorCode:
-        """What those are told who waited for the high watermark that has moved now."""
-
-    @property
-    def epoch_start_offset(self) -> int:
-        """Where this leader epoch begins."""
-
-    def check_enough(self) -> None:
-        """Refuse an append with acks=all while too few replicas are in sync.
-
-        Raises:
-            KafkaError: NOT_ENOUGH_REPLICAS.
-        """
-
-    def advance(self) -> None:
-        """Look at the high watermark again: the log has grown."""
-
-    def has_replica(self, replica: int) -> bool:
-        """Whether a broker is one of the partition's followers."""
-
-    def is_in_sync(self, replica: int) -> bool:
-        """Whether a follower is in the ISR."""
-
-    def check_broker_epoch(self, replica: int, broker_epoch: int) -> None:
-        """Refuse a follower that fetches under an older registration than the one that is known (KIP-903).
-
-        Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER.
-        """
-
-    def fetched(
-        self, replica: int, broker_epoch: int, fetch_offset: int, log_start_offset: int, leader_end: int
-    ) -> None:
-        """Note how far a follower is that has fetched while the log ended at `leader_end`."""
-
-    @property
-    def low_watermark(self) -> int:
-        """Where the logs of all replicas begin at the latest that are alive."""
-
-    def when_started(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
-        """Call `done` once all replicas that are alive begin at `offset` or later; returns False where they do already,
-        and does not call."""
-
-    def reconfigured(self) -> None:
-        """The topic's configs have changed."""
-
-    def ended(self) -> None:
-        """Another broker leads from now on, or the partition is gone."""
-
-
 class _AwaitedOffset(NamedTuple):
     offset: int
     done: Callable[[ErrorCode], None]
-
-
-class Role(Enum):
-    """What the metadata makes of this broker for a partition of which it holds a replica."""
-
-    LEADER = "takes records and serves readers"
-    FOLLOWER = "copies the leader's log; clients are sent to that one"
-
-
-def role_of(image: PartitionImage, node_id: int) -> Role | None:
-    """The role of a broker for a partition; None where it has no replica of it."""
-    if image.leader == node_id:
-        return Role.LEADER
-    return Role.FOLLOWER if node_id in image.replicas else None
 
 
 class Partition:
@@ -196,7 +127,7 @@ class Partition:
             if self.replicas is not None:
                 self.wake_fetches()  # followers read what is not on the disk yet
         elif self.replicas is None:
-            self._advance(end)
+            self.advance(end)
         else:
             self.replicas.advance()
             self.wake_fetches()
@@ -254,7 +185,7 @@ class Partition:
         if self.replicas is not None:
             self.replicas.advance()
         else:
-            self._advance(self.safe_end)
+            self.advance(self.safe_end)
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._flusher.request(self)
 
@@ -278,10 +209,7 @@ class Partition:
         self._report_all(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def advance(self, offset: int) -> None:
-        """Let what is below the offset count as committed, as the replicas say; it does not fall."""
-        self._advance(offset)
-
-    def _advance(self, offset: int) -> None:
+        """Let what is below the offset count as committed; that does not fall."""
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
@@ -442,7 +370,7 @@ class Partition:
             StorageError: segments that are before the start could not be removed.
         """
         log = self.log
-        self._advance(min(high_watermark, log.log_end_offset))
+        self.advance(min(high_watermark, log.log_end_offset))
         if log_start_offset > log.log_start_offset:
             log.delete_records_before(min(log_start_offset, self.high_watermark))
             self.wake_fetches()

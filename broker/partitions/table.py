@@ -13,7 +13,8 @@ from uuid import UUID
 
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.partitions.deletions import DeletableLogs, DeletedPartitions
-from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Flusher, Partition, Role, role_of
+from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Flusher, Partition
+from odradek.broker.partitions.roles import Role, role_of
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.scheduler import TURN_S
 from odradek.config.topic import TopicConfig

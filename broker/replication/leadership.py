@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from odradek.broker.metadata.image import MetadataImage, PartitionImage
-from odradek.broker.partitions.partition import Partition, Role
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.roles import Role
 from odradek.broker.replication.eligibility import is_alive, is_eligible
 from odradek.broker.replication.leader_state import AlterPartitionAnswer, IsrChange, IsrOutcome, LeaderState
 from odradek.broker.runtime.clock import Clock

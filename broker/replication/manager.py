@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from odradek.broker.nodes.requests import Connector
-from odradek.broker.partitions.partition import Partition, Role
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.roles import Role
 from odradek.broker.replication.eligibility import address_of
 from odradek.broker.replication.fetcher import Fetcher, FetchSettings, FollowerQuota
 from odradek.broker.replication.fetcher_driver import FetcherDriver

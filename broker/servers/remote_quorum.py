@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from odradek.broker.handlers.cluster import CONTROLLERS
 from odradek.broker.metadata.errors import UnsupportedMetadataError
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.nodes.requests import Connector, Disconnected, NodeAddress
@@ -24,8 +25,6 @@ from odradek.storage.directories.log_dirs import identify_log_directories, make_
 from odradek.storage.errors import StorageError
 
 ASK_AGAIN_S: Final = 0.2
-CONTROLLERS: Final = 2
-"""Type of the endpoint in DescribeCluster."""
 
 T = TypeVar("T")
 

@@ -13,7 +13,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import run_java
-from tests.support.cluster_nodes import CONTROLLER_ID, ApacheKafkaBroker, OdradekController
+from tests.support.cluster import ApacheKafkaBroker
+from tests.support.cluster_nodes import CONTROLLER_ID, OdradekController
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka-brokers")]
@@ -36,7 +37,7 @@ class MixedCluster:
             },
         )
         self.brokers = [
-            ApacheKafkaBroker(directory / f"broker-{number}", number, self.controller) for number in (1, 2, 3)
+            self.controller.apache_kafka_broker(directory / f"broker-{number}", number) for number in (1, 2, 3)
         ]
 
     def start(self) -> None:
@@ -225,7 +226,7 @@ def test_a_new_broker_begins_with_a_snapshot(cluster: MixedCluster, tmp_path: Pa
         "the controller has written a snapshot",
         TIMEOUT_S,
     )
-    newcomer = ApacheKafkaBroker(tmp_path, 4, cluster.controller)
+    newcomer = cluster.controller.apache_kafka_broker(tmp_path, 4)
     newcomer.start()
     try:
         eventually(lambda: 4 in cluster.admin.list_topics(timeout=TIMEOUT_S).brokers, "broker 4 has joined", TIMEOUT_S)

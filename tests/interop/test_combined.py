@@ -8,7 +8,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.clients import BEGINNING, Confluent
-from tests.support.cluster_nodes import ApacheKafkaBroker, CombinedNode
+from tests.support.cluster import ApacheKafkaBroker
+from tests.support.cluster_nodes import CombinedNode
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.interop
@@ -30,7 +31,7 @@ def node(tmp_path: Path) -> Iterator[CombinedNode]:
 @pytest.fixture
 def joined(tmp_path: Path, node: CombinedNode) -> Iterator[ApacheKafkaBroker]:
     """A broker of Apache Kafka in its cluster."""
-    made = ApacheKafkaBroker(tmp_path / "node-2", 2, node)
+    made = node.apache_kafka_broker(tmp_path / "node-2", 2)
     try:
         made.start()
         yield made

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from odradek.broker.partitions.partition import Partition, Role
+from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.roles import Role
 from odradek.storage.log.log import Log
 from tests.simulation.clients import BrokenPromiseError, Ledger, values_of
 

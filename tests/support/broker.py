@@ -23,6 +23,8 @@ from tests.support.wire import ConnectionClosedError, WireClient
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+"""Of directories that a test formats."""
 NO_RETENTION = {"log.retention.check.interval.ms": "86400000", "log.initial.task.delay.ms": "86400000"}
 """What tests write is often from years ago; unless a test says otherwise, it stays while a broker runs. The first look
 would else come half a minute after the start."""
@@ -200,7 +202,7 @@ class ApacheKafkaProcess(BrokerProcess):
         self._heap = heap
         self._controller_port = 0
 
-    def format(self, cluster_id: str = "MkU3OEVBNTcwNTJENDM2Qg") -> None:
+    def format(self, cluster_id: str = CLUSTER_ID) -> None:
         """Give an empty log directory its identity, as Apache Kafka's storage tool does."""
         self._write_properties()
         run_java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.properties), heap="128m")

@@ -4,10 +4,10 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.support.broker import STOP_TIMEOUT_S, ApacheKafkaProcess, OdradekProcess, java_command, run_java
+from tests.support.broker import CLUSTER_ID, STOP_TIMEOUT_S, ApacheKafkaProcess, OdradekProcess, java_command, run_java
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
 
@@ -22,7 +22,7 @@ class ApacheKafkaControllers:
         self.directory = directory
         self.ports = free_ports(count)
         self.overrides = dict(overrides or {})
-        self.cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
+        self.cluster_id = CLUSTER_ID
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -115,7 +115,15 @@ class ClusterBroker(OdradekProcess):
 class ApacheKafkaBroker(ApacheKafkaProcess):
     """An unmodified broker of Apache Kafka in a cluster whose controllers are elsewhere."""
 
-    def __init__(self, directory: Path, node_id: int, voters: str, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        node_id: int,
+        voters: str,
+        overrides: Mapping[str, str] | None = None,
+        cluster_id: Callable[[], str] | None = None,
+    ) -> None:
+        """`cluster_id` tells that of controllers that have made their own, which must run when this one is new."""
         [port] = free_ports(1)
         settings = {
             "process.roles": "broker",
@@ -124,5 +132,10 @@ class ApacheKafkaBroker(ApacheKafkaProcess):
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             **(overrides or {}),
         }
-        super().__init__(directory, settings)
+        super().__init__(directory, settings, heap="384m")
         self.port = port
+        self._cluster_id = cluster_id
+
+    def format(self, cluster_id: str = CLUSTER_ID) -> None:
+        """Give an empty log directory the identity of the cluster."""
+        super().format(cluster_id if self._cluster_id is None else self._cluster_id())

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support.broker import NO_RETENTION, ApacheKafkaProcess, OdradekProcess
-from tests.support.cluster import PROTOCOLS
+from tests.support.broker import OdradekProcess
+from tests.support.cluster import PROTOCOLS, ApacheKafkaBroker
 from tests.support.ports import free_ports
 
 CONTROLLER_ID = 3000
@@ -26,6 +26,11 @@ class OdradekController(OdradekProcess):
     def cluster_id(self) -> str:
         """The id that it made at its first start."""
         return _cluster_id(self)
+
+    def apache_kafka_broker(self, directory: Path, node_id: int) -> ApacheKafkaBroker:
+        """Return a broker of Apache Kafka that is to join."""
+        few = {"offsets.topic.num.partitions": "3", "offsets.topic.replication.factor": "3"}
+        return ApacheKafkaBroker(directory, node_id, self.voters, few, lambda: self.cluster_id)
 
     def _command(self) -> Sequence[str]:
         self.overrides = {
@@ -67,38 +72,10 @@ class CombinedNode(OdradekProcess):
         """The id that it made at its first start."""
         return _cluster_id(self)
 
-
-class ApacheKafkaBroker(ApacheKafkaProcess):
-    """An unmodified Apache Kafka that is a broker alone, of a cluster whose controller runs."""
-
-    def __init__(self, directory: Path, node_id: int, controller: OdradekController | CombinedNode) -> None:
-        super().__init__(directory, heap="384m")
-        self.node_id = node_id
-        self._controller = controller
-        (self.port,) = free_ports(1)
-
-    def launch(self) -> None:
-        """Start the process; a log directory without identity is formatted for the controller's cluster first."""
-        if not (self.data / "meta.properties").exists():
-            self.format(self._controller.cluster_id)
-        super().launch()
-
-    def _write_properties(self) -> None:
-        settings = {
-            "process.roles": "broker",
-            "node.id": str(self.node_id),
-            "controller.quorum.voters": self._controller.voters,
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": PROTOCOLS,
-            "log.dirs": str(self.data),
-            "offsets.topic.num.partitions": "3",
-            "group.initial.rebalance.delay.ms": "0",
-            **NO_RETENTION,
-        }
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    def apache_kafka_broker(self, directory: Path, node_id: int) -> ApacheKafkaBroker:
+        """Return a broker of Apache Kafka that is to join."""
+        few = {"offsets.topic.num.partitions": "3", "offsets.topic.replication.factor": "3"}
+        return ApacheKafkaBroker(directory, node_id, self.voters, few, lambda: self.cluster_id)
 
 
 def _cluster_id(node: OdradekProcess) -> str:

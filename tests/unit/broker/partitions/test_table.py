@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from odradek.broker.partitions.partition import Role
+from odradek.broker.partitions.roles import Role
 from odradek.broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
