@@ -9,7 +9,6 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from typing import Final
-from uuid import UUID
 
 from odradek.broker.lifecycle.state import BrokerLifecycle, LifecycleState, LifecycleTimes
 from odradek.broker.metadata.source import MetadataImages
@@ -47,8 +46,6 @@ class LifecycleDriver:
         self._is_stopped = False
         self._told = ""
         self._waiting: list[tuple[Callable[[], bool], Deferred[str | None]]] = []
-        self.offline_log_dirs: tuple[UUID, ...] = ()
-        """Directories that have failed since the start."""
 
     @property
     def broker_epoch(self) -> int:
@@ -79,12 +76,6 @@ class LifecycleDriver:
         self._life.leave(self._loop.time())
         self._ask_soon()
         return self._when(lambda: self._life.state is LifecycleState.SHUTTING_DOWN)
-
-    def log_dir_failed(self, directory_id: UUID) -> None:
-        """Tell the controller with the next heartbeat, which goes out at once."""
-        if directory_id not in self.offline_log_dirs:
-            self.offline_log_dirs += (directory_id,)
-            self._ask_soon()
 
     def stop(self) -> None:
         """Ask nothing any more."""
@@ -138,7 +129,6 @@ class LifecycleDriver:
             current_metadata_offset=self._metadata.image.offset - 1,
             want_fence=flags.want_fence,
             want_shut_down=flags.want_shut_down,
-            offline_log_dirs=list(self.offline_log_dirs),
             cordoned_log_dirs=None if life.state is LifecycleState.STARTING else [],
         )
 

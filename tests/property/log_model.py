@@ -14,11 +14,11 @@ from odradek.protocol.records.building import BatchFields
 from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
 from odradek.storage.log.retention import remove_next_due
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from odradek.storage.names import LOG_SUFFIX
 from tests.support.compaction import compact_log
 from tests.support.logs import NOW_MS, a_batch, check_log, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import max_timestamp_record, offset_for_timestamp
 
 NO_TIMESTAMP = -1
 

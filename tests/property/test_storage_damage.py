@@ -19,9 +19,9 @@ from odradek.protocol.records.control import EndTransactionMarker, build_end_tra
 from odradek.protocol.records.record import iter_records
 from odradek.storage.errors import OutOfOrderSequence
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import DIRECTORY, NOW_MS, a_batch, check_log, open_with_findings, read_all, small_config
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import max_timestamp_record, offset_for_timestamp
 
 CONFIG = small_config(segment_bytes=1500, index_interval_bytes=100, max_message_bytes=2000)
 BATCHES = 36

@@ -106,20 +106,6 @@ def test_a_wish_that_comes_while_a_heartbeat_is_under_way_follows_it_at_once() -
     assert broker.beat(fenced=False).want_shut_down
 
 
-def test_a_directory_that_failed_is_told_at_once_and_from_then_on() -> None:
-    """Its partitions need other leaders."""
-    broker = Broker()
-    broker.driver.start()
-    broker.answer(BrokerRegistrationResponse(broker_epoch=7))
-    broker.loop.advance(0)
-    broker.beat()
-    broker.driver.log_dir_failed(UUID(int=8))
-    broker.driver.log_dir_failed(UUID(int=8))
-    assert broker.beat().offline_log_dirs == [UUID(int=8)]
-    broker.loop.advance(2)
-    assert broker.beat().offline_log_dirs == [UUID(int=8)]
-
-
 def test_a_refusal_ends_the_wait() -> None:
     """And nothing is asked any more."""
     broker = Broker()

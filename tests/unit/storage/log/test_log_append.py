@@ -10,7 +10,6 @@ from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.errors import InvalidProducerEpoch, OutOfOrderSequence, StorageError
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo
-from odradek.storage.log.timestamps import offset_for_timestamp
 from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.logs import (
     NOW_MS,
@@ -23,6 +22,7 @@ from tests.support.logs import (
     small_config,
 )
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import offset_for_timestamp
 
 
 def idempotent(sequence: int, count: int = 1, epoch: int = 0, producer_id: int = 7) -> memoryview:

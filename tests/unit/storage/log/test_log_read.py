@@ -6,9 +6,9 @@ import pytest
 
 from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, read_all, small_config
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import max_timestamp_record, offset_for_timestamp
 
 SIZE = len(a_batch([bytes(100)]))
 

@@ -5,9 +5,9 @@ import pytest
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from tests.support.logs import NOW_MS, a_batch, append_values, open_at, small_config
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import max_timestamp_record, offset_for_timestamp
 
 
 def test_first_record_not_earlier_is_found_within_its_batch(log: Log) -> None:

@@ -5,7 +5,6 @@ import pytest
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import offset_for_timestamp
 from tests.support.logs import (
     DIRECTORY,
     NOW_MS,
@@ -18,6 +17,7 @@ from tests.support.logs import (
     small_config,
 )
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import offset_for_timestamp
 
 SIZE = len(a_batch([bytes(100)]))
 

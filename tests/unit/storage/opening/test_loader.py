@@ -9,7 +9,6 @@ from odradek.protocol.records.building import BatchFields
 from odradek.storage.deletions import PendingDeletions
 from odradek.storage.errors import IncompatibleDirectory
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import offset_for_timestamp
 from odradek.storage.opening.loader import Opening, load_log, open_log, parent_directory
 from tests.support.logs import (
     DIRECTORY,
@@ -27,6 +26,7 @@ from tests.support.logs import (
     small_config,
 )
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import offset_for_timestamp
 
 SIZE = len(a_batch([bytes(100)]))
 CONFIG = small_config(segment_bytes=4 * SIZE, index_interval_bytes=0)

@@ -11,12 +11,12 @@ from odradek.protocol.records.legacy_building import build_message_set
 from odradek.protocol.records.reading import iter_entry_records
 from odradek.protocol.records.record import Record
 from odradek.storage.log.log import Log
-from odradek.storage.log.timestamps import max_timestamp_record, offset_for_timestamp
 from odradek.storage.segment.segment import Segment
 from tests.support.legacy_logs import FILES, INDEX_INTERVAL, NAMES, dumped_records, put, read_file
 from tests.support.logs import DIRECTORY, NOW_MS, append_values, check_log, contents, open_at, open_with_findings
 from tests.support.logs import small_config as small
 from tests.support.memory_files import MemoryFiles
+from tests.support.timestamps import max_timestamp_record, offset_for_timestamp
 
 CONFIG = small(segment_bytes=1 << 20, index_interval_bytes=INDEX_INTERVAL)
 COMPRESSED = [name for name in NAMES if not name.endswith("uncompressed")]
