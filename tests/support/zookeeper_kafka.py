@@ -36,6 +36,7 @@ class ZooKeeperKafkaProcess(BrokerProcess):
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "log.dirs": str(self.data),
             "zookeeper.connect": f"127.0.0.1:{self._zookeeper_port}",
+            "zookeeper.connection.timeout.ms": "60000",  # both start at once, beside other tests
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
