@@ -41,6 +41,7 @@ def test_versions_that_kafka_4_dropped_are_the_old_ones() -> None:
         "CreateTopics": 2,
         "DeleteTopics": 1,
         "OffsetForLeaderEpoch": 2,
+        "WriteTxnMarkers": 1,
         "DescribeConfigs": 1,
         "DescribeLogDirs": 1,
         "AlterPartition": 2,
