@@ -1,7 +1,7 @@
 """EndTxn (api key 26): commit or abort a transaction.
 
-Version notes: error PRODUCER_FENCED with v2, flexible encoding with v3, error TRANSACTION_ABORTABLE with v4; with v5 the
-end gives the producer its next epoch (KIP-890, transaction.version 2).
+Version notes: error PRODUCER_FENCED with v2, flexible encoding with v3, error TRANSACTION_ABORTABLE with v4. With v5
+the end of a transaction gives the producer its next epoch (KIP-890, transaction.version 2).
 """
 
 from __future__ import annotations
