@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.replica_fetch import LeaderQuota
     from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
+    from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
 
 
 class BrokerServices(NamedTuple):
@@ -283,6 +284,24 @@ class BrokerHandlers:
         from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
 
         return OffsetFetchHandler(self._services.groups.coordinator, self._services.partitions)
+
+    @cached_property
+    def txn_markers(self) -> WriteTxnMarkersHandler:
+        """Of how transactions ended."""
+        from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
+        from odradek.broker.transactions.marker_writer import MarkerWriter
+
+        services = self._services
+        coordinator = services.groups.coordinator
+        writer = MarkerWriter(
+            services.partitions,
+            coordinator.end_transaction,
+            services.loop,
+            services.clock,
+            services.settings.request_timeout_ms,
+            coordinator.background,
+        )
+        return WriteTxnMarkersHandler(writer, coordinator.background)
 
 
 def _random_session_id() -> int:

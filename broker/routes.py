@@ -56,6 +56,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.OFFSET_COMMIT: lambda of: of.offset_commits.offset_commit,
     ApiKey.OFFSET_DELETE: lambda of: of.offset_commits.offset_delete,
     ApiKey.OFFSET_FETCH: lambda of: of.offset_fetch.offset_fetch,
+    ApiKey.WRITE_TXN_MARKERS: lambda of: of.txn_markers.write_txn_markers,
     ApiKey.DESCRIBE_GROUPS: lambda of: of.group_admin.describe_groups,
     ApiKey.LIST_GROUPS: lambda of: of.group_admin.list_groups,
     ApiKey.DELETE_GROUPS: lambda of: of.group_admin.delete_groups,

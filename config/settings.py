@@ -48,6 +48,7 @@ class BrokerSettings(NamedTuple):
     max_connections_per_ip_overrides: Mapping[str, int]
     max_connection_creation_rate: int
     connections_max_idle_ms: int
+    request_timeout_ms: int
     queued_max_request_bytes: int
     fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
@@ -76,6 +77,7 @@ class BrokerSettings(NamedTuple):
     log_cleaner_io_max_bytes_per_second: float
     producer_id_expiration_ms: int
     producer_id_expiration_check_interval_ms: int
+    transaction_partition_verification_enable: bool
     broker_heartbeat_interval_ms: int
     broker_session_timeout_ms: int
     initial_broker_registration_timeout_ms: int
@@ -254,6 +256,7 @@ _BOOLEANS = (
     "controlled.shutdown.enable",
     "delete.topic.enable",
     "log.cleaner.enable",
+    "transaction.partition.verification.enable",
 )
 _REALS = ("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
 _INTEGERS = (
@@ -267,6 +270,7 @@ _INTEGERS = (
     "max.connections.per.ip",
     "max.connection.creation.rate",
     "connections.max.idle.ms",
+    "request.timeout.ms",
     "queued.max.request.bytes",
     "fetch.max.bytes",
     "max.incremental.fetch.session.cache.slots",

@@ -165,7 +165,16 @@ class CoordinatorRuntime(Generic[S]):
             if topic is None:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR, "the topic of this coordinator is not there")
             self._count = topic.count
-        index = partition_for(name, self._count)
+        return self.shard_at(partition_for(name, self._count))
+
+    def shard_at(self, index: int) -> S:
+        """Return the shard of a partition of the topic.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE where the broker stops, NOT_COORDINATOR.
+        """
+        if self._is_stopped:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
         partition = self._partitions.get(index) or self._led(index)
         if partition is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)

@@ -7,16 +7,18 @@ Kafka's coordinator runtime: one batch per operation, create time, no acknowledg
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from odradek.broker.coordinator.plain_records import KeyAndValue
 from odradek.broker.coordinator.timers import Alarm, TimerLoop
 from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
-from odradek.storage.producers.producer_state import AppendOrigin
+from odradek.storage.producers.producer_state import AppendOrigin, Verification
 
 log = get_logger("coordinator")
 
@@ -32,6 +34,15 @@ _LOST: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STOR
 _TOO_LARGE: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
 )
+
+
+class OpenTransaction(NamedTuple):
+    """The transaction that a batch is part of."""
+
+    producer_id: int
+    producer_epoch: int
+    guard: Verification | None
+    """Under which the transaction was verified; None: it is open in the partition already."""
 
 
 def coordinator_error(code: ErrorCode) -> ErrorCode:
@@ -58,13 +69,17 @@ class PartitionWriter:
         self._failing: ErrorCode | None = None
         """Why the last write failed; None: it did not."""
 
-    def append(self, pairs: Sequence[KeyAndValue], now_ms: int) -> int:
-        """Append records in one batch, and return the offset behind them.
+    def append(self, pairs: Sequence[KeyAndValue], now_ms: int, transaction: OpenTransaction | None = None) -> int:
+        """Append records in one batch, which may be part of a producer's transaction; return the offset behind them.
 
         Raises:
             KafkaError: with the code for clients; nothing was written then.
         """
-        batch = build_batch(make_records(pairs, now_ms), self._fields)
+        fields, guard = self._fields, None
+        if transaction is not None:
+            producer_id, epoch, guard = transaction
+            fields = replace(fields, producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
+        batch = build_batch(make_records(pairs, now_ms), fields)
         partition = self.partition
         try:
             partition.check_leads_enough()
@@ -73,7 +88,7 @@ class PartitionWriter:
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{len(pairs)} records of {len(batch)} bytes are more than max.message.bytes of the topic",
                 )
-            end = partition.append(batch, now_ms, AppendOrigin.COORDINATOR).last_offset + 1
+            end = partition.append(batch, now_ms, AppendOrigin.COORDINATOR, guard=guard).last_offset + 1
         except KafkaError as failed:
             if failed.code is not self._failing:  # a full disk is said once, not with every heartbeat
                 self._failing = failed.code
@@ -86,6 +101,15 @@ class PartitionWriter:
             raise KafkaError(coordinator_error(failed.code), failed.message) from failed
         self._failing = None
         return end
+
+    def append_marker(self, marker: TransactionMarker, now_ms: int) -> int:
+        """Append the end of a transaction, and return the offset behind it.
+
+        Raises:
+            KafkaError: with the code of the log; nothing was written then.
+        """
+        self.partition.check_leads_enough()
+        return self.partition.append_marker(marker, now_ms).last_offset + 1
 
     @property
     def end(self) -> int:

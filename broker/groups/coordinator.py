@@ -23,10 +23,11 @@ from odradek.broker.groups.consumer.settings import ConsumerGroupSettings
 from odradek.broker.groups.settings import classic_limits, consumer_settings, with_configs
 from odradek.broker.groups.shard import GroupShard, ShardServices
 from odradek.broker.metadata.image import ImageDelta, MetadataImage, ResourceType
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
 from odradek.config.settings import BrokerSettings
-from odradek.protocol.errors import KafkaError
+from odradek.protocol.errors import ErrorCode, KafkaError
 
 
 class GroupCoordinator:
@@ -92,6 +93,14 @@ class GroupCoordinator:
             KafkaError: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.
         """
         return self._runtime.shard(group_id)
+
+    def end_transaction(self, index: int, marker: TransactionMarker) -> ErrorCode | Deferred[ErrorCode]:
+        """Write the marker of a producer's transaction into a partition of the topic; return how that went once it is
+        safe."""
+        try:
+            return self._runtime.shard_at(index).write_marker(marker)
+        except KafkaError as refused:
+            return refused.code
 
     def shards(self) -> tuple[list[GroupShard], bool]:
         """Return the shards that serve, and whether these are all that this broker has."""

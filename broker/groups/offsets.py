@@ -123,6 +123,10 @@ class OffsetStore:
         key = OffsetKey(group, topic, partition)
         return any(key in pending for pending in self._pending.values())
 
+    def pending_of(self, producer_id: int) -> frozenset[OffsetKey]:
+        """Return whose offsets the open transaction of a producer has."""
+        return frozenset(self._pending.get(producer_id, ()))
+
     def has_pending(self, group: str) -> bool:
         """Whether an open transaction has an offset for the group."""
         return any(key.group == group for pending in self._pending.values() for key in pending)

@@ -14,7 +14,7 @@ from odradek.broker.coordinator.background import Slices
 from odradek.broker.coordinator.effects import CoordinatorRecord, Effects, OperationResult, TimerKey, Token
 from odradek.broker.coordinator.operations import CoordinatorOperations, OperationServices
 from odradek.broker.coordinator.plain_records import KeyAndValue
-from odradek.broker.coordinator.writer import PartitionWriter
+from odradek.broker.coordinator.writer import OpenTransaction, PartitionWriter
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import ClassicGroupLimits
 from odradek.broker.groups.consumer.group import ConsumerGroup
@@ -25,6 +25,7 @@ from odradek.broker.groups.playback import GroupPlayback
 from odradek.broker.groups.records import OffsetKey, OffsetRecord, decode_committed, encode_commit, encode_record
 from odradek.broker.groups.visible import VisibleOffsets
 from odradek.broker.metadata.image import MetadataImage
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey
@@ -193,9 +194,32 @@ class GroupShard:
 
     # offsets
 
-    def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """The marker that ends a producer's transaction is in the log: its offsets count now, or never will."""
-        self.offsets.end_transaction(producer_id, committed)
+    def write_marker(self, marker: TransactionMarker) -> ErrorCode | Deferred[ErrorCode]:
+        """Append the marker that ends a producer's transaction: its offsets count from now on, or never will.
+
+        Who fetches offsets sees that once the marker is safe, which is when this is answered.
+        """
+        try:
+            end = self.writer.append_marker(marker, self.services.operations.clock.now_ms())
+        except KafkaError as failed:
+            return failed.code
+        self.visible.end_transaction(marker.producer_id, marker.committed, end)
+        return self.operations.when_safe(end)
+
+    def write_transactional_offsets(
+        self, commits: Sequence[OffsetRecord], transaction: OpenTransaction
+    ) -> ErrorCode | Deferred[ErrorCode]:
+        """Append offsets of a producer's transaction in one batch; they wait for its end. Return how that went once the
+        batch is safe."""
+        now = self.services.operations.clock.now_ms()
+        try:
+            end = self.writer.append([(raw_key, value) for _, raw_key, value in commits], now, transaction)
+        except KafkaError as failed:
+            return failed.code
+        for position, (key, _, value) in enumerate(commits, end - len(commits)):
+            self.offsets.apply_pending(transaction.producer_id, key, value, position)
+            self._group_with_offsets(key.group, now)
+        return self.operations.when_safe(end)
 
     def write_offsets(self, commits: Sequence[OffsetRecord]) -> ErrorCode | Deferred[ErrorCode]:
         """Append offsets in one batch, and take them over; return how that went once it is safe."""

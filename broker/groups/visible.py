@@ -35,6 +35,15 @@ class VisibleOffsets:
         self._before.setdefault(key, deque()).append(self._store.value_of(key))
         self._store.apply(key, value)
 
+    def end_transaction(self, producer_id: int, committed: bool, end: int) -> None:
+        """Let the store take over the end of a producer's transaction, whose marker ends before the offset `end`."""
+        if committed:
+            self._settle()
+            for key in self._store.pending_of(producer_id):
+                self._changes.append((end, key))
+                self._before.setdefault(key, deque()).append(self._store.value_of(key))
+        self._store.end_transaction(producer_id, committed)
+
     def get(self, group: str, topic: str, partition: int) -> OffsetAndMetadata | None:
         """Return the offset of a group in a partition, None if there is none."""
         self._settle()

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.roles import LeaderReplicas, Role
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
@@ -21,7 +22,7 @@ from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.retention import DueSegment, remove_next_due
-from odradek.storage.producers.producer_state import AppendOrigin
+from odradek.storage.producers.producer_state import AppendOrigin, Verification
 from odradek.storage.validation import Effort, ValidatedBatch
 
 NO_LEADER_EPOCH = -1
@@ -111,18 +112,20 @@ class Partition:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         effort: Effort | None = None,
+        guard: Verification | None = None,
     ) -> AppendInfo:
-        """Append one batch, of a client unless `origin` says that it is the broker's own.
+        """Append one batch, of a client unless `origin` says that it is the broker's own; `guard` says that the
+        transaction of the batch was verified.
 
         Raises:
             KafkaError: the batch is refused; nothing was written.
             TakesLonger: checking it takes more than the `effort`; nothing was written.
         """
         log = self.log
-        info = log.append(batch, self.leader_epoch, now_ms, origin, None, effort)
+        info = log.append(batch, self.leader_epoch, now_ms, origin, guard, effort)
         local = log.local
         end = local.log_end_offset
-        if end - local.recovery_point >= self._flush_messages:
+        if end - local.recovery_point >= self._flush_messages:  # what follows is `_grown`, without a call
             self._flusher.request(self)
             if self.replicas is not None:
                 self.wake_fetches()  # followers read what is not on the disk yet
@@ -132,6 +135,29 @@ class Partition:
             self.replicas.advance()
             self.wake_fetches()
         return info
+
+    def append_marker(self, marker: TransactionMarker, now_ms: int) -> AppendInfo:
+        """Append the control batch that ends a transaction here.
+
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED for a marker that comes too late, or
+                KAFKA_STORAGE_ERROR; nothing was written.
+        """
+        info = self.log.append_marker(marker.batch(now_ms), self.leader_epoch, now_ms, marker.transaction_version)
+        self._grown()
+        return info
+
+    def _grown(self) -> None:
+        """The log has a further batch, which counts as committed as soon as it may."""
+        if self.log.log_end_offset - self.log.recovery_point >= self._flush_messages:
+            self._flusher.request(self)
+            if self.replicas is not None:
+                self.wake_fetches()
+        elif self.replicas is None:
+            self.advance(self.log.log_end_offset)
+        else:
+            self.replicas.advance()
+            self.wake_fetches()
 
     def check_leads_enough(self) -> None:
         """Refuse an append with acks=all where this broker does not lead, or too few replicas are in sync.
@@ -328,6 +354,8 @@ class Partition:
         """Lead in this epoch from now on; it begins at the end of the log, even if no record follows."""
         was_alone = self.role is Role.LEADER and self.replicas is None
         self._replace_replicas(replicas)
+        if leader_epoch != self.leader_epoch:
+            self.log.producers.forget_verifications()
         self.role, self.leader_id, self.leader_epoch = Role.LEADER, leader_id, leader_epoch
         if leader_epoch != self.log.leader_epochs.latest:
             self.log.begin_leader_epoch(leader_epoch)

@@ -116,6 +116,7 @@ class BrokerServer:
             self._clock.now_ms,
             LogManagerSettings(
                 producer_expiration_ms=current.producer_id_expiration_ms,
+                verify_transactions=current.transaction_partition_verification_enable,
                 directory_delete_delay_ms=current.topic_defaults.file_delete_delay_ms,
                 recovery_threads=max(current.num_recovery_threads_per_data_dir, self._shared.host.processors),
             ),
@@ -277,6 +278,7 @@ class BrokerServer:
         self._partitions.reconfigure_all(self._metadata.image)
         self._groups.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
+        self._logs.change_verification(changed.transaction_partition_verification_enable)
 
     def _build_network(self) -> ServerNetwork:
         settings, member = self._static, self._member

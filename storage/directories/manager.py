@@ -358,6 +358,12 @@ class LogManager:
         for log in self._logs.values():
             log.producer_expiration_ms = expiration_ms
 
+    def change_verification(self, is_enabled: bool) -> None:
+        """Follow a change of transaction.partition.verification.enable."""
+        self._settings = replace(self._settings, verify_transactions=is_enabled)
+        for log in self._logs.values():
+            log.producers.verify_transactions = is_enabled
+
     # --- end
 
     def close(self, broker_epoch: int = UNKNOWN_BROKER_EPOCH) -> list[str]:

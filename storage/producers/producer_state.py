@@ -223,6 +223,10 @@ class ProducerStates:
             found.add(header.base_sequence, header.producer_epoch)
         return found
 
+    def forget_verifications(self) -> None:
+        """Let no batch in any more that waits for the answer to an earlier question: somebody else led meanwhile."""
+        self._verifications.clear()
+
     def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
         """Forget the producers without an open transaction that were last heard of `expiration_ms` ago or earlier.
 

@@ -10,6 +10,7 @@ from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.records import Message as MetadataMessage
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -18,7 +19,6 @@ from odradek.config.topic import TopicConfig
 from odradek.protocol.codec import Message
 from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord
 from odradek.protocol.records.building import BatchFields
-from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.registry import decode
 from odradek.storage.directories.loading import LoadReport
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
@@ -167,10 +167,8 @@ class Node:
 
     def end_transaction(self, name: str, producer_id: int, *, committed: bool) -> None:
         """Append the marker that ends a transaction."""
-        partition = self.table.get(name, 0)
-        marker = build_end_transaction_batch(EndTransactionMarker(committed, 0), producer_id, 0, self.clock.now_ms())
-        partition.log.append_marker(marker, partition.leader_epoch, self.clock.now_ms(), 0)
-        partition.flushed()
+        marker = TransactionMarker(producer_id, 0, 0, committed, 0)
+        self.table.get(name, 0).append_marker(marker, self.clock.now_ms())
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass on the clock and on the loop."""

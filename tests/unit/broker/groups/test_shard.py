@@ -10,6 +10,7 @@ from odradek.broker.coordinator import writer
 from odradek.broker.coordinator.effects import OperationResult
 from odradek.broker.coordinator.operations import RequestFailed
 from odradek.broker.coordinator.partition import CoordinatorState
+from odradek.broker.coordinator.writer import OpenTransaction
 from odradek.broker.groups.administration import delete_group, expire, remove_most_offsets, remove_offsets
 from odradek.broker.groups.classic.group import ClassicGroup
 from odradek.broker.groups.classic.values import (
@@ -22,11 +23,15 @@ from odradek.broker.groups.classic.values import (
     SyncResult,
 )
 from odradek.broker.groups.commits import check_commit
-from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit, encode_committed, record_type
+from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, encode_commit, record_type
 from odradek.broker.groups.shard import OFFSETS_PER_SLICE
+from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.records.batch import iter_batches, read_header
+from odradek.protocol.records.building import BatchFields
 from tests.support.log_lines import LogLines
+from tests.support.logs import a_batch
 from tests.unit.broker.groups.shard_world import World
 from tests.unit.broker.metadata.support import image_of, topic_records
 
@@ -271,14 +276,73 @@ def test_offsets_are_visible_when_they_are_on_the_disk() -> None:
     assert world.shard.when_all_safe() is ErrorCode.NONE
 
 
-def test_offsets_of_a_transaction_count_when_its_marker_is_written() -> None:
-    """Also in a group that has nothing else, which is there for as long as the transaction is open."""
+def in_transaction(world: World, partition: int, offset: int, producer_id: int = 7) -> ErrorCode | Deferred[ErrorCode]:
+    """Write an offset of group g in the open transaction of a producer, which was verified."""
+    fields = BatchFields(producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+    header = read_header(a_batch((b"x",), 0, fields))
+    guard = world.log.producers.start_verification(header, False, world.clock.now_ms())
+    commit = encode_commit(OffsetKey("g", "t", partition), OffsetAndMetadata(offset))
+    return world.shard.write_transactional_offsets([commit], OpenTransaction(producer_id, 0, guard))
+
+
+def shown(world: World, partition: int = 0) -> int | None:
+    found = world.shard.visible.get("g", "t", partition)
+    return None if found is None else found.offset
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_offsets_of_a_transaction_count_when_its_marker_is_written(committed: bool) -> None:
+    """Or never, if it was aborted; live and after a restart alike, as long as it is open, too."""
     world = World()
-    world.shard.offsets.apply_pending(7, OffsetKey("g", "t", 0), encode_committed(OffsetAndMetadata(5)), 0)
-    world.shard.end_transaction(7, committed=True)
-    found = world.shard.visible.get("g", "t", 0)
-    assert found is not None
-    assert found.offset == 5
+    world.commit("g", 0, 1)
+    for partition in (0, 1):
+        assert in_transaction(world, partition, 5) is ErrorCode.NONE
+    for _ in range(2):
+        assert (shown(world), shown(world, 1)) == (1, None)
+        assert world.shard.offsets.is_pending("g", "t", 0)
+        world.restart()
+    assert world.shard.write_marker(TransactionMarker(7, 0, 0, committed, 0)) is ErrorCode.NONE
+    for _ in range(2):
+        assert (shown(world), shown(world, 1)) == ((5, 5) if committed else (1, None))
+        assert not world.shard.offsets.is_pending("g", "t", 0)
+        world.restart()
+
+
+def test_offsets_of_a_transaction_are_shown_when_its_marker_is_safe() -> None:
+    """Not before: it may be lost yet. Who wants the newest waits for it."""
+    world = World(flush_messages=1)
+    world.commit("g", 0, 1)
+    in_transaction(world, 0, 5)
+    world.flusher.flush()
+    written = later(world.shard.write_marker(TransactionMarker(7, 0, 0, True, 0)))
+    stable = later(world.shard.when_all_safe())
+    assert (written, stable, shown(world)) == ([], [], 1)
+    world.flusher.flush()
+    assert (written, stable, shown(world)) == ([ErrorCode.NONE], [ErrorCode.NONE], 5)
+
+
+def test_a_batch_of_a_transaction_is_one_as_kafka_writes_it() -> None:
+    """With the producer's id and epoch and sequence 0; the marker is a control batch. An unverified one is refused."""
+    world = World()
+    commit = encode_commit(OffsetKey("g", "t", 0), OffsetAndMetadata(5))
+    refused = world.shard.write_transactional_offsets([commit], OpenTransaction(7, 0, None))
+    assert refused is ErrorCode.INVALID_TXN_STATE
+    in_transaction(world, 0, 5)
+    world.shard.write_marker(TransactionMarker(7, 0, 3, True, 0))
+    [segment] = world.log.segments
+    headers = [header for _, header in iter_batches(segment.file.pread(segment.size, 0))]
+    assert [(each.producer_id, each.producer_epoch, each.base_sequence) for each in headers] == [(7, 0, 0), (7, 0, -1)]
+    assert [(each.is_transactional, each.is_control) for each in headers] == [(True, False), (True, True)]
+
+
+def test_a_marker_of_an_older_epoch_or_coordinator_changes_nothing() -> None:
+    """The transaction goes on."""
+    world = World()
+    in_transaction(world, 0, 5)
+    assert world.shard.write_marker(TransactionMarker(7, -1, 0, True, 0)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    world.shard.write_marker(TransactionMarker(8, 0, 4, True, 0))
+    assert world.shard.write_marker(TransactionMarker(8, 0, 3, True, 0)) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert world.shard.offsets.is_pending("g", "t", 0)
 
 
 def test_a_write_that_never_becomes_safe_is_told_in_time() -> None:

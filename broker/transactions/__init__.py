@@ -1,0 +1,1 @@
+"""Transactions: who coordinates them, and what the leaders of their partitions do for them."""
