@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 AGAINST_APACHE_KAFKA = os.environ.get("ODRADEK_TEST_BROKER") == "apache-kafka"
 IN_CI = os.environ.get("CI") == "true"
+LONG_ID = 200
 
 hypothesis.settings.register_profile("odradek", deadline=None)  # how long a busy machine takes says nothing
 hypothesis.settings.load_profile("odradek")
@@ -52,6 +53,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if _is_interop(item)])
         items[:] = [item for item in items if not _is_interop(item)]
     items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, not _is_interop(item)))
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long value by its length: each worker makes the names of all tests, and sends them around."""
+    return f"{argname}-of-{len(val)}" if isinstance(val, (str, bytes)) and len(val) > LONG_ID else None
 
 
 def _is_interop(item: pytest.Item) -> bool:
