@@ -29,7 +29,7 @@ from odradek.broker.handlers.fetch_steps import MOST_AT_ONCE, FetchSteps
 from odradek.broker.handlers.fetch_waiting import WaitingFetch, WideFetches
 from odradek.broker.handlers.nearest_fetch import NearestFetchReader, NearestReplica
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, OldFetch, OldFetchRead
-from odradek.broker.handlers.replica_fetch import LeaderQuota, ReplicaFetchReader, is_of_replica
+from odradek.broker.handlers.replica_fetch import LeaderQuota, ReplicaFetchReader, is_of_replica, replica_of
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -104,6 +104,11 @@ class FetchHandler:
         reading = self._of_consumers
         if is_of_replica(request, version):
             reading = self._of_replicas
+            if session is not None:
+                job.quiet = session.begin_of_follower()
+                job.quiet.fetches(replica_of(request, version), int(self._clock.monotonic() * 1000))
+                job.look_again()
+                wanted = job.wanted
         elif self._of_racks is not None and request.rack_id:
             reading = self._of_racks
         if count_of(wanted) > MOST_AT_ONCE:
@@ -112,6 +117,8 @@ class FetchHandler:
         if found.cold:
             return in_task(self._loop, self._read_from_disk(job, reading, found))
         if job.has_enough(found):
+            if job.quiet is not None:
+                job.is_told(found)
             return _encoded(job, found)
         return self._wait(job, reading)
 
@@ -120,7 +127,10 @@ class FetchHandler:
 
     async def _read_from_disk(self, job: FetchJob, reading: _Reading, found: FetchRead) -> Response:
         found = await reading.steps.read(job, found)
-        return _encoded(job, found) if job.has_enough(found) else await self._wait(job, reading)
+        if not job.has_enough(found):
+            return await self._wait(job, reading)
+        job.is_told(found)
+        return _encoded(job, found)
 
     def _answer_old(self, job: FetchJob) -> Deferred[Response]:
         reader, steps, _ = self._of_consumers

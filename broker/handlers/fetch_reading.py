@@ -8,11 +8,13 @@ the limits. Records are looked up in indexes and batch headers; a partition is l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from odradek.broker.handlers.fetch_sessions import FetchSession, Found, Wanted
 from odradek.broker.handlers.old_fetch import FIRST_WHOLE
+from odradek.broker.handlers.quiet_partitions import QuietPartitions
+from odradek.broker.partitions.delayed_operation import Watched
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.responses import FileRegion
@@ -48,10 +50,26 @@ class FetchJob:
     noted: set[Partition] | None = None
     """Partitions whose leader has noted how far the follower is that asks; None where nobody has."""
 
+    quiet: QuietPartitions | None = None
+    """Of a follower with a session: which partitions are not wanted now, since nothing happens in them."""
+
+    def look_again(self) -> None:
+        """The fetch has waited: a follower's wants what has stirred meanwhile, too."""
+        if self.quiet is not None and self.session is not None:
+            self.wanted = self.session.wanted()
+
+    def is_told(self, found: FetchRead) -> None:
+        """The fetch is about to be answered with what was found."""
+        quiet = self.quiet
+        if quiet is not None:
+            quiet.answered([(ref, one.partition) for ref, some in found.topics for one in some if one.records])
+
     def has_enough(self, found: FetchRead) -> bool:
         """Whether the fetch is to be answered with what was found, and not to wait for more."""
         if found.is_urgent or found.size >= self.min_bytes or self.request.max_wait_ms <= 0:
             return True
+        if self.quiet is not None:
+            return False
         return not any(partitions for _, partitions in self.wanted)
 
 
@@ -112,8 +130,8 @@ class FetchReader:
                 results.append(result)
             found.topics.append((ref, results))
 
-    def watched(self, job: FetchJob) -> list[Partition]:
-        """Return the partitions of the fetch that are here."""
+    def watched(self, job: FetchJob) -> Sequence[Watched]:
+        """Return the partitions of the fetch that are here, or what stands for them."""
         may_follow = job.version >= FIRST_OF_ANY_REPLICA
         return self._watched(job, TopicPartitions.get_replica if may_follow else TopicPartitions.get)
 

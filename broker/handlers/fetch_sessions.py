@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import UUID
 
+from odradek.broker.handlers.quiet_partitions import PartitionKey, QuietPartitions
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FetchResult
 from odradek.protocol.hot.wire import TopicRef
@@ -29,7 +31,6 @@ MOST_PARTITIONS = 500_000
 FEW_PARTITIONS = 100
 """Partitions that a request may always add, without counting the others: times the slots they are few."""
 
-PartitionKey = tuple[TopicRef, int]
 Wanted = list[tuple[TopicRef, list[FetchPartition]]]
 """What is asked, by topic, in serving order."""
 Found = list[tuple[TopicRef, list[FetchResult]]]
@@ -64,13 +65,15 @@ class CachedPartition:
 
 @dataclass(slots=True)
 class FetchSession:
-    """One consumer's session."""
+    """The session of a consumer, or of a follower."""
 
     session_id: int
     uses_topic_ids: bool
     epoch: int
     last_used_ms: int
     partitions: dict[PartitionKey, CachedPartition] = field(default_factory=dict)
+    quiet: QuietPartitions | None = None
+    """Which partitions need no look now; None in the session of a consumer, of which all are looked at."""
 
     def update(self, request: FetchRequest) -> None:
         """Apply the additions, changes and removals of an incremental request."""
@@ -82,19 +85,41 @@ class FetchSession:
                     self.partitions[ref, partition.partition] = CachedPartition(partition)
                 else:
                     cached.wanted = partition
+                if self.quiet is not None:
+                    self.quiet.want((ref, partition.partition))
         for forgotten in request.forgotten_topics_data:
             ref = forgotten.topic_id if self.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 self.partitions.pop((ref, index), None)
+                if self.quiet is not None:
+                    self.quiet.forget((ref, index))
+
+    def begin_of_follower(self) -> QuietPartitions:
+        """A follower fetches: it goes on with what rests, and in a new session everything is to be looked at."""
+        if self.quiet is None:
+            self.quiet = QuietPartitions()
+            for key in self.partitions:
+                self.quiet.want(key)
+        return self.quiet
+
+    def end(self) -> None:
+        """The session is over."""
+        if self.quiet is not None:
+            self.quiet.end()
 
     def wanted(self) -> Wanted:
         """What is to be read, in serving order; neighbours of one topic are grouped."""
         topics: Wanted = []
-        for (ref, _), cached in self.partitions.items():
-            if not topics or topics[-1][0] != ref:
-                topics.append((ref, []))
-            topics[-1][1].append(cached.wanted)
+        partitions = self.partitions
+        for key in partitions if self.quiet is None else self.quiet.due:
+            if not topics or topics[-1][0] != key[0]:
+                topics.append((key[0], []))
+            topics[-1][1].append(partitions[key].wanted)
         return topics
+
+    def key_of(self, topic_id: UUID | None, topic: str, partition: int) -> PartitionKey:
+        """What a partition is called here."""
+        return (topic_id if self.uses_topic_ids and topic_id is not None else topic, partition)
 
     def remember(self, topics: Found) -> None:
         """Keep what the full answer that opens the session tells; the serving order stays that of the request."""
@@ -156,7 +181,7 @@ class FetchSessions:
 
     def begin(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
         """The session that a full request (epoch 0) starts, with partitions or without, None where there is no room."""
-        self._sessions.pop(request.session_id, None)
+        self.end(request.session_id)
         if self._slots <= 0 or not self._make_room(now_ms) or not self._has_room_for(request):
             return None
         session_id = self._random_id()
@@ -169,7 +194,9 @@ class FetchSessions:
 
     def end(self, session_id: int) -> None:
         """Close a session (epoch -1), if it is there."""
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.end()
 
     def resume(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
         """The session that an incremental request goes on with, updated by it; None where that leaves it empty, which
@@ -189,7 +216,7 @@ class FetchSessions:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.update(request)
         if not session.partitions:
-            del self._sessions[session.session_id]
+            self.end(session.session_id)
             return None
         session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
         session.last_used_ms = now_ms
@@ -208,5 +235,5 @@ class FetchSessions:
         oldest = min(self._sessions.values(), key=lambda session: session.last_used_ms)
         if now_ms - oldest.last_used_ms <= MIN_IDLE_BEFORE_EVICTION_MS:
             return False
-        del self._sessions[oldest.session_id]
+        self.end(oldest.session_id)
         return True

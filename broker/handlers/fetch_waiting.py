@@ -7,14 +7,13 @@ of many partitions takes several turns of the loop for a look, so it is a task, 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, sleep
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
 from odradek.broker.handlers.fetch_steps import READS_FROM_DISK, FetchSteps
-from odradek.broker.partitions.delayed_operation import DelayedOperation
-from odradek.broker.partitions.partition import Partition
+from odradek.broker.partitions.delayed_operation import DelayedOperation, Watched
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import Response
@@ -54,6 +53,7 @@ class WaitingFetch:
         if self._is_reading:
             return None
         job = self._job
+        job.look_again()
         found = self._reader.read(job, waits=self._reads_from_disk == READS_FROM_DISK)
         if found.cold:
             self._is_reading = True
@@ -61,7 +61,10 @@ class WaitingFetch:
             self._steps.bring(found.cold).add_done_callback(self._on_brought)
             return None
         self._reads_from_disk = 0
-        return self._encode(job, found) if self._is_final or job.has_enough(found) else None
+        if not self._is_final and not job.has_enough(found):
+            return None
+        job.is_told(found)
+        return self._encode(job, found)
 
     def _on_brought(self, _: object) -> None:
         self._is_reading = False
@@ -98,21 +101,29 @@ class WideFetches:
         self._memory.hold(held)
         try:
             deadline = self._loop.time() + job.request.max_wait_ms / 1000
-            watched = self._reader.watched(job)
             while True:
+                job.look_again()
+                events = job.quiet.events if job.quiet is not None else 0
                 began = self._loop.time()
                 found = await self._steps.read(job)
                 now = self._loop.time()
                 if job.has_enough(found) or now >= deadline:
-                    return await self._converter.run(partial(encode, job, found), 0)
-                woken, deadline = await self._woken(watched, deadline, min(deadline, now + 4 * (now - began)))
+                    break
+                watched = self._reader.watched(job)
+                has_missed = job.quiet is not None and job.quiet.events != events
+                rested = min(deadline, now + 4 * (now - began))
+                woken, deadline = await self._woken(watched, deadline, rested, has_missed)
                 if not woken and self._loop.time() >= deadline:  # nothing happened to any: it is as it was
-                    return await self._converter.run(partial(encode, job, found), 0)
+                    break
+            job.is_told(found)
+            return await self._converter.run(partial(encode, job, found), 0)
         finally:
             self._memory.release(held)
 
-    async def _woken(self, watched: list[Partition], deadline: float, rested: float) -> tuple[bool, float]:
-        """Wait until something happens to one of the partitions, but not shorter than until `rested`.
+    async def _woken(
+        self, watched: Sequence[Watched], deadline: float, rested: float, has_missed: bool
+    ) -> tuple[bool, float]:
+        """Wait until something happens to one of the partitions, or already has, but not shorter than until `rested`.
 
         Returns whether something has, and the deadline, which has come if the broker stops.
         """
@@ -124,6 +135,8 @@ class WideFetches:
             return _LOOK_AGAIN
 
         delayed = DelayedOperation(self._loop, max(deadline - self._loop.time(), 0), attempt, watched)
+        if has_missed:
+            delayed.wake()
         try:
             await sleep(max(rested - self._loop.time(), 0))
             outcome = delayed.now_or_later()

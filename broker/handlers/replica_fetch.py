@@ -6,9 +6,11 @@ a request, however often a fetch that waits looks again. Rules: Kafka's replicat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader, unknown_topic
+from odradek.broker.partitions.delayed_operation import Watched
 from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Partition
 from odradek.broker.partitions.roles import LeaderReplicas
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
@@ -51,8 +53,11 @@ class ReplicaFetchReader(FetchReader):
         super().__init__(partitions)
         self._quota = quota
 
-    def watched(self, job: FetchJob) -> list[Partition]:
-        """Return the partitions of the fetch that this broker leads."""
+    def watched(self, job: FetchJob) -> Sequence[Watched]:
+        """Return the partitions of the fetch that this broker leads; with a session, what watches over them."""
+        if job.quiet is not None:
+            job.quiet.watch()
+            return (job.quiet,)
         return self._watched(job, TopicPartitions.get)
 
     def _read(
@@ -69,8 +74,11 @@ class ReplicaFetchReader(FetchReader):
         replicas = _replicas(partition, asking, wanted)
         log = partition.log
         leader_end, start = log.log_end_offset, log.log_start_offset
+        if job.quiet is not None and job.session is not None:
+            job.quiet.look(job.session.key_of(topic.topic_id, topic.name, index), partition)
         if offset == leader_end and wanted.last_fetched_epoch == log.leader_epochs.latest:
             self._note(job, partition, replicas, asking, wanted, leader_end)
+            _found_level(job, topic, index, replicas, asking)
             return FetchResult(index, 0, partition.high_watermark, -1, start)  # what nearly all of many partitions are
         diverging = partition.divergence(wanted.last_fetched_epoch, offset)
         if diverging is not None:
@@ -85,6 +93,8 @@ class ReplicaFetchReader(FetchReader):
             found.is_urgent = True
         high_watermark, length = partition.high_watermark, piece.length
         if length <= 0:
+            if offset == leader_end:
+                _found_level(job, topic, index, replicas, asking)
             return FetchResult(index, 0, high_watermark, -1, start)
         assert piece.file is not None
         found.size += length
@@ -110,6 +120,14 @@ class ReplicaFetchReader(FetchReader):
             noted.add(partition)
             offset, start = wanted.fetch_offset, wanted.log_start_offset
             replicas.fetched(asking.replica_id, asking.replica_epoch, offset, start, leader_end)
+
+
+def _found_level(
+    job: FetchJob, topic: TopicPartitions, index: int, replicas: LeaderReplicas, asking: ReplicaState
+) -> None:
+    """Note that the follower has everything: nothing need be looked at before something happens, if it is in sync."""
+    if job.quiet is not None and job.session is not None and replicas.is_in_sync(asking.replica_id):
+        job.quiet.found_level(job.session.key_of(topic.topic_id, topic.name, index), replicas)
 
 
 def _replicas(partition: Partition, asking: ReplicaState, wanted: FetchPartition) -> LeaderReplicas:

@@ -18,10 +18,20 @@ from odradek.broker.runtime.responses import CloseConnectionError, Response
 log = get_logger("partitions")
 
 
-class Watched(Protocol):
-    """Something that wakes the fetches that wait on it: a partition."""
+class Waiter(Protocol):
+    """Who is told when something happens to a partition."""
 
-    delayed_fetches: dict[DelayedOperation, None]
+    def wake(self) -> None:
+        """Something happened."""
+
+    def expire(self) -> None:
+        """The broker stops: wait no longer."""
+
+
+class Watched(Protocol):
+    """Something that wakes the fetches that wait on it: a partition, or many at once."""
+
+    delayed_fetches: dict[Waiter, None]
 
 
 class DelayedOperation(Deferred[Response]):

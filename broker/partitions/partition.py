@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from odradek.broker.partitions.delayed_operation import DelayedOperation
+from odradek.broker.partitions.delayed_operation import Waiter
 from odradek.broker.partitions.roles import LeaderReplicas, Role
 from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.logging import get_logger
@@ -87,7 +87,7 @@ class Partition:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.high_watermark = max(log.log_start_offset, min(high_watermark, log.log_end_offset))
-        self.delayed_fetches: dict[DelayedOperation, None] = {}
+        self.delayed_fetches: dict[Waiter, None] = {}
         """Those that wait for something new here, in the order in which they came."""
         self.last_flush_ms = 0
         """When a flush last ended well (wall time); 0 if that was before this start."""
@@ -249,7 +249,7 @@ class Partition:
 
     def wake_fetches(self) -> None:
         """Let waiting fetches look again."""
-        for fetch in self.delayed_fetches:
+        for fetch in list(self.delayed_fetches):  # some leave
             fetch.wake()
 
     def _report_all(self, code: ErrorCode) -> None:
@@ -361,6 +361,8 @@ class Partition:
             self.log.begin_leader_epoch(leader_epoch)
         if not (was_alone and replicas is None):
             self.flushed()  # with one replica, what is in the log is committed, or will be once it is on the disk
+        if self.delayed_fetches:
+            self.wake_fetches()  # those of another epoch, or of who is no replica any more
 
     def follow(self, leader_id: int, leader_epoch: int) -> None:
         """Follow this leader from now on: whoever waits must ask there."""

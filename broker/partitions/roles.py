@@ -6,6 +6,7 @@ The metadata says which. Must not know: logs, requests.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
@@ -25,6 +26,14 @@ def role_of(image: PartitionImage, node_id: int) -> Role | None:
     if image.leader == node_id:
         return Role.LEADER
     return Role.FOLLOWER if node_id in image.replicas else None
+
+
+@dataclass(slots=True)
+class Pulse:
+    """When a follower last fetched that has all that there is of many partitions: noted once for all of them."""
+
+    last_fetch_ms: int
+    """Monotonic milliseconds."""
 
 
 class LeaderReplicas(Protocol):
@@ -65,6 +74,12 @@ class LeaderReplicas(Protocol):
         self, replica: int, broker_epoch: int, fetch_offset: int, log_start_offset: int, leader_end: int
     ) -> None:
         """Note how far a follower is that has fetched while the log ended at `leader_end`."""
+
+    def rest(self, replica: int, pulse: Pulse) -> None:
+        """A follower that has everything fetches whenever the pulse says so, until `stir`."""
+
+    def stir(self, replica: int) -> None:
+        """Something has happened since a follower fetched last: what it has is told by its fetches again."""
 
     @property
     def low_watermark(self) -> int:

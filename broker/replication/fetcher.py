@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.replication.follower_session import FetchPosition, FollowerSession, ReplicaId
+from odradek.broker.replication.follower_session import FollowerSession, ReplicaId
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.truncation import truncation_point
 from odradek.broker.runtime.logging import get_logger
@@ -63,11 +63,13 @@ class FollowerQuota(Protocol):
         """Note bytes that came for a partition."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Fetched:
     """A partition that is followed."""
 
     following: Following
+    changed: dict[_Fetched, None]
+    """The fetcher's partitions that are to be looked at before it asks again: this one when something happens."""
     rests_until: float = 0.0
     lookup: int | None = None
     """The offset to be asked for (LATEST or EARLIEST), since the leader has not what comes next here."""
@@ -76,6 +78,13 @@ class _Fetched:
     """How often in a row the leader answered with an error."""
     problem: str = ""
     """What is wrong, and has been logged."""
+
+    def wake(self) -> None:
+        """Something happened to the partition: its log may begin further on, which the leader is told."""
+        self.changed[self] = None
+
+    def expire(self) -> None:
+        """The broker stops; nobody waits here."""
 
 
 class Fetcher:
@@ -90,6 +99,9 @@ class Fetcher:
         self._quota = quota
         self._session: FollowerSession[Following] = FollowerSession(settings.replica_fetch_max_bytes)
         self._fetched: dict[ReplicaId, _Fetched] = {}
+        self._changed: dict[_Fetched, None] = {}
+        """Those of which the leader may have to be told something, or that are in trouble: all others are not looked at
+        for each request."""
 
     def __len__(self) -> int:
         return len(self._fetched)
@@ -99,18 +111,25 @@ class Fetcher:
 
     def add(self, following: Following) -> None:
         """Fetch a partition from now on."""
-        fetched = self._fetched[following.replica] = _Fetched(following)
+        self.remove(following.replica)
+        fetched = self._fetched[following.replica] = _Fetched(following, self._changed)
+        following.partition.delayed_fetches[fetched] = None
+        fetched.wake()
         self._guarded(fetched, 0.0, following.cut_what_cannot_be_compared)
 
     def remove(self, replica: ReplicaId) -> None:
         """Fetch a partition no more."""
-        self._fetched.pop(replica, None)
+        fetched = self._fetched.pop(replica, None)
+        if fetched is not None:
+            fetched.following.partition.delayed_fetches.pop(fetched, None)
+            self._changed.pop(fetched, None)
+            self._session.leave_out(fetched.following)
 
     # asking
 
     def next_request(self, now: float) -> FetchRequest | ListOffsetsRequest | None:
         """What is to be sent now; None where nothing is: look again in `rest_s`."""
-        lookups = [one for one in self._fetched.values() if one.lookup is not None and one.rests_until <= now]
+        lookups = [one for one in self._changed if one.lookup is not None and one.rests_until <= now]
         return self._lookup_request(lookups) if lookups else self._fetch_request(now)
 
     def rest_s(self, now: float) -> float | None:
@@ -121,16 +140,17 @@ class Fetcher:
         return until - now if until > now else self._settings.replica_fetch_backoff_ms / 1000
 
     def _fetch_request(self, now: float) -> FetchRequest | None:
-        quota = self._quota
-        wanted: dict[Following, FetchPosition] = {}
-        for fetched in self._fetched.values():
-            if fetched.rests_until > now or fetched.lookup is not None:
-                continue
+        quota, session = self._quota, self._session
+        for fetched in list(self._changed):
             following = fetched.following
-            if quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition):
+            is_held_back = quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition)
+            if fetched.rests_until > now or fetched.lookup is not None or is_held_back:
+                session.leave_out(following)
                 continue
-            wanted[following] = following.position()
-        if not wanted:
+            session.want(following, following.position())
+            if quota is None or fetched.is_in_sync:
+                del self._changed[fetched]
+        if not len(session):
             return None
         settings = self._settings
         request = FetchRequest(
@@ -140,7 +160,7 @@ class Fetcher:
             min_bytes=settings.replica_fetch_min_bytes,
             max_bytes=settings.replica_fetch_response_max_bytes,
         )
-        self._session.ask(wanted, request)
+        session.ask(request)
         return request
 
     def _lookup_request(self, lookups: list[_Fetched]) -> ListOffsetsRequest:
@@ -164,6 +184,7 @@ class Fetcher:
         if was_fetch:
             self._session.failed()
         for fetched in self._fetched.values():
+            fetched.wake()
             self._rest(fetched, now)
 
     def interrupted(self) -> None:
@@ -191,6 +212,7 @@ class Fetcher:
                 fetched = self._fetched.get(replica)
                 if fetched is None:
                     continue
+                fetched.wake()
                 position = told.get(fetched.following)
                 if position is not None and position.fetch_offset == fetched.following.log_end_offset:
                     self._guarded(fetched, now, self._take, fetched, data, now)
@@ -202,8 +224,7 @@ class Fetcher:
         if error is ErrorCode.OFFSET_OUT_OF_RANGE:
             fetched.lookup = LATEST
         elif error is ErrorCode.FENCED_LEADER_EPOCH:
-            # newer metadata is on its way, and adds the partition again
-            del self._fetched[following.replica]
+            self.remove(following.replica)  # newer metadata is on its way, and adds the partition again
         elif error is not ErrorCode.NONE:
             self._rest_longer(fetched, now, f"the leader answers {error.name}")
         elif diverging.end_offset >= 0 or diverging.epoch >= 0:
@@ -228,7 +249,7 @@ class Fetcher:
     def _take_lookup(self, response: ListOffsetsResponse, now: float) -> None:
         by_name = {
             (one.following.partition.topic, one.following.replica.partition): one
-            for one in self._fetched.values()
+            for one in self._changed
             if one.lookup is not None
         }
         for topic in response.topics:

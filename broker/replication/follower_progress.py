@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.broker.partitions.roles import Pulse
+
 UNKNOWN = -1
 """An offset or a broker epoch that the follower has not told yet."""
 LONG_AGO = -(1 << 62)
@@ -25,6 +27,8 @@ class FollowerProgress:
     """The registration under which it fetched last; None if it has not fetched yet, -1 if it does not say."""
     last_fetch_ms: int = LONG_AGO
     leader_end_at_last_fetch: int = UNKNOWN
+    pulse: Pulse | None = None
+    """Tells when it fetched last, while it has everything and nothing happens; None where `fetched` does."""
 
     def fetched(
         self, fetch_offset: int, log_start_offset: int, broker_epoch: int, leader_end: int, now_ms: int
@@ -46,8 +50,20 @@ class FollowerProgress:
         self.broker_epoch = broker_epoch
         return has_moved
 
+    def rest(self, pulse: Pulse) -> None:
+        """It has everything, and fetches when the pulse says so, until `stir`."""
+        self.pulse = pulse
+
+    def stir(self) -> None:
+        """Something is about to happen, or has since its last fetch: until that it was caught up."""
+        pulse, self.pulse = self.pulse, None
+        if pulse is not None:
+            self.caught_up_ms = max(self.caught_up_ms, pulse.last_fetch_ms)
+            self.last_fetch_ms = max(self.last_fetch_ms, pulse.last_fetch_ms)
+
     def reset(self, is_in_sync: bool, was_leader: bool, leader_end: int, now_ms: int) -> None:
         """Begin a leader epoch; what was known is kept if this broker led before, too."""
+        self.pulse = None
         self.caught_up_ms = now_ms if is_in_sync else LONG_AGO
         if was_leader:
             self.leader_end_at_last_fetch = leader_end

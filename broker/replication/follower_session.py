@@ -5,7 +5,6 @@ Pure. Follows Kafka's `FetchSessionHandler`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
@@ -54,24 +53,45 @@ class FollowerSession(Generic[F]):
         self._epoch = _FULL
         self.told: dict[F, FetchPosition] = {}
         """What the leader knows by now that we want."""
+        self._wanted: dict[F, FetchPosition] = {}
+        self._news: dict[F, FetchPosition] = {}
+        self._gone: dict[F, None] = {}
 
-    def ask(self, wanted: Mapping[F, FetchPosition], request: FetchRequest) -> None:
-        """Put into `request` what the leader has to be told to know what is `wanted`, all of it or what is new.
+    def __len__(self) -> int:
+        """How many partitions are wanted."""
+        return len(self._wanted)
+
+    def want(self, fetched: F, position: FetchPosition) -> None:
+        """Ask for a partition at this place from now on."""
+        self._wanted[fetched] = position
+        self._gone.pop(fetched, None)
+        if self.told.get(fetched) != position:
+            self._news[fetched] = position
+        else:
+            self._news.pop(fetched, None)
+
+    def leave_out(self, fetched: F) -> None:
+        """Ask for a partition no more, until it is wanted again."""
+        self._wanted.pop(fetched, None)
+        self._news.pop(fetched, None)
+        if fetched in self.told:
+            self._gone[fetched] = None
+
+    def ask(self, request: FetchRequest) -> None:
+        """Put into `request` what the leader has to be told to know what is wanted, all of it or what is new.
 
         Where a replica is followed anew, all of it: what the leader answered to the one before was not heard, and it
         would not say again where the high watermark is.
         """
-        gone = self.told.keys() - wanted.keys() if self._epoch != _FULL else set()
-        still = {fetched.replica for fetched in wanted} if gone else set()
-        if any(fetched.replica in still for fetched in gone):
+        new = {fetched.replica for fetched in self._news} if self._gone else set()
+        if any(fetched.replica in new for fetched in self._gone):
             self.failed()
-            gone = set()
         request.session_id, request.session_epoch = self._session_id, self._epoch
-        told = self.told if self._epoch != _FULL else {}
+        if self._epoch == _FULL:
+            self.told.clear()
+            self._news, self._gone = dict(self._wanted), {}
         topics: dict[UUID, FetchTopic] = {}
-        for fetched, position in wanted.items():
-            if told.get(fetched) == position:
-                continue
+        for fetched, position in self._news.items():
             replica = fetched.replica
             topic = topics.get(replica.topic_id)
             if topic is None:
@@ -87,13 +107,15 @@ class FollowerSession(Generic[F]):
                 )
             )
         forgotten: dict[UUID, ForgottenTopic] = {}
-        for fetched in self.told:
-            if fetched in gone:
-                replica = fetched.replica
-                names = ForgottenTopic(topic_id=replica.topic_id)
-                forgotten.setdefault(replica.topic_id, names).partitions.append(replica.partition)
+        for fetched in self._gone:
+            replica = fetched.replica
+            names = ForgottenTopic(topic_id=replica.topic_id)
+            forgotten.setdefault(replica.topic_id, names).partitions.append(replica.partition)
+            del self.told[fetched]
         request.topics, request.forgotten_topics_data = list(topics.values()), list(forgotten.values())
-        self.told = dict(wanted)
+        self.told.update(self._news)
+        self._news.clear()
+        self._gone.clear()
 
     def answered(self, response: FetchResponse) -> bool:
         """Take note of an answer; return whether its partitions count."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from odradek.broker.metadata.image import MetadataImage, PartitionImage
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.partitions.roles import Role
+from odradek.broker.partitions.roles import Pulse, Role
 from odradek.broker.replication.eligibility import is_alive, is_eligible
 from odradek.broker.replication.leader_state import AlterPartitionAnswer, IsrChange, IsrOutcome, LeaderState
 from odradek.broker.runtime.clock import Clock
@@ -145,6 +145,16 @@ class Leadership:
             self.advance()
         if log_start_offset != old_start and self._awaited_starts:
             self._report_starts()
+
+    def rest(self, replica: int, pulse: Pulse) -> None:
+        """A follower that has everything fetches whenever the pulse says so, until `stir`."""
+        self.state.followers[replica].rest(pulse)
+
+    def stir(self, replica: int) -> None:
+        """Something has happened since a follower fetched last: what it has is told by its fetches again."""
+        progress = self.state.followers.get(replica)
+        if progress is not None:
+            progress.stir()
 
     def shrink(self) -> None:
         """Ask for the ISR without those who fell behind; to be called every half of replica.lag.time.max.ms."""

@@ -248,10 +248,15 @@ class ReplicatedBroker:
 
 
 class ReplicatedBrokers:
-    """A topic of one partition on several brokers."""
+    """A topic of one partition on several brokers; the others that it may have are only there."""
 
     def __init__(
-        self, count: int = 3, configs: Mapping[str, str] = MappingProxyType({}), *, nearest: bool = False
+        self,
+        count: int = 3,
+        configs: Mapping[str, str] = MappingProxyType({}),
+        *,
+        nearest: bool = False,
+        partitions: int = 1,
     ) -> None:
         """Start brokers 1 to `count`, led by the first; `nearest` sends consumers to replicas in their racks."""
         self.nearest = nearest
@@ -267,7 +272,8 @@ class ReplicatedBrokers:
         ids = range(1, count + 1)
         replicas = tuple(ids)
         partition = PartitionImage(replicas, replicas, 1, 0, 0)
-        topic = TopicImage(TOPIC, TOPIC_ID, (partition,))
+        self._others = (partition,) * (partitions - 1)
+        topic = TopicImage(TOPIC, TOPIC_ID, (partition, *self._others))
         self.image = MetadataImage(
             topics_by_name=MappingProxyType({TOPIC: topic}),
             topics_by_id=MappingProxyType({TOPIC_ID: topic}),
@@ -313,7 +319,7 @@ class ReplicatedBrokers:
     def change(self, told: tuple[int, ...] | None = None, **fields: object) -> None:
         """Change the partition, a step further in its epoch, and tell those brokers, or all."""
         image = self.partition._replace(partition_epoch=self.partition.partition_epoch + 1, **fields)  # type: ignore[arg-type]
-        topic = TopicImage(TOPIC, TOPIC_ID, (image,))
+        topic = TopicImage(TOPIC, TOPIC_ID, (image, *self._others))
         self.image = self.image._replace(
             topics_by_name=MappingProxyType({TOPIC: topic}), topics_by_id=MappingProxyType({TOPIC_ID: topic})
         )

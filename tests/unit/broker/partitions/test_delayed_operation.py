@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.broker.partitions.delayed_operation import DelayedOperation
+from odradek.broker.partitions.delayed_operation import DelayedOperation, Waiter
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 
 SOON_S = 0.01
@@ -17,7 +17,7 @@ class Watched:
     """Stands for a partition."""
 
     def __init__(self) -> None:
-        self.delayed_fetches: dict[DelayedOperation, None] = {}
+        self.delayed_fetches: dict[Waiter, None] = {}
 
 
 class Answers:
