@@ -110,13 +110,17 @@ class _Planner:
             self._removing = self._adding = ()
 
     def _collect_elr(self) -> None:
-        """Members that leave an ISR that is too small stay eligible: they have all that was acknowledged."""
+        """Members that leave an ISR that is too small stay eligible: they have all that was acknowledged.
+
+        Unless they are no replicas any more, after a reassignment was called off: an ELR of those alone would keep the
+        last known leader from being elected, for ever, as it does in Kafka.
+        """
         if not self._view.has_elr:
             return
         if len(self._isr) >= self._view.min_isr(self._place.topic):
             self._elr = ()
         else:
-            eligible = {*self._elr, *self._before.isr}.difference(self._isr)
+            eligible = {*self._elr, *self._before.isr}.intersection(self._replicas).difference(self._isr)
             self._elr = tuple(sorted(one for one in eligible if one != self._target.lost))
 
     def _elect(self) -> None:

@@ -112,7 +112,8 @@ class LocalLog:
     ) -> Segment:
         """Append bytes that have their offsets already, in a new segment if need be, and return the segment.
 
-        They are one batch, or those of `batches`. Raises RecordListTooLarge, StorageError.
+        They are one batch, or those of `batches`, which another replica wrote: a segment of their own takes them
+        however large they are, since that one has them already. Raises RecordListTooLarge, StorageError.
         """
         if self.sync_problem:
             raise StorageError(
@@ -122,7 +123,7 @@ class LocalLog:
         size = len(data)
         segment = self.segments.active
         if must_roll(segment, self.limits, size, last_offset, max_timestamp, now_ms):
-            if size > self.limits.segment_bytes:
+            if size > self.limits.segment_bytes and batches is None:
                 raise self.too_large(size)
             with self.translated("append to"):
                 segment = self.roll(first_offset, now_ms)

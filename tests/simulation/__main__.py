@@ -20,6 +20,9 @@ from odradek.broker.runtime.logging import configure_logging
 from tests.simulation.clients import BrokenPromiseError
 from tests.simulation.scenario import Scenario
 
+LIVES_PER_COLLECTION = 10
+"""Garbage is collected between lives only: each is small, and goes as a whole."""
+
 
 def live(seed: int) -> Scenario:
     """Live through the life of one seed, and return it; raises BrokenPromiseError."""
@@ -51,6 +54,7 @@ def main() -> int:
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last)) if given.seed is None else range(given.seed, given.seed + 1)
     end = time.monotonic() + given.seconds
+    gc.disable()
     lived = broken = acknowledged = leaderships = 0
     for seed in seeds:
         if time.monotonic() > end:
@@ -64,9 +68,10 @@ def main() -> int:
             acknowledged += sum(map(len, scenario.ledger.acknowledged.values()))
             leaderships += scenario.checks.leaderships
             if given.story:
-                print("\n".join([*scenario.story, f"{scenario.world.events} events"]))  # noqa: T201
+                print("\n".join([*scenario.faults.story, f"{scenario.world.events} events"]))  # noqa: T201
         lived += 1
-        gc.collect()
+        if lived % LIVES_PER_COLLECTION == 0:
+            gc.collect()
     print(f"{lived} lives, {broken} broken; {acknowledged} records acknowledged, {leaderships} leaderships")  # noqa: T201
     return 1 if broken else 0
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
+from uuid import UUID
 
 from odradek.broker.nodes.requests import Disconnected, NodeAddress, NodeConnection
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from odradek.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from odradek.protocol.records.batch import iter_batches
@@ -22,11 +29,13 @@ from tests.simulation.world import EPOCH_MS, SimulatedProcess
 TOPIC = "values"
 PRODUCE_VERSION, FETCH_VERSION = 12, 12
 """The last ones that name topics."""
+METADATA_VERSION = 12
+LIST_OFFSETS_VERSION = 7
+EARLIEST = -2
 ANSWER_S = 10.0
 RETRY_S = 0.1
+READ_PAUSE_S = 0.2
 PRODUCE_TIMEOUT_MS = 5000
-
-Answer = TypeVar("Answer", bound=Message)
 
 DUPLICATE = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
 LOST_SEQUENCE = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
@@ -68,7 +77,15 @@ class Ledger:
 class SimulatedClient:
     """What producers and consumers share: who leads, and asking them."""
 
-    def __init__(self, network: SimulatedNetwork, name: str, bootstrap: Sequence[NodeAddress], ledger: Ledger) -> None:
+    def __init__(
+        self,
+        network: SimulatedNetwork,
+        name: str,
+        bootstrap: Sequence[NodeAddress],
+        ledger: Ledger,
+        topic: str = TOPIC,
+    ) -> None:
+        self.topic = topic
         self.world = network.world
         self.process = SimulatedProcess(name)
         self.ledger = ledger
@@ -81,6 +98,7 @@ class SimulatedClient:
         """Partition -> broker."""
         self._epochs: dict[int, int] = {}
         """Partition -> leader epoch; what brokers say that know of an older one does not count (KIP-320)."""
+        self._topic_id: UUID | None = None
 
     def ask(self, address: NodeAddress, request: Message, version: int, then: Callable[[Message | None], None]) -> None:
         """Send a request; `then` is given the answer, None where there is none."""
@@ -104,11 +122,14 @@ class SimulatedClient:
     def learn(self, then: Callable[[], None]) -> None:
         """Ask any broker who leads, again and again until one answers, then go on."""
         address = self.world.random.choice([*self._bootstrap, *self._nodes.values()])
-        topics = [MetadataRequestTopic(name=TOPIC)]
+        topics = [MetadataRequestTopic(name=self.topic)]
 
         def answered(found: Message | None) -> None:
             if isinstance(found, MetadataResponse) and found.topics and found.topics[0].error_code == ErrorCode.NONE:
                 self._nodes = {node.node_id: NodeAddress(node.host, node.port) for node in found.brokers}
+                if found.topics[0].topic_id != self._topic_id:
+                    self._topic_id = found.topics[0].topic_id
+                    self._epochs.clear()
                 for one in found.topics[0].partitions:
                     if one.leader_epoch >= self._epochs.get(one.partition_index, -1):
                         self.leaders[one.partition_index] = one.leader_id
@@ -117,7 +138,7 @@ class SimulatedClient:
             else:
                 self.later(lambda: self.learn(then))
 
-        self.ask(address, MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9, answered)
+        self.ask(address, MetadataRequest(topics=topics, allow_auto_topic_creation=False), METADATA_VERSION, answered)
 
     def leader_of(self, partition: int) -> NodeAddress | None:
         """Return where the leader is, as far as is known."""
@@ -143,8 +164,11 @@ class SimulatedProducer(SimulatedClient):
         ledger: Ledger,
         partition: int,
         idempotent: bool,
+        pause_s: float,
+        topic: str = TOPIC,
     ) -> None:
-        super().__init__(network, name, bootstrap, ledger)
+        super().__init__(network, name, bootstrap, ledger, topic)
+        self._pause_s = pause_s
         self._partition = partition
         self._idempotent = idempotent
         self._producer_id = -1
@@ -185,10 +209,12 @@ class SimulatedProducer(SimulatedClient):
         fields = BatchFields()
         if self._idempotent:
             fields = BatchFields(producer_id=self._producer_id, producer_epoch=0, base_sequence=self._sequence)
-        batch = build_batch(make_records([(None, value)], EPOCH_MS), fields)
+        batch = build_batch(make_records([(None, value)], EPOCH_MS + int(self.world.now * 1000)), fields)
         data = PartitionProduceData(index=self._partition, records=batch)
         request = ProduceRequest(
-            acks=-1, timeout_ms=PRODUCE_TIMEOUT_MS, topic_data=[TopicProduceData(name=TOPIC, partition_data=[data])]
+            acks=-1,
+            timeout_ms=PRODUCE_TIMEOUT_MS,
+            topic_data=[TopicProduceData(name=self.topic, partition_data=[data])],
         )
         self.ask(address, request, PRODUCE_VERSION, lambda found: self._answered(value, found))
 
@@ -211,9 +237,10 @@ class SimulatedProducer(SimulatedClient):
 
     def _acknowledged(self, value: bytes, offset: int) -> None:
         promise = Acknowledged(self._partition, offset, value, self.world.now)
-        self.ledger.acknowledged.setdefault(self._partition, []).append(promise)
+        if self.topic == TOPIC:
+            self.ledger.acknowledged.setdefault(self._partition, []).append(promise)
         self._sequence += 1
-        pause = self.world.random.expovariate(1 / 0.08)
+        pause = self.world.random.expovariate(1 / self._pause_s)
         self.world.after(pause, self._send_next, self.process)
 
 
@@ -221,10 +248,18 @@ class SimulatedConsumer(SimulatedClient):
     """Reads one partition again and again from its beginning, and remembers what it saw where."""
 
     def __init__(
-        self, network: SimulatedNetwork, name: str, bootstrap: Sequence[NodeAddress], ledger: Ledger, partition: int
+        self,
+        network: SimulatedNetwork,
+        name: str,
+        bootstrap: Sequence[NodeAddress],
+        ledger: Ledger,
+        partition: int,
+        old_ones_go: bool,
     ) -> None:
+        """`old_ones_go`: whether records are deleted, so that it may have to begin later."""
         super().__init__(network, name, bootstrap, ledger)
         self._partition = partition
+        self._old_ones_go = old_ones_go
         self._offset = 0
 
     def start(self) -> None:
@@ -245,7 +280,7 @@ class SimulatedConsumer(SimulatedClient):
             partition_max_bytes=1 << 20,
         )
         request = FetchRequest(
-            max_wait_ms=200, min_bytes=1, topics=[FetchTopic(topic=TOPIC, partitions=[part])], max_bytes=1 << 20
+            max_wait_ms=500, min_bytes=1, topics=[FetchTopic(topic=TOPIC, partitions=[part])], max_bytes=1 << 20
         )
         self.ask(address, request, FETCH_VERSION, self._answered)
 
@@ -257,6 +292,9 @@ class SimulatedConsumer(SimulatedClient):
         if part.error_code:
             self.ledger.note_error(f"fetch {ErrorCode(part.error_code).name}")
             if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                if self._old_ones_go:
+                    self._find_beginning()
+                    return
                 raise BrokenPromiseError(
                     f"a consumer that has read up to {self._offset} is told that it is out of range"
                 )
@@ -267,7 +305,29 @@ class SimulatedConsumer(SimulatedClient):
                 self._saw(offset, value)
         if self.world.random.random() < 0.02:
             self._offset = 0
-        self.world.after(0.1, self._fetch, self.process)
+        self.world.after(READ_PAUSE_S, self._fetch, self.process)
+
+    def _find_beginning(self) -> None:
+        part = ListOffsetsPartition(partition_index=self._partition, timestamp=EARLIEST)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[part])])
+
+        def answered(found: Message | None) -> None:
+            if isinstance(found, ListOffsetsResponse):
+                first = found.topics[0].partitions[0]
+                if not first.error_code:
+                    self._check_may_begin(first.offset)
+            self.later(lambda: self.learn(self._fetch))
+
+        self.ask(self.leader_of(self._partition) or self.any_node(), request, LIST_OFFSETS_VERSION, answered)
+
+    def _check_may_begin(self, offset: int) -> None:
+        """Deleted is what is old, so whoever is out of range is before the beginning: never beyond the end."""
+        if offset < self._offset:
+            raise BrokenPromiseError(
+                f"a consumer that has read up to {self._offset} of partition {self._partition} is told that it is out"
+                f" of range, and the log begins at {offset}"
+            )
+        self._offset = offset
 
     def _saw(self, offset: int, value: bytes) -> None:
         place = (self._partition, offset)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
@@ -113,6 +114,8 @@ class SimulatedConnector:
 
 CUT_RETRY_S = 0.2
 """How often bytes that do not arrive are sent again."""
+KNOCK_S = 1.0
+"""How often it is tried to connect where nobody answers."""
 
 
 class _Line:
@@ -131,19 +134,22 @@ class _Line:
         self._under_way.append(arrive)
         if not self._is_busy:
             self._is_busy = True
-            self._network.world.after(self._network.delay(), self._deliver)
+            self._deliver_in(self._network.delay())
+
+    def _deliver_in(self, seconds: float) -> None:
+        self._network.world.after(seconds, self._deliver, self._receiver)
 
     def _deliver(self) -> None:
-        if self.is_broken or not self._receiver.is_alive:
+        if self.is_broken:
             return
         if self._network.is_cut(self._sender.name, self._receiver.name):
-            self._network.world.after(CUT_RETRY_S, self._deliver)
+            self._deliver_in(CUT_RETRY_S)
             return
         arrive = self._under_way.popleft()
-        self._network.world.after(0.0, arrive, self._receiver)
         self._is_busy = bool(self._under_way)
         if self._is_busy:
-            self._network.world.after(self._network.delay(), self._deliver)
+            self._deliver_in(self._network.delay())
+        arrive()
 
 
 @dataclass(slots=True)
@@ -213,6 +219,9 @@ class SimulatedConnection:
         self.client_id = client_id
         self._session: _Session | None = None
         self._asked: deque[_Asked] = deque()
+        self._unsent: list[bytearray] = []
+        """Frames that wait for the connection to be made."""
+        self._is_knocking = False
         self._is_closed = False
         self._correlation_id = 0
 
@@ -226,15 +235,19 @@ class SimulatedConnection:
         late = f"{self.address} did not answer {api.name} within {timeout_s:g} s"
         timer = world.after(timeout_s, lambda: self._lose(late), self.process)
         self._asked.append(_Asked(api, chosen, answer, timer))
+        self._correlation_id += 1
+        header = RequestHeader(api.key, chosen, self._correlation_id, self.client_id)
+        self._unsent.append(bytearray(encode_request_header(header) + encode(request, chosen)))
         if self._session is None:
             self._open()
-        session = self._session
-        if session is not None:
-            self._correlation_id += 1
-            header = RequestHeader(api.key, chosen, self._correlation_id, self.client_id)
-            frame = bytearray(encode_request_header(header) + encode(request, chosen))
-            session.there.carry(lambda: session.arrive(frame))
+        else:
+            self._send_all(self._session)
         return answer
+
+    def _send_all(self, session: _Session) -> None:
+        unsent, self._unsent = self._unsent, []
+        for frame in unsent:
+            session.there.carry(partial(session.arrive, frame))
 
     def close(self) -> None:
         """End it for good; nobody is told."""
@@ -277,13 +290,26 @@ class SimulatedConnection:
         server = self.network.server_at(self.address)
         name = self.network.name_of(self.address)
         if self.network.is_cut(self.process.name, name) or self.network.is_cut(name, self.process.name):
-            return  # nobody answers, until whoever waits gives up
+            self._knock_again()
+            return
         if server is None:
             reason = f"no connection to {self.address}: Connection refused"
             self.network.world.after(self.network.delay(), lambda: self._lose(reason), self.process)
             return
-        self._session = _Session(self, server)
+        self._session = session = _Session(self, server)
         self.network.opened(self)
+        self._send_all(session)
+
+    def _knock_again(self) -> None:
+        """Nobody answers; TCP goes on trying, until whoever waits gives up."""
+        if not self._is_knocking:
+            self._is_knocking = True
+            self.network.world.after(KNOCK_S, self._knocked, self.process)
+
+    def _knocked(self) -> None:
+        self._is_knocking = False
+        if self._asked and self._session is None:
+            self._open()
 
     def _lose(self, reason: str) -> None:
         for asked in self._forget():
@@ -294,7 +320,7 @@ class SimulatedConnection:
         if session is not None:
             session.break_off()
             self.network.closed(self)
-        asked, self._asked = list(self._asked), deque()
+        asked, self._asked, self._unsent = list(self._asked), deque(), []
         for one in asked:
             one.timer.is_cancelled = True
         return asked

@@ -64,8 +64,8 @@ class World:
         self._push(event)
         return event
 
-    def step(self) -> bool:
-        """Let the next event happen; returns whether there was one."""
+    def step(self) -> Event | None:
+        """Let the next event happen, and return it; None if there is none."""
         while self._queue:
             _, _, event = heappop(self._queue)
             process = event.process
@@ -78,16 +78,16 @@ class World:
                 continue
             self.events += 1
             event.call()
-            return True
-        return False
+            return event
+        return None
 
-    def run(self, seconds: float, after_each: Callable[[], None] | None = None) -> None:
-        """Let so much time pass."""
+    def run(self, seconds: float, after_each: Callable[[SimulatedProcess], None] | None = None) -> None:
+        """Let so much time pass; `after_each` is told in which process something has happened."""
         end = self.now + seconds
         while self._queue and self._queue[0][0] <= end:
-            self.step()
-            if after_each is not None:
-                after_each()
+            event = self.step()
+            if after_each is not None and event is not None and event.process is not None:
+                after_each(event.process)
         self.now = max(self.now, end)
 
     def run_until(self, condition: Callable[[], bool], seconds: float) -> bool:

@@ -21,7 +21,7 @@ from random import Random
 from odradek.storage.files import TEMPORARY_SUFFIX, Buffer, DirectoryEntry, DiskSpace
 from tests.support.memory_nodes import MemoryDirectory, MemoryFile
 
-_UNLIMITED = 1 << 60
+UNLIMITED = 1 << 60
 
 
 class SimulatedCrash(BaseException):
@@ -122,7 +122,7 @@ class _Lock:
 class MemoryFiles:
     """A `storage.files.FileSystem` in memory."""
 
-    def __init__(self, seed: int = 0, crash_at: int | None = None, capacity: int = _UNLIMITED) -> None:
+    def __init__(self, seed: int = 0, crash_at: int | None = None, capacity: int = UNLIMITED) -> None:
         self.operations = 0
         self.crash_at = crash_at
         self.capacity = capacity
@@ -145,6 +145,15 @@ class MemoryFiles:
         survivor.now_ms = self.now_ms
         survivor._root = self._root.survive(self._random, kept)
         return survivor
+
+    def handed_on(self) -> MemoryFiles:
+        """Return the file system as the next process finds it after this one was killed: nothing is lost, and what was
+        not synced is not yet safe either. This one is dead then."""
+        self._crashed = True
+        heir = MemoryFiles(self._random.randrange(1 << 32), capacity=self.capacity)
+        heir.now_ms = self.now_ms
+        heir._root = self._root
+        return heir
 
     def fail(self, operation: str, error: int = errno.EIO, path_part: str = "", times: int = 1) -> None:
         """Let the next `times` operations of that name, on paths that contain `path_part`, fail with `error`.
@@ -175,7 +184,7 @@ class MemoryFiles:
     def write_node(self, node: MemoryFile, path: str, position: int, data: bytes) -> None:
         """Write to a file, as far as the capacity allows."""
         fitting = data
-        if self.capacity != _UNLIMITED:
+        if self.capacity != UNLIMITED:
             fitting = data[: max(0, self.capacity - self.used + len(node.content) - position)]
         if self.operations == self.crash_at and not self._crashed:
             fitting = fitting[: self._random.randrange(len(fitting) + 1)]

@@ -178,3 +178,17 @@ def test_directories_and_files_are_not_mistaken() -> None:
     for use_directory in (fs.listdir, fs.mkdir, fs.sync_dir):
         with pytest.raises(NotADirectoryError):
             use_directory("/data/a")
+
+
+def test_what_a_killed_process_leaves_is_not_safe_yet() -> None:
+    """The next one finds all of it, and a power failure may still take what was not synced."""
+    files = MemoryFiles()
+    files.write_bytes("/a", b"safe", sync=True)
+    files.sync_dir("/")
+    file = files.open("/a")
+    file.pwrite(b"more", 4)
+    heir = files.handed_on()
+    assert heir.read_bytes("/a") == b"safemore"
+    with pytest.raises(SimulatedCrash):
+        file.pwrite(b"!", 0)
+    assert heir.crash(kept=0.0).read_bytes("/a") == b"safe"

@@ -125,6 +125,20 @@ def test_last_known_leader_leads_if_it_lives() -> None:
     assert planned(cluster(alone, fenced(2), elr=True), PartitionTarget()) is None
 
 
+def test_who_is_no_replica_any_more_is_not_eligible() -> None:
+    """A reassignment that is called off takes back its replicas, in sync or not. An ELR of them alone would keep the
+    last known leader from being elected, for ever."""
+    image = cluster(partition([1, 2, 3], isr=[1, 3], leader=1, adding_replicas=[3]), elr=True)
+    cancelled = PartitionTarget(replicas=(1, 2), isr=(1,), adding=(), removing=())
+    found = planned(image, cancelled)
+    assert found is not None
+    assert (found.replicas, found.isr, found.eligible_leader_replicas) == ([1, 2], [1], None)
+    stale = partition([1, 2], isr=[1], leader=1, eligible_leader_replicas=[3])
+    found = planned(cluster(stale, fenced(1), elr=True), PartitionTarget(isr=(), lost=1))
+    assert found is not None
+    assert (found.leader, found.eligible_leader_replicas, found.last_known_elr) == (NO_LEADER, [], [1])
+
+
 def test_reassignment_ends_once_all_new_replicas_are_in_sync() -> None:
     """The removed ones go, out of ISR and directories too, and an epoch begins."""
     moving = partition([3, 1, 2], isr=[1, 2], leader=1, removing_replicas=[1, 2], adding_replicas=[3])

@@ -105,6 +105,22 @@ def test_full_disk_leaves_the_follower_as_it_was(fs: MemoryFiles, log: Log) -> N
     fs.fail("write", errno.EIO)
 
 
+@pytest.mark.parametrize("limit", [300, 100])
+def test_what_the_leader_has_fits_however_small_segments_are(limit: int) -> None:
+    """More batches come at once than a segment may have, or one that is larger: segments were larger when the leader
+    took it. They get one of their own, and what comes then another one."""
+    leader, log = leader_with(6), open_at(MemoryFiles(), small_config(segment_bytes=limit))
+    data = bytes_of(leader)
+    size = len(data) // 6
+    assert size > 100
+    log.append_as_follower(data[:size], NOW_MS)
+    log.append_as_follower(data[size : 5 * size], NOW_MS)
+    log.append_as_follower(data[5 * size :], NOW_MS)
+    assert read_all(log) == read_all(leader)
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 5]
+    check_log(log)
+
+
 def test_old_formats_are_replicated() -> None:
     """Messages of V0 and V1 are taken as they are."""
     log = follower()
