@@ -19,6 +19,7 @@ from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import ProduceResult
 from odradek.protocol.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_SIZE
+from odradek.storage.producers.producer_state import Verification
 from odradek.storage.validation import Effort, TakesLonger, ValidatedBatch, validate_client_batch
 
 EFFORT_OF_A_REQUEST = 150_000
@@ -63,6 +64,8 @@ class LateBatch:
     results: list[ProduceResult]
     place: int
     """Index of its result in `results`."""
+    guard: Verification | None = None
+    """Under which the transaction of the batch was verified."""
 
     @property
     def work_bytes(self) -> int:

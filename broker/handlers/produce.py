@@ -7,7 +7,8 @@ Versions 0 to 2 carry message sets of before Kafka 0.11, which `old_produce` mak
 Answers: acks=0 none (an error closes the connection, as Kafka does), acks=all once the data is committed, acks=1 too
 where there is one replica, and otherwise once it is written, to the disk where the topic asks for that.
 With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
-meanwhile. Batches whose check takes long are checked on a thread (`late_checks`), and the connection parks, too.
+meanwhile. Batches whose check takes long are checked on a thread (`late_checks`), and the connection parks, too. So it
+does while the coordinator of a transaction is asked whether a partition is part of it (`transactional_produce`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
 from odradek.broker.handlers.old_produce import MessageSets, Outcomes
 from odradek.broker.handlers.produce_refusals import (
+    IN_TRANSACTION,
     WITHOUT_LOG_START,
     Topics,
     close_on_error,
@@ -29,6 +31,7 @@ from odradek.broker.handlers.produce_refusals import (
     refused,
     unknown_topic,
 )
+from odradek.broker.handlers.transactional_produce import Verifications, Verified
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
@@ -67,16 +70,24 @@ class ProduceHandler:
         clock: Clock,
         converter: Converter,
         memory: RequestMemory,
+        verifications: Verifications | None = None,
     ) -> None:
+        """Without `verifications`, transactions are only written to where they are open already."""
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
         self._effort = Effort(EFFORT_OF_A_REQUEST)
         self._late_checks = LateChecks(loop, converter, memory)
         self._message_sets = MessageSets(partitions, clock, converter, memory)
+        self._verifications = verifications
 
     def __call__(
-        self, context: RequestContext, request: ProduceRequest, head: bytes, admit: Admit | None = None
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        head: bytes,
+        admit: Admit | None = None,
+        verified: Verified | None = None,
     ) -> Response | Deferred[Response]:
         version = context.api_version
         if admit is None:
@@ -84,11 +95,15 @@ class ProduceHandler:
                 return self._convert_first(context, request, head)
             admit = _admit
         acks = request.acks
+        guards = None
         refusal = refusal_of(request, version, self._partitions)
         if refusal is not None:
-            if acks == ACKS_NONE:
-                raise CloseConnectionError(f"a produce with acks=0 is refused: {refusal.name}")
-            return refuse_all(head, version, request, refusal)
+            if refusal is not IN_TRANSACTION:
+                return _refuse(context, request, head, refusal)
+            if verified is None and self._verifications is not None:
+                return self._verify_first(self._verifications, context, request, head)
+            if verified is not None:
+                guards, admit = verified.guards, _admit_verified(verified)
         now_ms = self._clock.now_ms()
         topics: Topics = []
         appended: list[_Appended] = []
@@ -111,9 +126,11 @@ class ProduceHandler:
                 try:
                     if late and any(batch.partition is partition for batch in late):
                         raise TakesLonger  # what comes later for the same partition stays behind
-                    info = partition.append(records, now_ms, AppendOrigin.CLIENT, effort)
+                    guard = guards.get(partition) if guards is not None else None
+                    info = partition.append(records, now_ms, AppendOrigin.CLIENT, effort, guard)
                 except TakesLonger:
-                    late.append(LateBatch(topic, partition, records, results, len(results)))
+                    guard = guards.get(partition) if guards is not None else None
+                    late.append(LateBatch(topic, partition, records, results, len(results), guard))
                     results.append(ProduceResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
                     continue
                 except KafkaError as error:
@@ -178,7 +195,7 @@ class ProduceHandler:
                 checked = await self._late_checks.check(batch, now_ms, until)
                 if partition.is_retired or partition.role is not Role.LEADER:
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                info = partition.append(checked, now_ms)
+                info = partition.append(checked, now_ms, guard=batch.guard)
             except KafkaError as error:
                 self._late_checks.tell(batch.topic.name, context.peer, error)
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
@@ -188,6 +205,32 @@ class ProduceHandler:
                 appended.append(_Appended(partition, info.last_offset + 1, results, place))
 
         return in_task(self._loop, append(), is_kept=True)
+
+    def _verify_first(
+        self, verifications: Verifications, context: RequestContext, request: ProduceRequest, head: bytes
+    ) -> Response | Deferred[Response]:
+        """Append the batches of a transaction once its coordinator has said which of them belong to it."""
+        try:
+            outcome = verifications.verify(request, context.api_version)
+        except KafkaError as refused_all:
+            return _refuse(context, request, head, refused_all.code)
+        if not isinstance(outcome, Deferred):
+            return self(context, request, head, None, outcome)
+
+        answer: Deferred[Response] = Deferred()
+
+        async def append(verified: Verified) -> Response:
+            try:
+                produced = self(context, request, head, None, verified)
+            finally:
+                verifications.let_go(verified)
+            return await produced if isinstance(produced, Deferred) else produced
+
+        def arrived(verified: Verified) -> None:  # perhaps in the middle of a change to a partition
+            in_task(self._loop, append(verified), is_kept=True).on_done(answer.resolve)
+
+        outcome.on_done(arrived)
+        return answer
 
     def _convert_first(
         self, context: RequestContext, request: ProduceRequest, head: bytes
@@ -289,6 +332,27 @@ def _admit(
         partition.replicas.check_enough()
     assert isinstance(records, memoryview)  # not null, and what is decoded from a frame is a view of it
     return partition, records
+
+
+def _admit_verified(verified: Verified) -> Admit:
+    """The same for records whose transaction was verified; what the coordinator said of it comes first."""
+
+    def admit(
+        context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
+    ) -> tuple[Partition, memoryview]:
+        partition = topic.get(data.index)
+        if partition is not None:
+            verified.check(partition)
+        return _admit(context, topic, data, acks)
+
+    return admit
+
+
+def _refuse(context: RequestContext, request: ProduceRequest, head: bytes, code: ErrorCode) -> Response:
+    """The answer to a request that is refused as a whole."""
+    if request.acks == ACKS_NONE:
+        raise CloseConnectionError(f"a produce with acks=0 is refused: {code.name}")
+    return refuse_all(head, context.api_version, request, code)
 
 
 def _admit_converted(outcomes: Outcomes) -> Admit:

@@ -5,6 +5,8 @@ Which errors there are is Kafka's log behaviour, produce path; here is how each 
 
 from __future__ import annotations
 
+from typing import Final
+
 from odradek.broker.partitions.table import PartitionTable, TopicPartitions
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
@@ -43,17 +45,20 @@ WITHOUT_LOG_START = frozenset(
 )
 """Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
 
+IN_TRANSACTION: Final = ErrorCode.NONE
+"""Stands where a refusal would: there is none, and some batches are part of a transaction."""
+
 Topics = list[tuple[TopicRef, list[ProduceResult]]]
 
 
 def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable) -> ErrorCode | None:
-    """Why the request as a whole is refused, None if it is not.
+    """Why the request as a whole is refused, None if it is not, or IN_TRANSACTION.
 
     Kafka looks at the first entry of every partition before any is asked: one that can be none (its size, its magic)
     ends the request, and so does a transactional batch without a transactional id. In versions before zstd the codec
     is read then, too, for partitions that are here, and one that nobody knows ends the request.
     """
-    without_transactions = request.transactional_id is None
+    in_transaction = False
     for wanted in request.topic_data:
         for data in wanted.partition_data:
             records = data.records
@@ -70,11 +75,13 @@ def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable
                     return corrupt.code
                 # no entry is too short to have it, and an old one has no such bit
                 attributes = records[ATTRIBUTES_AT + 1] if records[MAGIC_AT] == CURRENT_MAGIC else 0
-            if attributes & TRANSACTIONAL_BIT and without_transactions:
-                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            if attributes & TRANSACTIONAL_BIT:
+                if request.transactional_id is None:
+                    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                in_transaction = True
     if version < FIRST_OF_ZSTD and _has_unknown_codec(request, version, partitions):
         return ErrorCode.UNKNOWN_SERVER_ERROR
-    return None
+    return IN_TRANSACTION if in_transaction else None
 
 
 def _overflows(records: Buffer) -> bool:

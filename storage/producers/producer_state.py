@@ -111,7 +111,7 @@ class ProducerStates:
             and header.base_sequence == entry.next_sequence
             and header.producer_epoch == entry.epoch
             and (header.attributes & _TRANSACTIONAL_BIT != 0) is (entry.transaction_first_offset >= 0)
-            and not self._verifications
+            and (not self._verifications or header.producer_id not in self._verifications)
         ):
             return None  # what nearly all batches are: the next of a known producer
         if origin > AppendOrigin.COORDINATOR:

@@ -79,6 +79,7 @@ class Node:
         paths: tuple[str, ...] = (DATA,),
         metadata_path: str | None = None,
         image: MetadataImage | None = None,
+        verify_transactions: bool = False,
     ) -> None:
         """Start on `files`, with partitions as `image` wants them; all that is given is empty otherwise."""
         self.files = files or MemoryFiles()
@@ -97,7 +98,7 @@ class Node:
                 self.files, paths, NODE, lambda: UUID(int=(1 << 100) + next(numbers)), metadata_path=metadata_path
             ),
             self.clock.now_ms,
-            LogManagerSettings(verify_transactions=False),
+            LogManagerSettings(verify_transactions=verify_transactions),
         )
         self.report: LoadReport = self.logs.load_all(self._wanted)
         self.table = PartitionTable(

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.produce import ProduceHandler
+from odradek.broker.handlers.transactional_produce import Verifications
 from odradek.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -55,10 +56,13 @@ def request(
     )
 
 
-def produce_handler(node: Node, loop: AbstractEventLoop | None = None) -> ProduceHandler:
+def produce_handler(
+    node: Node, loop: AbstractEventLoop | None = None, verifications: Verifications | None = None
+) -> ProduceHandler:
     """Return a handler on the node's loop, or on one with threads."""
     loop = loop or node.loop
-    return ProduceHandler(loop, node.table, node.clock, Converter(loop, node.memory), node.memory)
+    converter = Converter(loop, node.memory)
+    return ProduceHandler(loop, node.table, node.clock, converter, node.memory, verifications)
 
 
 def produce(node: Node, asked: ProduceRequest, version: int = VERSION, client_id: str | None = "client") -> Reply:
