@@ -29,8 +29,7 @@ def plan_unfencing(view: ControllerView, broker: BrokerImage) -> list[MetadataRe
     """Unfence a broker, and elect leaders where there was nobody to lead."""
 
     def is_active(broker_id: int) -> bool:
-        comes_back = broker_id == broker.broker_id and not broker.in_controlled_shutdown
-        return comes_back or view.is_active(broker_id)
+        return broker_id == broker.broker_id or view.is_active(broker_id)
 
     leaderless = (place for place in view.places() if place.partition.leader == NO_LEADER)
     return [
@@ -48,13 +47,16 @@ def plan_controlled_shutdown(view: ControllerView, broker: BrokerImage) -> list[
 
 
 def plan_unregistering(view: ControllerView, broker: BrokerImage) -> list[MetadataRecord]:
-    """Take a broker that is gone for good out of every ISR and ELR, and forget it."""
+    """Take a broker that is gone for good out of every ISR, and forget it.
+
+    Where it was one of the last in sync it stays eligible, until it registers anew (`plan_loss`).
+    """
     record = UnregisterBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch)
-    return [*plan_loss(view, broker.broker_id), make_record(record)]
+    return [*plan_departure(view, broker.broker_id, in_isr(view, broker.broker_id)), make_record(record)]
 
 
 def plan_loss(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
-    """Take a broker that may have lost records, or is gone for good, out of every ISR, and out of every ELR."""
+    """Take a broker that may have lost records out of every ISR, and out of every ELR."""
 
     def is_active(candidate: int) -> bool:
         return candidate != broker_id and view.is_active(candidate)

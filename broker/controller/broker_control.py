@@ -82,7 +82,7 @@ class BrokerControl:
 
         def answer(response: BrokerRegistrationResponse) -> BrokerRegistrationResponse:
             if not response.error_code:
-                self._sessions.forget(request.broker_id)
+                self._sessions.registered(request.broker_id)
                 self._registered_at[request.broker_id] = offset
                 log.info("broker registered", broker=request.broker_id, epoch=response.broker_epoch)
             return response

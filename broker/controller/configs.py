@@ -5,7 +5,7 @@ values may be is `config.alter`'s business. Pure. Must not know: requests of any
 follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
 from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS
@@ -32,9 +32,9 @@ def plan_alteration(
 ) -> list[MetadataRecord]:
     """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done.
 
-    `node_id` is the only broker whose configs may be changed, None where that is any: a controller does not ask whether
-    there is such a broker. The order of the checks is Kafka's: an operation that is not for lists comes before the name
-    of a topic. Raises UnknownOperationError, which is no answer for one resource: it ends the whole request.
+    `node_id` is the only broker whose configs may be changed, None where that is any (`check_registered`). The order of
+    the checks is Kafka's: an operation that is not for lists comes before the name of a topic. Raises
+    UnknownOperationError, which is no answer for one resource: it ends the whole request.
     """
     target = find_target(resource, node_id)
     current = image.config(resource.type, resource.name)
@@ -117,6 +117,13 @@ def check_node(name: str, node_id: int | None) -> None:
         raise _refusal(f"Node id must be an integer, but it is: {name}")
     if node_id is not None and name != str(node_id):
         raise _refusal(f"Unexpected broker id, expected {node_id}, but received {name}")
+
+
+def check_registered(resource: ConfigResource, nodes: Container[int]) -> None:
+    """Raise KafkaError BROKER_ID_NOT_REGISTERED if a resource is a broker, but none of these nodes."""
+    is_one = resource.type == ResourceType.BROKER and resource.name.removeprefix("-").isdecimal()
+    if is_one and int(resource.name) not in nodes:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {resource.name} found.")
 
 
 def _record(resource: ConfigResource, name: str, value: str | None) -> MetadataRecord:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from odradek.broker.controller.configs import Alteration, plan_alteration
+from odradek.broker.controller.configs import Alteration, check_registered, plan_alteration
 from odradek.broker.controller.controller_view import BrokersOf, ControllerView, count_partitions
 from odradek.broker.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
@@ -198,6 +198,8 @@ class Controller:
             def plan_one(resource: ConfigResource, alteration: Alteration) -> list[MetadataRecord]:
                 nonlocal unknown
                 try:
+                    if node_id is None:
+                        check_registered(resource, {*image.brokers, self._configs.node_id})
                     return plan_alteration(image, resource, alteration, node_id, layers)
                 except UnknownOperationError as error:
                     unknown = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS, ControllerView
-from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, SUPPORTED
+from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS, KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from odradek.broker.metadata.image import ResourceType
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -21,8 +21,6 @@ from odradek.protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-_KRAFT_VERSION: Final = "kraft.version"
-"""The one feature whose level stands in a control record of the log; that of a static quorum is 0."""
 _OLDEST_METADATA: Final = 7
 _ALL_FAILED = "The update failed for all features since the following feature had an error: "
 _FIRST_WITHOUT_RESULTS = 2
@@ -43,12 +41,13 @@ def plan_features(view: ControllerView, request: UpdateFeaturesRequest, node_id:
     """
     levels: dict[str, int] = {**dict.fromkeys(SUPPORTED, 0), **view.image.features}
     records: list[MetadataRecord] = []
-    for update in request.feature_updates:
+    updates = {update.feature: update for update in request.feature_updates}  # the last of a name counts
+    for update in updates.values():
         problem = _problem(view, update, levels, node_id)
         if problem:
             raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, _ALL_FAILED + problem)
         name, level = update.feature, update.max_version_level
-        if name == _KRAFT_VERSION:
+        if name == KRAFT_VERSION:
             continue
         if name == ELIGIBLE_LEADER_REPLICAS and level > levels[name]:
             records += _keep_min_isr(view)
@@ -108,7 +107,7 @@ def _reason(view: ControllerView, update: FeatureUpdateKey, levels: Mapping[str,
         )
     if level > now and kind != UpgradeType.UPGRADE:
         return "Can't downgrade to a newer version."
-    if level > now and name == _KRAFT_VERSION:
+    if level > now and name == KRAFT_VERSION:
         return "The voters of this cluster are static."
     return None
 

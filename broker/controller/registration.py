@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from odradek.broker.controller.broker_changes import in_isr, plan_departure, plan_loss
 from odradek.broker.controller.controller_view import ControllerView
-from odradek.broker.metadata.features import METADATA_VERSION
+from odradek.broker.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -18,6 +18,7 @@ from odradek.protocol.messages.metadata_records import BrokerEndpoint, BrokerFea
 _RECORD_VERSIONS = ((30, 4), (17, 3), (8, 2), (7, 1))
 """From which metadata.version on which version of the record is written."""
 _LAST_RESERVED_DIRECTORY = 99
+_SECURITY_PROTOCOLS = range(4)
 
 
 class PlannedRegistration(NamedTuple):
@@ -47,11 +48,16 @@ def plan_registration(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             f"Another broker is registered with that broker id {request.broker_id}.",
         )
+    if request.is_migrating_zk_broker:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, "Brokers of a cluster with ZooKeeper cannot join")
     _check_directories(view, request)
+    for listener in request.listeners:
+        if listener.security_protocol not in _SECURITY_PROTOCOLS:  # whoever reads the record would fail
+            raise KafkaError(ErrorCode.INVALID_REGISTRATION, f"Unknown protocol {listener.security_protocol}")
     _check_features(view.image, request)
     records: list[MetadataRecord] = []
-    if known is not None and not is_same:
-        if view.has_elr and request.previous_broker_epoch != known.epoch:
+    if not is_same:
+        if view.has_elr and (known is None or request.previous_broker_epoch != known.epoch):
             records += plan_loss(view, request.broker_id)
         else:
             records += plan_departure(view, request.broker_id, in_isr(view, request.broker_id))
@@ -61,7 +67,7 @@ def plan_registration(
         broker_epoch=known.epoch if known and is_same else next_offset,
         end_points=[
             BrokerEndpoint(name=one.name, host=one.host, port=one.port, security_protocol=one.security_protocol)
-            for one in request.listeners
+            for one in {one.name: one for one in request.listeners}.values()  # the last of a name counts
         ],
         features=[
             BrokerFeature(
@@ -106,7 +112,12 @@ def _check_features(image: MetadataImage, request: BrokerRegistrationRequest) ->
     offered = {one.name: (one.min_supported_version, one.max_supported_version) for one in request.features}
     if METADATA_VERSION not in offered:
         raise KafkaError(ErrorCode.INVALID_REGISTRATION, f"The broker does not say which {METADATA_VERSION} it can run")
-    for name, level in sorted(image.features.items()):
+    for name, (least, most) in offered.items():
+        if least > most:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"The broker's range of {name} is none: {least} to {most}")
+    # Nobody need know of quorums that change; who does must know of one that does not, as this one.
+    levels = {**image.features, **({KRAFT_VERSION: 0} if KRAFT_VERSION in offered else {})}
+    for name, level in sorted(levels.items()):
         least, most = offered.get(name, (0, 0))
         if not least <= level <= most:
             raise KafkaError(

@@ -53,6 +53,8 @@ class BrokerSessions:
         """Take note of a heartbeat."""
         session = self._session(broker, now_ms)
         session.last_heard_ms = now_ms
+        if broker.fenced:
+            session.shutdown_offset = None
         session.metadata_offset = max(session.metadata_offset, metadata_offset)
 
     def shuts_down(self, broker: BrokerImage, offset: int, now_ms: int) -> None:
@@ -62,8 +64,17 @@ class BrokerSessions:
             session.shutdown_offset = offset
 
     def forget(self, broker_id: int) -> None:
-        """Drop the session of a broker that registered anew or is gone."""
+        """Drop the session of a broker that has ended."""
         self._sessions.pop(broker_id, None)
+
+    def registered(self, broker_id: int) -> None:
+        """Take note that a broker has registered: what it told before counts no more, but when it was last heard of.
+
+        With the epoch that it has, that is still its session; else nobody is heard of with the old one any more.
+        """
+        session = self._sessions.get(broker_id)
+        if session is not None:
+            session.metadata_offset, session.shutdown_offset = -1, None
 
     def stale(self, brokers: Mapping[int, BrokerImage], now_ms: int) -> BrokerImage | None:
         """Return the unfenced broker that was silent for longest, if that is longer than the session timeout."""
@@ -90,7 +101,8 @@ class BrokerSessions:
         whether it leads anything.
         """
         session = self._sessions.get(broker.broker_id)
-        if session is not None and session.epoch == broker.epoch and session.shutdown_offset is not None:
+        is_stopping = session is not None and session.epoch == broker.epoch and not broker.fenced
+        if is_stopping and session is not None and session.shutdown_offset is not None:
             now = BrokerState.CONTROLLED_SHUTDOWN
             waits = leads() or session.shutdown_offset > self._lowest_offset(broker.broker_id, brokers)
             return now, now if waits else BrokerState.SHUTDOWN_NOW

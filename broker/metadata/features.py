@@ -11,13 +11,15 @@ from typing import Final
 METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
+KRAFT_VERSION: Final = "kraft.version"
+"""The one feature whose level stands in a control record of the log; that of a static quorum is 0."""
 
 SUPPORTED: Mapping[str, int] = MappingProxyType(
     {
         METADATA_VERSION: 30,  # Kafka 4.3-IV0
         ELIGIBLE_LEADER_REPLICAS: 1,
         "group.version": 1,
-        "kraft.version": 1,
+        KRAFT_VERSION: 1,
         "share.version": 1,
         "streams.version": 1,
         TRANSACTION_VERSION: 2,
@@ -40,7 +42,7 @@ OLDEST: Mapping[str, int] = MappingProxyType(
         METADATA_VERSION: 7,  # 3.3-IV3, the oldest that Kafka 4 reads
         ELIGIBLE_LEADER_REPLICAS: 0,
         "group.version": 0,
-        "kraft.version": 0,
+        KRAFT_VERSION: 0,
     }
 )
 """Lowest level of each feature that clients are told of: those whose behaviour is here.
@@ -50,6 +52,7 @@ level 2 speaks a protocol that has no handler (KIP-890).
 """
 
 _DIRECTORY_ASSIGNMENT: Final = 17  # Kafka 3.7-IV2
+_ELIGIBLE_LEADERS: Final = 23  # Kafka 4.0-IV1
 CORDONED_DIRECTORIES: Final = 30
 """The metadata.version (4.3-IV0) from which on brokers tell which directories take no new replicas (KIP-1066)."""
 
@@ -66,8 +69,11 @@ def check_level(name: str, level: int) -> str | None:
 
 
 def partition_record_version(features: Mapping[str, int]) -> int:
-    """Return the version of Partition and PartitionChange records that the cluster's features allow."""
-    if features.get(ELIGIBLE_LEADER_REPLICAS, 0) > 0:
+    """Return the version of Partition and PartitionChange records that the cluster's features allow.
+
+    Those with eligible leaders depend on what brokers can read, not on whether the feature is in use.
+    """
+    if features.get(METADATA_VERSION, 0) >= _ELIGIBLE_LEADERS:
         return 2
     return 1 if records_directories(features) else 0
 

@@ -20,6 +20,8 @@ class ApacheKafkaControllers:
 
     def __init__(self, directory: Path, count: int, overrides: Mapping[str, str] | None = None) -> None:
         self.directory = directory
+        self.features: dict[str, int] = {}
+        """Levels that a new cluster begins with, where they are not those of the latest Kafka."""
         self.ports = free_ports(count)
         self.overrides = dict(overrides or {})
         self.cluster_id = CLUSTER_ID
@@ -42,9 +44,9 @@ class ApacheKafkaControllers:
             if not (home / "data" / "meta.properties").exists():
                 home.mkdir(parents=True)
                 self._write_properties(node)
-                run_java(
-                    "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(home / "server.properties")
-                )
+                format_ = ("format", "-t", self.cluster_id, "-c", str(home / "server.properties"))
+                levels = [word for name, level in self.features.items() for word in ("-f", f"{name}={level}")]
+                run_java("kafka.tools.StorageTool", *format_, *levels)
             output = (home / "log.txt").open("ab")
             command = java_command("kafka.Kafka", str(home / "server.properties"), heap="256m")
             self._processes[node] = subprocess.Popen(

@@ -137,12 +137,17 @@ def test_unfenced_broker_leads_what_nobody_led() -> None:
     assert brokers.last == [fencing(2, -1), change(leader=2)]
 
 
-def test_broker_that_is_about_to_stop_leads_nothing_though_it_is_unfenced() -> None:
-    """It registered its wish to stop; a controller that follows does not know of the session in which it did."""
-    stops = BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=200, in_controlled_shutdown=1)
-    brokers = Brokers(cluster(partition([2], leader=NO_LEADER), fenced(2), stops))
-    brokers.beat(2)
-    assert brokers.last == [fencing(2, -1)]
+def test_broker_that_changes_its_mind_about_stopping_serves_again() -> None:
+    """As for Kafka's controller: once it is fenced its wish is fulfilled, and its next heartbeat may be another one."""
+    brokers = Brokers(cluster(partition([1, 2]), partition([1], number=1)))
+    for one in (2, 3):
+        brokers.beat(one)
+    brokers.beat(1, want_shut_down=True)
+    assert brokers.beat(1, want_shut_down=True).should_shut_down
+    changed = brokers.beat(1)
+    assert (changed.should_shut_down, changed.is_fenced) == (False, False)
+    assert brokers.last == [fencing(1, -1), change(number=1, leader=1)]
+    assert not brokers.beat(1).should_shut_down
 
 
 def test_silent_broker_is_fenced_after_its_session() -> None:
@@ -159,6 +164,20 @@ def test_silent_broker_is_fenced_after_its_session() -> None:
     ]
     brokers.control.tick(11_002)
     assert len(brokers.source.batches) == 2
+
+
+def test_silent_broker_is_fenced_though_it_has_registered_again() -> None:
+    """The same process, still unfenced: its session is the one that its last heartbeat began."""
+    brokers = Brokers(cluster(partition([1, 2])))
+    incarnation = brokers.source.image.brokers[2].incarnation_id
+    for one in (1, 2, 3):
+        brokers.beat(one, 1000)
+    assert brokers.register(2, 2000, incarnation_id=incarnation).error_code == 0
+    assert brokers.register(2, 3000).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    for one in (1, 3):
+        brokers.beat(one, 9000)
+    brokers.control.tick(10_001)
+    assert brokers.last == [change(isr=[1]), fencing(2, 1)]
 
 
 def test_brokers_have_a_whole_session_after_a_change_of_controllers() -> None:

@@ -19,6 +19,7 @@ from odradek.protocol.messages.metadata_records import (
     RegisterBrokerRecord,
 )
 from tests.unit.broker.controller.cluster import (
+    ELR,
     EVERY_LEVEL,
     NO_LEADER,
     change,
@@ -30,6 +31,7 @@ from tests.unit.broker.controller.cluster import (
     view_of,
 )
 
+INVALID = ErrorCode.INVALID_REGISTRATION
 NEW_PROCESS = UUID(int=0xBEEF)
 
 
@@ -92,6 +94,26 @@ def without(name: str) -> list[RegistrationFeature]:
         (asked(log_dirs=[directory_of(2)]), ErrorCode.INVALID_REGISTRATION),
         (asked(features=without("metadata.version")), ErrorCode.INVALID_REGISTRATION),
         (asked(features=without("group.version")), ErrorCode.UNSUPPORTED_VERSION),
+        (asked(listeners=[RegistrationListener(name="X", host="h", port=1, security_protocol=9)]), INVALID),
+        (
+            asked(
+                features=[
+                    *asked().features,
+                    RegistrationFeature(name="no.such", min_supported_version=3, max_supported_version=0),
+                ]
+            ),
+            ErrorCode.UNSUPPORTED_VERSION,
+        ),
+        (asked(is_migrating_zk_broker=True), ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (
+            asked(
+                features=[
+                    *without("kraft.version"),
+                    RegistrationFeature(name="kraft.version", min_supported_version=1, max_supported_version=2),
+                ]
+            ),
+            ErrorCode.UNSUPPORTED_VERSION,
+        ),
         (
             asked(
                 features=[
@@ -108,6 +130,27 @@ def test_registration_is_refused_with_kafkas_code(request_: BrokerRegistrationRe
     with pytest.raises(KafkaError) as caught:
         planned(request_)
     assert caught.value.code is code
+
+
+def test_who_knows_nothing_of_changing_quorums_may_register() -> None:
+    """The quorum is static; only a broker that says that it cannot be in such a cluster is refused."""
+    assert planned(asked(features=without("kraft.version"))).epoch == 1000
+
+
+def test_last_listener_of_a_name_counts() -> None:
+    """Brokers that follow keep one address for each name."""
+    twice = [RegistrationListener(name="PLAINTEXT", host=host, port=9092) for host in ("first", "last")]
+    record = messages_of(planned(asked(listeners=twice)).records)[-1]
+    assert isinstance(record, RegisterBrokerRecord)
+    assert [one.host for one in record.end_points] == ["last"]
+
+
+def test_unknown_broker_is_no_eligible_leader() -> None:
+    """It was unregistered meanwhile, and nobody knows what became of its disk."""
+    image = cluster(partition([4, 1], isr=[], leader=NO_LEADER, eligible_leader_replicas=[4]), elr=True)
+    elr = RegistrationFeature(name=ELR, min_supported_version=0, max_supported_version=1)
+    _, records = planned(asked(4, previous_broker_epoch=400, features=[*asked().features, elr]), image)
+    assert messages_of(records)[0] == change(eligible_leader_replicas=[])
 
 
 def test_id_of_a_broker_that_lives_is_taken() -> None:

@@ -250,8 +250,8 @@ def test_producer_ids_are_given_in_blocks_that_nobody_else_has() -> None:
     assert now(replication.control.allocate_producer_ids(request)).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_unregistered_broker_is_in_no_isr_and_no_elr() -> None:
-    """It is gone for good: what it has is lost."""
+def test_unregistered_broker_is_in_no_isr() -> None:
+    """One of the last that were in sync stays eligible, in case it comes back in order, as for Kafka's controller."""
     replication = Replication(
         cluster(
             partition([1, 2]),
@@ -263,8 +263,7 @@ def test_unregistered_broker_is_in_no_isr_and_no_elr() -> None:
     assert now(replication.control.unregister_broker(UnregisterBrokerRequest(broker_id=2))).error_code == ErrorCode.NONE
     assert replication.written == [
         [
-            change(isr=[1]),
-            change(number=1, eligible_leader_replicas=[]),
+            change(isr=[1], eligible_leader_replicas=[2]),
             UnregisterBrokerRecord(broker_id=2, broker_epoch=200),
         ]
     ]
@@ -311,6 +310,14 @@ def test_levels_of_features_are_finalized_together() -> None:
     assert [one.feature for one in done.results] == ["share.version", "group.version"]
     assert replication.source.image.feature("share.version") == 1
     assert replication.source.image.feature("group.version") == 0
+
+
+def test_last_level_that_is_asked_of_a_feature_counts() -> None:
+    """One record, as Kafka's controller writes; the answer tells of both."""
+    replication = Replication(cluster(brokers=[]))
+    done = replication.update(("group.version", 1, 1), ("group.version", 0, 2), version=1)
+    assert [one.feature for one in done.results] == ["group.version", "group.version"]
+    assert replication.written == [[FeatureLevelRecord(name="group.version", feature_level=0)]]
 
 
 def test_level_must_suit_every_broker() -> None:

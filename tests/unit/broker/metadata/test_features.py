@@ -25,10 +25,11 @@ def test_levels_up_to_the_newest_are_served_and_no_other_feature() -> None:
     [
         ({"metadata.version": 7}, 0),
         ({"metadata.version": 17}, 1),
-        ({"metadata.version": 25}, 1),
+        ({"metadata.version": 22}, 1),
+        ({"metadata.version": 23}, 2),
         ({"metadata.version": 25, "eligible.leader.replicas.version": 1}, 2),
     ],
 )
 def test_partition_records_have_the_version_that_the_features_allow(features: dict[str, int], version: int) -> None:
-    """Directories came with 3.7-IV2, eligible leader replicas with their own feature."""
+    """Directories came with 3.7-IV2, eligible leader replicas with 4.0-IV1, whether or not they are in use."""
     assert partition_record_version(features) == version

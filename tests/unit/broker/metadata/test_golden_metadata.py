@@ -89,8 +89,8 @@ def test_snapshot_is_header_records_and_footer() -> None:
     propose(log, *removed, *topic_records("t", A))
     now = clock.now_ms()
     config = "01 04 00 04 01 14 6d696e2e696e73796e632e7265706c69636173 02 31 00"  # broker "": min.insync.replicas=1
-    # Eligible leader replicas are off: version 1. The one replica has a directory now: not assigned, all zero.
-    partition = PARTITION.replace("01 03 02", "01 03 01").removesuffix("0100") + "02" + "00" * 16 + "00"
+    # The one replica has a directory now: not assigned, all zero.
+    partition = PARTITION.removesuffix("0100") + "02" + "00" * 16 + "00"
     header = ("0000 0003", f"0000 {now:016x} 00")  # SnapshotHeader: version, time of the log
     expected = records_batch(0, now, 0x20, header)
     expected += records_batch(1, now, 0, ("", LEVEL), ("", TOPIC), ("", partition), ("", config))
