@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from odradek.broker.controller.controller import Controller
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.producer_ids import NextBlock
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.broker.transaction_services import TransactionServices
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import Api
 from odradek.storage.directories.manager import LogManager
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.replica_fetch import LeaderQuota
     from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
+    from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
+    from odradek.broker.handlers.transactions import TransactionHandlers
     from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
 
 
@@ -70,12 +72,12 @@ class BrokerServices(NamedTuple):
     controller: Controller | None
     """None where the controllers are elsewhere."""
     topic_creation: TopicCreation
-    next_producer_ids: NextBlock
     served: Collection[Api]
     """What ApiVersions tells."""
     versions: Callable[[Api], tuple[int, int] | None]
     """The versions of an API that are answered at present."""
     groups: GroupServices
+    transactions: TransactionServices
     quota: LeaderQuota | None = None
     """How much followers may be sent; None where there are none."""
     nearest: NearestReplica | None = None
@@ -224,11 +226,11 @@ class BrokerHandlers:
 
     @cached_property
     def producer_ids(self) -> ProducerIdHandler:
-        """Of the ids of idempotent producers."""
+        """Of the ids of producers."""
         from odradek.broker.handlers.producer_ids import ProducerIdHandler
-        from odradek.broker.metadata.producer_ids import ProducerIds
 
-        return ProducerIdHandler(ProducerIds(self._services.next_producer_ids))
+        transactions = self._services.transactions
+        return ProducerIdHandler(transactions.producer_ids, lambda: transactions.coordinator)
 
     @cached_property
     def producers(self) -> DescribeProducersHandler:
@@ -242,7 +244,9 @@ class BrokerHandlers:
         """Of who coordinates what."""
         from odradek.broker.handlers.coordinator import CoordinatorHandler
 
-        return CoordinatorHandler(self._services.brokers, self._services.groups.coordinator)
+        services = self._services
+        transactions = services.transactions
+        return CoordinatorHandler(services.brokers, services.groups.coordinator, lambda: transactions.coordinator)
 
     @cached_property
     def groups(self) -> GroupHandlers:
@@ -289,19 +293,25 @@ class BrokerHandlers:
     def txn_markers(self) -> WriteTxnMarkersHandler:
         """Of how transactions ended."""
         from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
-        from odradek.broker.transactions.marker_writer import MarkerWriter
 
         services = self._services
-        coordinator = services.groups.coordinator
-        writer = MarkerWriter(
-            services.partitions,
-            coordinator.end_transaction,
-            services.loop,
-            services.clock,
-            services.settings.request_timeout_ms,
-            coordinator.background,
-        )
-        return WriteTxnMarkersHandler(writer, coordinator.background)
+        background = services.groups.coordinator.background
+        return WriteTxnMarkersHandler(services.transactions.marker_writer, background)
+
+    @cached_property
+    def transactions(self) -> TransactionHandlers:
+        """Of producers with transactions."""
+        from odradek.broker.handlers.transactions import TransactionHandlers
+
+        services = self._services
+        return TransactionHandlers(services.transactions.coordinator, services.groups.coordinator, services.metadata)
+
+    @cached_property
+    def transaction_admin(self) -> TransactionAdminHandlers:
+        """Of who looks at transactions."""
+        from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
+
+        return TransactionAdminHandlers(self._services.transactions.coordinator)
 
 
 def _random_session_id() -> int:

@@ -78,6 +78,15 @@ class BrokerSettings(NamedTuple):
     producer_id_expiration_ms: int
     producer_id_expiration_check_interval_ms: int
     transaction_partition_verification_enable: bool
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_max_timeout_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_state_log_load_buffer_size: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_segment_bytes: int
+    transactional_id_expiration_ms: int
     broker_heartbeat_interval_ms: int
     broker_session_timeout_ms: int
     initial_broker_registration_timeout_ms: int
@@ -295,6 +304,15 @@ _INTEGERS = (
     "log.cleaner.io.buffer.size",
     "producer.id.expiration.ms",
     "producer.id.expiration.check.interval.ms",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+    "transaction.max.timeout.ms",
+    "transaction.remove.expired.transaction.cleanup.interval.ms",
+    "transaction.state.log.load.buffer.size",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.num.partitions",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.segment.bytes",
+    "transactional.id.expiration.ms",
     "broker.heartbeat.interval.ms",
     "broker.session.timeout.ms",
     "initial.broker.registration.timeout.ms",

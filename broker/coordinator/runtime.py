@@ -143,6 +143,10 @@ class CoordinatorRuntime(Generic[S]):
         self._count = topic.count
         return None
 
+    def partition_of(self, name: str) -> int:
+        """Return the partition that has what is of that name; to be asked once `prepare` has found the topic."""
+        return partition_for(name, self._count)
+
     def leader_for(self, name: str, image: MetadataImage) -> int:
         """Return the broker that leads the partition which has what is of that name, -1 for nobody."""
         topic = image.topic(self._topic.name)

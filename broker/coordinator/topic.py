@@ -46,7 +46,7 @@ class CoordinatorTopic:
         found = self.find()
         if found is not None:
             return found
-        made = internal_topics(self._settings)[self.name]
+        made = internal_topics(self._settings, self._replicas)[self.name]
         wanted = NewTopic(self.name, made.partitions, self._replicas, configs=made.configs)
         try:
             return then(self._controller.create_topics([wanted]), self._created)

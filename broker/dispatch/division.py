@@ -46,6 +46,7 @@ _PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
     ApiKey.LEAVE_GROUP: [[("members", "members")]],
     ApiKey.DESCRIBE_GROUPS: [[("groups", "groups")]],
     ApiKey.DELETE_GROUPS: [[("groups_names", "results")]],
+    ApiKey.DESCRIBE_TRANSACTIONS: [[("transactional_ids", "transaction_states")]],
     ApiKey.CONSUMER_GROUP_DESCRIBE: [[("group_ids", "groups")]],
 }
 """Where the lists of an API are, from the outermost to the innermost: in the request, and in the response. The first

@@ -86,6 +86,10 @@ class GroupCoordinator:
         """Return the broker that leads the partition which a group lives in, -1 for nobody."""
         return self._runtime.leader_for(group_id, self._image())
 
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that a group lives in; to be asked once `prepare` is done."""
+        return self._runtime.partition_of(group_id)
+
     def shard(self, group_id: str) -> GroupShard:
         """Return the shard that a group lives in.
 

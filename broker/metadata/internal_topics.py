@@ -6,7 +6,6 @@ Pure. Follows `AutoTopicCreationManager` and the settings `offsets.topic.*` and 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from odradek.config.definitions import broker_definitions
 from odradek.config.settings import BrokerSettings
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -20,8 +19,9 @@ class InternalTopic(NamedTuple):
     configs: Mapping[str, str]
 
 
-def internal_topics(settings: BrokerSettings) -> Mapping[str, InternalTopic]:
-    """Return the internal topics that Apache Kafka of any version has, as these settings want them."""
+def internal_topics(settings: BrokerSettings, replicas: int = 1) -> Mapping[str, InternalTopic]:
+    """Return the internal topics that Apache Kafka of any version has, as these settings want them with so many
+    replicas: more of them in sync than there are would make a topic that nobody can write to."""
     return {
         OFFSETS_TOPIC: InternalTopic(
             settings.offsets_topic_num_partitions,
@@ -32,20 +32,13 @@ def internal_topics(settings: BrokerSettings) -> Mapping[str, InternalTopic]:
             },
         ),
         TRANSACTIONS_TOPIC: InternalTopic(
-            _integer(settings, "transaction.state.log.num.partitions"),
+            settings.transaction_state_log_num_partitions,
             {
                 "compression.type": "uncompressed",
                 "cleanup.policy": "compact",
-                "segment.bytes": str(_integer(settings, "transaction.state.log.segment.bytes")),
-                "min.insync.replicas": "1",  # there is one broker to hold them
+                "segment.bytes": str(settings.transaction_state_log_segment_bytes),
+                "min.insync.replicas": str(min(settings.transaction_state_log_min_isr, replicas)),
                 "unclean.leader.election.enable": "false",
             },
         ),
     }
-
-
-def _integer(settings: BrokerSettings, key: str) -> int:
-    definition = broker_definitions()[key]
-    value = definition.parse(settings.values.get(key, definition.default or ""))
-    assert isinstance(value, int)
-    return value

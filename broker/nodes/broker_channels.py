@@ -15,7 +15,7 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.codec import Message
 
 
-class BrokerRequests(Protocol):
+class RequestsToBrokers(Protocol):
     """Something that puts requests to brokers."""
 
     def send(self, broker_id: int, request: Message, timeout_s: float) -> Deferred[Message | Disconnected]:
@@ -33,7 +33,7 @@ class _Channel:
 
 
 class BrokerChannels:
-    """A `BrokerRequests` over connections of its own."""
+    """A `RequestsToBrokers` over connections of its own."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class BrokerChannels:
         self._is_closed = False
 
     def send(self, broker_id: int, request: Message, timeout_s: float) -> Deferred[Message | Disconnected]:
-        """Send a request; see `BrokerRequests.send`."""
+        """Send a request; see `RequestsToBrokers.send`."""
         answer: Deferred[Message | Disconnected] = Deferred()
         address = self._address_of(broker_id)
         channel = self._channels.get(broker_id)

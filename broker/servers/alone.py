@@ -26,4 +26,4 @@ def decisions_alone(shared: SharedServer, configs: BrokerConfigs, listeners: Ser
     )
     node = ThisNode(settings.node_id, shared.cluster_id, settings.broker_rack, listeners.advertised_for)
     blocks = RecordedBlocks(metadata, settings.node_id, controller.in_turn)
-    return Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions, {}, 1)
+    return Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions, {}, 1, None)

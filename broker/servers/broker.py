@@ -39,6 +39,7 @@ from odradek.broker.servers.alone import decisions_alone
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.shared import SharedServer
+from odradek.broker.transaction_services import TransactionParts, TransactionServices
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
 from odradek.protocol.registry import API
@@ -180,6 +181,16 @@ class BrokerServer:
         self._scheduler.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
+        self._scheduler.every_in_steps(
+            settings.transaction_abort_timed_out_transaction_cleanup_interval_ms / 1000,
+            "transaction timeouts",
+            self._transactions.abort_overdue,
+        )
+        self._scheduler.every_in_steps(
+            settings.transaction_remove_expired_transaction_cleanup_interval_ms / 1000,
+            "transactional id expiration",
+            self._transactions.forget_idle,
+        )
         snapshot_s = settings.metadata_log_max_snapshot_interval_ms / 1000 or METADATA_UPKEEP_S
         upkeep = self._shared.metadata.upkeep if self._member is None else self._member.quorum.upkeep
         if upkeep is not None:
@@ -204,6 +215,7 @@ class BrokerServer:
             await self._member.serve()
         self._network.start()
         self._loop.call_soon(self._groups.start)
+        self._loop.call_soon(self._transactions.start)
         self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._load_handlers)
         self._log_ready(report)
 
@@ -216,6 +228,7 @@ class BrokerServer:
             self._replication.stop()
         self._network.stop_accepting()
         self._network.stop_reading()
+        self._transactions.stop()
         self._groups.stop()
         self._partitions.answer_delayed_fetches()
         with suppress(TimeoutError):
@@ -277,6 +290,7 @@ class BrokerServer:
     def _follow_settings(self, changed: BrokerSettings) -> None:
         self._partitions.reconfigure_all(self._metadata.image)
         self._groups.follow_settings(changed)
+        self._transactions.follow_settings(changed)
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
         self._logs.change_verification(changed.transaction_partition_verification_enable)
 
@@ -298,6 +312,22 @@ class BrokerServer:
             )
         )
         self._metadata.watch(self._groups.on_metadata)
+        self._transactions = TransactionServices(
+            TransactionParts(
+                loop=self._loop,
+                threads=self._read_threads,
+                clock=self._clock,
+                settings=lambda: self._settings.current,
+                controller=decisions.topic_creation,
+                most_replicas=decisions.most_replicas,
+                partitions=self._partitions,
+                image=lambda: self._metadata.image,
+                groups=self._groups,
+                next_producer_ids=decisions.next_producer_ids,
+                connector=decisions.connector,
+            )
+        )
+        self._metadata.watch(self._transactions.on_metadata)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
         services = BrokerServices(
             loop=self._loop,
@@ -312,10 +342,10 @@ class BrokerServer:
             configs=configs,
             controller=controller,
             topic_creation=decisions.topic_creation,
-            next_producer_ids=decisions.next_producer_ids,
             served=[API[key] for key in {*SERVED, *forwarded}],
             versions=decisions.versions,
             groups=self._groups,
+            transactions=self._transactions,
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
         )

@@ -121,6 +121,7 @@ class ClusterMember:
             versions=self._forwarding.versions,
             forwarded=forwards,
             most_replicas=None,
+            connector=self._connector,
         )
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:

@@ -11,6 +11,7 @@ from odradek.broker.controller.topic_creation import TopicCreation
 from odradek.broker.dispatch.dispatcher import Forward
 from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.producer_ids import NextBlock
+from odradek.broker.nodes.requests import Connector
 from odradek.protocol.registry import Api, ApiKey
 
 
@@ -28,3 +29,5 @@ class Decisions(NamedTuple):
     """What brings requests to the controllers, for each API that is theirs."""
     most_replicas: int | None
     """Of an internal topic; None for as many as the settings say."""
+    connector: Connector | None
+    """Connects to other nodes of the cluster; None where there is none."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from odradek.broker.metadata.image import NO_LEADER
-from odradek.broker.nodes.broker_channels import BrokerRequests
+from odradek.broker.nodes.broker_channels import RequestsToBrokers
 from odradek.broker.nodes.requests import Disconnected
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.logging import get_logger
@@ -121,7 +121,7 @@ class _Node:
 class TransactionVerifier:
     """Puts questions to coordinators, here and elsewhere."""
 
-    def __init__(self, node_id: int, coordinator: Coordinator, brokers: BrokerRequests, timeout_ms: int) -> None:
+    def __init__(self, node_id: int, coordinator: Coordinator, brokers: RequestsToBrokers, timeout_ms: int) -> None:
         """`coordinator` is the one of this broker; another one may take `timeout_ms` to answer (request.timeout.ms)."""
         self._node_id = node_id
         self._coordinator = coordinator

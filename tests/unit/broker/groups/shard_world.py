@@ -89,10 +89,10 @@ class ManualFlusher:
 
     def flush(self) -> None:
         """Bring everything to the disk."""
-        for partition in dict.fromkeys(self.wanted):
+        wanted, self.wanted = self.wanted, []
+        for partition in dict.fromkeys(wanted):
             partition.log.flush()
             partition.flushed()
-        self.wanted.clear()
 
 
 @dataclass

@@ -1,10 +1,10 @@
-"""FindCoordinator: this broker for groups, nobody for the rest."""
+"""FindCoordinator: where the partitions of groups and of transactional ids lead, nobody for the rest."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from odradek.broker.handlers.coordinator import CoordinatorHandler
+from odradek.broker.handlers.coordinator import CoordinatorHandler, CoordinatorLookup
 from odradek.broker.handlers.known_brokers import OnlyThisBroker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -16,6 +16,10 @@ from tests.unit.broker.handlers.metadata_support import at
 from tests.unit.broker.metadata.support import SlowSource
 
 
+def no_transactions() -> CoordinatorLookup:
+    raise AssertionError("the coordinator of transactions is not needed")
+
+
 @pytest.fixture
 async def broker() -> AsyncIterator[RunningBroker]:
     running = RunningBroker(Cluster.new(), is_prepared=False)
@@ -25,7 +29,7 @@ async def broker() -> AsyncIterator[RunningBroker]:
 
 @pytest.fixture
 def handler(broker: RunningBroker) -> CoordinatorHandler:
-    return CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator)
+    return CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator, no_transactions)
 
 
 async def test_this_broker_coordinates_groups(handler: CoordinatorHandler) -> None:
@@ -45,7 +49,7 @@ async def test_who_asks_first_is_answered_when_the_topic_is_there() -> None:
     """All who ask meanwhile, too; a client that asks nobody who coordinates is told to, as by Kafka."""
     source = SlowSource()
     broker = RunningBroker(Cluster(source, MemoryLogs(), ManualClock()), is_prepared=False)
-    handler = CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator)
+    handler = CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator, no_transactions)
     told: list[FindCoordinatorResponse] = []
     for _ in range(2):
         found = handler.find_coordinator(at(3), FindCoordinatorRequest(key="g"))
@@ -68,16 +72,34 @@ async def test_without_its_topic_there_is_no_coordinator(broker: RunningBroker, 
     assert (found.error_code, found.node_id, found.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, -1)
 
 
-async def test_nobody_coordinates_transactions_and_the_message_says_so(handler: CoordinatorHandler) -> None:
-    """In both forms."""
-    one = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="k", key_type=1)))
-    assert (one.error_code, one.node_id, one.host, one.port) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
-    assert "transactions" in (one.error_message or "")
+class Transactions:
+    """A coordinator of transactions: that of `a` is this broker, that of all others nobody at present."""
+
+    unavailable: KafkaError | None = None
+
+    def prepare(self) -> KafkaError | None:
+        """See that the topic is there."""
+        return self.unavailable
+
+    def leader_for(self, name: str, /) -> int:
+        """Say where an id lives."""
+        return 1 if name == "a" else -1
+
+
+async def test_the_coordinator_of_a_transactional_id_is_where_its_partition_leads(broker: RunningBroker) -> None:
+    """In both forms; where nobody leads it, or there is no topic, the client asks again."""
+    transactions = Transactions()
+    handler = CoordinatorHandler(OnlyThisBroker(broker.node), broker.coordinator, lambda: transactions)
+    one = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="a", key_type=1)))
+    assert (one.error_code, one.node_id, one.host, one.port) == (ErrorCode.NONE, 1, "192.0.2.1", 9092)
     many = now(handler.find_coordinator(at(4), FindCoordinatorRequest(coordinator_keys=["a", "b"], key_type=1)))
     assert [(c.key, c.error_code, c.node_id) for c in many.coordinators] == [
-        ("a", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
+        ("a", ErrorCode.NONE, 1),
         ("b", ErrorCode.COORDINATOR_NOT_AVAILABLE, -1),
     ]
+    transactions.unavailable = KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no topic")
+    one = now(handler.find_coordinator(at(3), FindCoordinatorRequest(key="a", key_type=1)))
+    assert (one.error_code, one.error_message) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "no topic")
 
 
 @pytest.mark.parametrize(

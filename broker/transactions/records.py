@@ -1,0 +1,104 @@
+"""The records of `__transaction_state`, from and to bytes.
+
+Owns: which version is written, and that a producer id that changes is in the record, so that another coordinator goes
+on with it (Kafka reads these fields and does not write them). Must not know: logs. Follows Kafka's `TransactionLog`.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from odradek.broker.transactions.state import (
+    NO_PARTITIONS,
+    NO_PRODUCER_ID,
+    Partitions,
+    TransactionMetadata,
+    TransactionState,
+)
+from odradek.protocol.codec import DecodeError, decode, encode_into
+from odradek.protocol.messages.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
+    TransactionPartitions,
+)
+
+KEY_VERSION: Final = 0
+MAX_ID_BYTES: Final = 0x7FFF
+"""The longest transactional id that a key can hold."""
+
+_VERSION: Final = Struct(">h")
+_FLEXIBLE: Final = Struct(">hqhibbqqB")
+"""Version 1 without partitions: what almost every record is. The number of partitions is 0 for null, 1 for none."""
+_TAGGED: Final = Struct(">BBh")
+_VERSION_TAG: Final = (2, 2)
+
+
+def encode_key(transactional_id: str) -> bytes:
+    """Return the key of a transactional id."""
+    key = bytearray(_VERSION.pack(KEY_VERSION))
+    encode_into(key, TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
+    return bytes(key)
+
+
+def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
+    """Return what is known of an id as it is stored; `transaction_version` is the broker's."""
+    version = 1 if transaction_version >= 1 else 0
+    value = bytearray(_VERSION.pack(version))
+    partitions = None
+    if known.state is not TransactionState.EMPTY:
+        partitions = [
+            TransactionPartitions(topic=topic, partition_ids=sorted(indexes))
+            for topic, indexes in known.partitions.items()
+        ]
+    has_changed = known.previous_id != known.producer_id
+    message = TransactionLogValue(
+        producer_id=known.producer_id,
+        previous_producer_id=known.previous_id if has_changed else NO_PRODUCER_ID,
+        next_producer_id=known.next_id,
+        producer_epoch=known.producer_epoch,
+        transaction_timeout_ms=known.timeout_ms,
+        transaction_status=known.state,
+        transaction_partitions=partitions,
+        transaction_last_update_timestamp_ms=known.updated_ms,
+        transaction_start_timestamp_ms=known.started_ms,
+        client_transaction_version=known.version,
+    )
+    encode_into(value, message, version)
+    return bytes(value)
+
+
+def decode_key(key: bytes) -> str:
+    """Return the transactional id of a key; DecodeError for a key of another type, or none at all."""
+    if len(key) < _VERSION.size or _VERSION.unpack_from(key)[0] != KEY_VERSION:
+        raise DecodeError("its key is not that of a transactional id")
+    return decode(TransactionLogKey, key, KEY_VERSION, _VERSION.size)[0].transactional_id
+
+
+def decode_value(value: bytes) -> TransactionMetadata:
+    """Return what a record says of its id; DecodeError for a value of an unknown version or state, or none at all."""
+    if len(value) < _VERSION.size:
+        raise DecodeError(f"its value of {len(value)} bytes has no version")
+    version = _VERSION.unpack_from(value)[0]
+    if not 0 <= version <= 1:
+        raise DecodeError(f"version {version} of its value is not known")
+    message = decode(TransactionLogValue, value, version, _VERSION.size)[0]
+    try:
+        state = TransactionState(message.transaction_status)
+    except ValueError:
+        raise DecodeError(f"state {message.transaction_status} is not known") from None
+    partitions: Partitions = NO_PARTITIONS
+    if message.transaction_partitions and state is not TransactionState.EMPTY:
+        partitions = {one.topic: frozenset(one.partition_ids) for one in message.transaction_partitions}
+    return TransactionMetadata(
+        producer_id=message.producer_id,
+        producer_epoch=message.producer_epoch,
+        timeout_ms=message.transaction_timeout_ms,
+        state=state,
+        partitions=partitions,
+        updated_ms=message.transaction_last_update_timestamp_ms,
+        started_ms=message.transaction_start_timestamp_ms,
+        previous_id=message.previous_producer_id,
+        next_id=message.next_producer_id,
+        version=message.client_transaction_version,
+    )
