@@ -310,6 +310,7 @@ class Log:
             return True
         self._leader_epoch = UNDEFINED
         with (local := self.local).translated("truncate"):
+            self.producers.end_offset = local.log_end_offset  # appending does not keep it: they are not as of the cut
             self._delete_snapshots(local.segments_above(offset))
             end = local.truncate_to(offset, now_ms)
             self.log_start_offset = min(self.log_start_offset, end)

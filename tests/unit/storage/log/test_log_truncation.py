@@ -87,6 +87,21 @@ def test_producers_are_as_they_were_at_the_cut(fs: MemoryFiles) -> None:
     assert not log.producers.entries
 
 
+@pytest.mark.parametrize("snapshot", [0, 4])
+def test_producers_are_as_they_were_at_a_cut_where_a_snapshot_was_taken_last(snapshot: int) -> None:
+    """The start of the log, and of a segment: a batch that was cut off and comes again is no duplicate, but is written
+    and gets its offset. Who is told that it is one has lost it."""
+    log = open_at(MemoryFiles(), small_config(segment_bytes=4 * SIZE, index_interval_bytes=0))
+    for sequence in range(snapshot + 2):
+        fields = BatchFields(producer_id=7, producer_epoch=0, base_sequence=sequence)
+        log.append(a_batch([bytes(100)], NOW_MS, fields), 0, NOW_MS)
+    assert log.segments.active.base_offset == snapshot
+    log.truncate_to(snapshot, NOW_MS)
+    again = a_batch([bytes(100)], NOW_MS, BatchFields(producer_id=7, producer_epoch=0, base_sequence=snapshot))
+    info = log.append(again, 1, NOW_MS)
+    assert (info.duplicate, info.first_offset, log.log_end_offset) == (False, snapshot, snapshot + 1)
+
+
 def test_truncation_before_the_first_segment_starts_anew() -> None:
     """A log whose start was deleted can be made to begin earlier."""
     log = a_log(10)
