@@ -16,7 +16,7 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve cluster test test-interop bench bench-peers tools clean help
+.PHONY: serve cluster test test-interop bench bench-peers bench-cluster tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-interop  only the tests against Apache Kafka itself (Java 17+ and Maven)"
 	@echo "make bench         measure speed and memory beside their floors"
 	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
+	@echo "make bench-cluster three brokers of each, with three replicas"
 	@echo "make clean         remove the virtual environment and caches, never data"
 
 serve: $(VENV)/.compiled
@@ -46,6 +47,9 @@ test-interop: $(VENV)/.installed-test tools
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-cluster: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks --peers --cluster $(BENCH_ARGS)
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)

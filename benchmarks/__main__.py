@@ -21,10 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the arguments say and print the table; 1 when an axis failed, 2 when there was nothing to run."""
     options = _parser().parse_args(arguments)
     if options.list:
-        for axis in axes.ALL:
+        for axis in (*axes.ALL, *axes.CLUSTER):
             print(f"{axis.name:16} {axis.title}")
         return 0
-    chosen = _choose(options.only)
+    chosen = _choose(options.only, axes.CLUSTER if options.cluster else axes.ALL)
     if not chosen:
         print(f"no axis is called {' or '.join(options.only)}; --list shows their names", file=sys.stderr)
         return 2
@@ -48,10 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if report.failed else 0
 
 
-def _choose(patterns: Sequence[str]) -> list[Axis]:
-    """The axes whose name fits any of the patterns, in their own order; all when there is no pattern."""
+def _choose(patterns: Sequence[str], offered: Sequence[Axis]) -> list[Axis]:
+    """The axes whose name fits any of the patterns, in their own order; all that are offered when there is none."""
+    if not patterns:
+        return list(offered)
     wanted = [pattern for given in patterns for pattern in given.split(",")]
-    return [axis for axis in axes.ALL if not wanted or any(fnmatch.fnmatch(axis.name, pattern) for pattern in wanted)]
+    every = (*axes.ALL, *axes.CLUSTER)
+    return [axis for axis in every if any(fnmatch.fnmatch(axis.name, pattern) for pattern in wanted)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="take each axis N times, show medians")
     parser.add_argument("--no-floors", action="store_true", help="leave the floors out")
     parser.add_argument("--peers", action="store_true", help="Apache Kafka from Maven, then odradek; ratios")
+    parser.add_argument("--cluster", action="store_true", help="the axes of three brokers with three replicas")
     parser.add_argument("--kafka", action="store_true", help="Apache Kafka alone")
     parser.add_argument(
         "--patience", type=float, default=0, metavar="SECONDS", help="wait so long for a quiet machine before each axis"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from benchmarks import wire
+from benchmarks.clusters import Cluster
 from benchmarks.connection import await_leaders, record_count
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Stage:
         self._broker: Broker | None = None
         self._kept: dict[Hashable, object] = {}
         self._directory: Path | None = None
+        self._cluster: Cluster | None = None
 
     @property
     def warmup_seconds(self) -> float:
@@ -117,6 +119,14 @@ class Stage:
             self._directory = self.bench.path("shared")
             self._broker = self.target.start(self._directory)
         return self._broker
+
+    def cluster(self) -> Cluster:
+        """The three brokers that axes of clusters share; `close` ends them, too."""
+        if self._cluster is None:
+            self.close()
+            self._directory = self.bench.path("cluster")
+            self._cluster = Cluster(self.target, self._directory)
+        return self._cluster
 
     def log_directory(self, topic: str) -> Path:
         """Where the shared broker keeps the partitions of a topic."""
@@ -163,6 +173,9 @@ class Stage:
         if self._broker is not None:
             self._broker.kill()
             self._broker = None
+        if self._cluster is not None:
+            self._cluster.kill()
+            self._cluster = None
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None

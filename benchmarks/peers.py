@@ -86,14 +86,32 @@ def install() -> Path:
 
 def command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str]) -> list[str]:
     """The command that serves `directory` on the first port, its controller on the second; formats it when new."""
+    text = _PROPERTIES.format(port=ports[0], controller_port=ports[1], directory=directory)
+    identity = _tool(install(), "random-uuid").split()[-1] if not _is_formatted(directory) else ""
+    return _serve(directory, text + _lines(overrides), identity)
+
+
+def node_command(directory: Path, settings: Mapping[str, str], cluster_id: str) -> list[str]:
+    """The command that serves `directory` as a node of a cluster; formats it when new."""
+    return _serve(directory, _lines({"log.dirs": str(directory), **settings}), cluster_id)
+
+
+def _lines(settings: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _is_formatted(directory: Path) -> bool:
+    return (directory / "meta.properties").exists()
+
+
+def _serve(directory: Path, text: str, cluster_id: str) -> list[str]:
+    """The command that serves `directory` with these properties; formats it for a cluster when new."""
     jars = install()
     directory.mkdir(parents=True, exist_ok=True)
     properties = directory.with_suffix(".properties")
-    text = _PROPERTIES.format(port=ports[0], controller_port=ports[1], directory=directory)
-    properties.write_text(text + "".join(f"{key}={value}\n" for key, value in overrides.items()))
-    if not (directory / "meta.properties").exists():
-        identity = _tool(jars, "random-uuid").split()[-1]
-        _tool(jars, "format", "-t", identity, "-c", str(properties))
+    properties.write_text(text)
+    if not _is_formatted(directory):
+        _tool(jars, "format", "-t", cluster_id, "-c", str(properties))
     # What its compression libraries unpack stays behind when it is killed: let it be in the scratch directory.
     scratch = f"-Djava.io.tmpdir={directory.parent}"
     return [*_java(jars, (*_JVM_FLAGS, scratch)), "kafka.Kafka", str(properties)]

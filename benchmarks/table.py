@@ -45,9 +45,12 @@ def markdown(report: Report) -> str:
 def spliced(document: str, report: Report) -> str:
     """The document with the report's markdown between the comments that mark its place; alone if there are none.
 
-    The place is `<!-- bench -->` to `<!-- /bench -->`, or `<!-- peers -->` to `<!-- /peers -->` for a comparison.
+    The place is `<!-- bench -->` to `<!-- /bench -->`, or `<!-- peers -->` to `<!-- /peers -->` for a comparison, or
+    `<!-- cluster -->` to `<!-- /cluster -->` for what is measured on several brokers.
     """
     kind = "peers" if len(report.targets) == 2 else "bench"
+    if report.rows and all(row.axis.name.startswith("cluster-") for row in report.rows):
+        kind = "cluster"
     before, begin, rest = document.partition(f"<!-- {kind} -->")
     _old, end, after = rest.partition(f"<!-- /{kind} -->")
     if not end:

@@ -29,6 +29,8 @@ _STOP_DEADLINE_SECONDS = 60
 _OVERRIDES = {"log.segment.delete.delay.ms": "500"}
 
 Command = Callable[[Path, tuple[int, int], Mapping[str, str]], list[str]]
+NodeCommand = Callable[[Path, Mapping[str, str], str], list[str]]
+"""From the directory of a node of a cluster, its settings and the cluster's id to what starts it."""
 
 
 class BrokerError(Exception):
@@ -52,6 +54,7 @@ class Target:
 
     name: str
     command: Command
+    node_command: NodeCommand
     warmup_seconds: float
 
     def prepare(self, directory: Path, overrides: Mapping[str, str] | None = None) -> Prepared:
@@ -74,19 +77,23 @@ class Prepared:
 
     def start(self) -> Broker:
         """Start it and wait for its first ApiVersions answer; BrokerError when none comes."""
-        log = self.directory.with_suffix(".log")
-        with open(log, "ab") as output:
-            began = time.perf_counter()
-            process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment()
-            )
-        broker = Broker(process, ("127.0.0.1", self.port), log, began)
+        broker = self.launch()
         try:
             broker.await_answer()
         except BaseException:
             broker.kill()
             raise
         return broker
+
+    def launch(self) -> Broker:
+        """Start it and do not wait."""
+        log = self.directory.with_suffix(".log")
+        with open(log, "ab") as output:
+            began = time.perf_counter()
+            process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment()
+            )
+        return Broker(process, ("127.0.0.1", self.port), log, began)
 
 
 def _environment() -> dict[str, str]:
@@ -187,13 +194,12 @@ def free_port() -> int:
             return port
 
 
-def _odradek_command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str]) -> list[str]:
+def _odradek_command(directory: Path, settings: Mapping[str, str]) -> list[str]:
     script = shutil.which("odradek", path=os.path.dirname(sys.executable)) or shutil.which("odradek")
     # -P: the working directory, which holds packages with common names, is not searched.
     command = [script] if script else [sys.executable, "-P", "-m", "odradek"]
-    settings = {"listeners": f"PLAINTEXT://127.0.0.1:{ports[0]}", "log.dirs": str(directory), **overrides}
     command.append("serve")
-    for key, value in settings.items():
+    for key, value in {"log.dirs": str(directory), **settings}.items():
         command += ["--override", f"{key}={value}"]
     return command
 
@@ -202,12 +208,15 @@ def odradek(prefix: Sequence[str] = ()) -> Target:
     """Our own broker, as a user starts it; `prefix` is put before its command (a profiler, for example)."""
 
     def command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str]) -> list[str]:
-        return [*prefix, *_odradek_command(directory, ports, overrides)]
+        return node_command(directory, {"listeners": f"PLAINTEXT://127.0.0.1:{ports[0]}", **overrides}, "")
 
-    return Target("odradek", command, warmup_seconds=0.2)
+    def node_command(directory: Path, settings: Mapping[str, str], _cluster_id: str) -> list[str]:
+        return [*prefix, *_odradek_command(directory, settings)]
+
+    return Target("odradek", command, node_command, warmup_seconds=0.2)
 
 
-APACHE_KAFKA = Target("Apache Kafka", peers.command, warmup_seconds=3.0)
+APACHE_KAFKA = Target("Apache Kafka", peers.command, peers.node_command, warmup_seconds=3.0)
 
 
 def brief(target: Target) -> Target:

@@ -18,6 +18,7 @@ CLIENT_ID = b"bench"
 SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">hhih")
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA = 0, 1, 2, 3
+_ALTER_REASSIGNMENTS = 45
 _API_VERSIONS, _CREATE_TOPICS, _DELETE_TOPICS = 18, 19, 20
 _NO_TAGS = b"\0"
 LATEST, EARLIEST = -1, -2
@@ -47,6 +48,24 @@ class NewTopic:
     name: str
     partitions: int = 1
     configs: Mapping[str, str] = field(default_factory=dict)
+    replicas: int = 1
+    assignments: Sequence[Sequence[int]] = ()
+    """The brokers of each partition, the leader first; empty where the cluster places them."""
+
+
+class PartitionState(NamedTuple):
+    """Where a partition is, as a Metadata answer has it."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class ClusterImage(NamedTuple):
+    """A Metadata answer: the addresses of the brokers that are alive, and partitions by topic and index."""
+
+    brokers: Mapping[int, tuple[str, int]]
+    partitions: Mapping[str, Mapping[int, PartitionState]]
 
 
 class Fetched(NamedTuple):
@@ -95,11 +114,48 @@ def metadata(topics: Sequence[str] | None) -> bytes:
     return _frame(_METADATA, 12, bytes(body), flexible=True)
 
 
+def cluster_image(answer: memoryview) -> ClusterImage:
+    """What Metadata 12 answered; `answer` begins with the correlation id. Topics with errors are left out."""
+    position = 4 + 1 + 4
+    brokers: dict[int, tuple[str, int]] = {}
+    partitions: dict[str, dict[int, PartitionState]] = {}
+    count, position = _read_unsigned(answer, position)
+    for _ in range(count - 1):
+        (node_id,) = SIZE.unpack_from(answer, position)
+        host, position = _read_string(answer, position + 4)
+        (port,) = SIZE.unpack_from(answer, position)
+        _rack, position = _read_string(answer, position + 4)
+        position += 1
+        brokers[node_id] = (host, port)
+    _cluster, position = _read_string(answer, position)
+    count, position = _read_unsigned(answer, position + 4)
+    for _ in range(count - 1):
+        (error,) = struct.unpack_from(">h", answer, position)
+        name, position = _read_string(answer, position + 2)
+        of_topic: dict[int, PartitionState] = {}
+        length, position = _read_unsigned(answer, position + 16 + 1)
+        for _ in range(length - 1):
+            _error, index, leader, _epoch = struct.unpack_from(">hiii", answer, position)
+            replicas, position = _read_integers(answer, position + 14)
+            isr, position = _read_integers(answer, position)
+            _offline, position = _read_integers(answer, position)
+            position += 1
+            of_topic[index] = PartitionState(leader, replicas, isr)
+        position += 4 + 1
+        if not error:
+            partitions[name] = of_topic
+    return ClusterImage(brokers, partitions)
+
+
 def create_topics(topics: Sequence[NewTopic], timeout_ms: int = 30_000) -> bytes:
-    """CreateTopics 4 with one replica for each partition."""
+    """CreateTopics 4."""
     body = bytearray(SIZE.pack(len(topics)))
     for topic in topics:
-        body += _string(topic.name) + struct.pack(">ihii", topic.partitions, 1, 0, len(topic.configs))
+        counts = (-1, -1) if topic.assignments else (topic.partitions, topic.replicas)
+        body += _string(topic.name) + struct.pack(">ihi", *counts, len(topic.assignments))
+        for partition, brokers in enumerate(topic.assignments):
+            body += struct.pack(f">ii{len(brokers)}i", partition, len(brokers), *brokers)
+        body += SIZE.pack(len(topic.configs))
         for key, value in topic.configs.items():
             body += _string(key) + _string(value)
     body += struct.pack(">i?", timeout_ms, False)
@@ -123,6 +179,27 @@ def delete_topics(names: Sequence[str], timeout_ms: int = 30_000) -> bytes:
     """DeleteTopics 3."""
     body = SIZE.pack(len(names)) + b"".join(map(_string, names)) + SIZE.pack(timeout_ms)
     return _frame(_DELETE_TOPICS, 3, body, flexible=False)
+
+
+def reassign(topic: str, partition: int, replicas: Sequence[int], timeout_ms: int = 30_000) -> bytes:
+    """AlterPartitionReassignments 0 of one partition."""
+    body = SIZE.pack(timeout_ms) + b"\2" + _compact_string(topic) + b"\2" + SIZE.pack(partition)
+    body += unsigned_varint(len(replicas) + 1) + struct.pack(f">{len(replicas)}i", *replicas) + _NO_TAGS * 3
+    return _frame(_ALTER_REASSIGNMENTS, 0, body, flexible=True)
+
+
+def check_reassigned(answer: memoryview) -> None:
+    """Raise WireError unless AlterPartitionReassignments 0 took the one partition; `answer` begins with the id."""
+    (error,) = struct.unpack_from(">h", answer, 4 + 1 + 4)
+    if error:
+        raise WireError("reassigning", error)
+    _message, position = _read_string(answer, 11)
+    _topics, position = _read_unsigned(answer, position)
+    _name, position = _read_string(answer, position)
+    _partitions, position = _read_unsigned(answer, position)
+    (error,) = struct.unpack_from(">h", answer, position + 4)
+    if error:
+        raise WireError("reassigning the partition", error)
 
 
 def list_offsets(topic: str, partitions: Sequence[int], timestamp: int) -> bytes:
@@ -233,3 +310,16 @@ def _read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
+
+
+def _read_string(data: memoryview, position: int) -> tuple[str, int]:
+    """A compact string, empty where it is null, and where what follows begins."""
+    length, position = _read_unsigned(data, position)
+    end = position + max(length - 1, 0)
+    return bytes(data[position:end]).decode(), end
+
+
+def _read_integers(data: memoryview, position: int) -> tuple[tuple[int, ...], int]:
+    """A compact array of 32-bit integers, and where what follows begins."""
+    count, position = _read_unsigned(data, position)
+    return struct.unpack_from(f">{count - 1}i", data, position), position + 4 * (count - 1)

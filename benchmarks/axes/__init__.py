@@ -1,4 +1,4 @@
-"""Every axis, in the order in which they run.
+"""Every axis, in the order in which they run: of one broker, and of a cluster.
 
 What needs a quiet disk and a quiet machine comes first; what leaves gigabytes to be written back comes last.
 """
@@ -6,6 +6,7 @@ What needs a quiet disk and a quiet machine comes first; what leaves gigabytes t
 from __future__ import annotations
 
 from benchmarks.axes import (
+    cluster,
     compaction,
     durable,
     endtoend,
@@ -15,6 +16,7 @@ from benchmarks.axes import (
     lookup,
     metadata,
     produce,
+    replication,
     requests,
     spark,
     startup,
@@ -38,3 +40,6 @@ ALL: tuple[Axis, ...] = (
     *spark.AXES,
     *startup.WITH_DATA,
 )
+
+CLUSTER: tuple[Axis, ...] = (*cluster.AXES, *replication.AXES)
+"""Those of three brokers, in the order in which they run; they take a while."""

@@ -59,7 +59,9 @@ def _raw(stage: Stage) -> Values:
     return values_of(transfer)
 
 
-def _floor(value_size: int, bench: Bench) -> Values:
+def floor_of(value_size: int, bench: Bench) -> Values:
+    """Receive a gigabyte of values of that size from a socket and append it to a file."""
+
     def once() -> Transfer:
         with bench.scratch("floor") as file, FloorServer("receive", file) as floor:
             load = BulkLoad(floor.endpoint, "produce", value_size, BATCH, bench.amount(GIGABYTE))
@@ -78,7 +80,7 @@ def _axis(
 ) -> Axis:
     run = functools.partial(_librdkafka, value_size, gigabytes, settings, partitions)
     # Compressed bytes have no floor of their own: how many there are is the client's affair.
-    floor = None if "compression.type" in settings else functools.partial(_floor, value_size)
+    floor = None if "compression.type" in settings else functools.partial(floor_of, value_size)
     return Axis(name, title, MEASURES, run, floor, bulk=True)
 
 
@@ -95,7 +97,7 @@ AXES = (
         "produce 1 KiB, 1 MB batches, acks=all, 5 in flight on one raw connection",
         MEASURES,
         _raw,
-        functools.partial(_floor, 1024),
+        functools.partial(floor_of, 1024),
         bulk=True,
     ),
     _axis("produce-1k", "produce 1 KiB, librdkafka defaults", 1024, 1.0, {}),

@@ -14,11 +14,12 @@ import socket
 import time
 from array import array
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks import records, wire
 from benchmarks.clients.figures import Meter, Requests
 from benchmarks.connection import Connection, open_socket, produce_when_ready
-from benchmarks.statistics import percentiles
+from benchmarks.statistics import Percentiles, percentiles
 from benchmarks.target import Endpoint
 
 _NO_ERROR = b"\0\0"
@@ -75,6 +76,21 @@ def synchronous(load: RequestLoad) -> Requests:
         with Meter(load.endpoint.pid) as meter:
             run(load.seconds)
     return _figures(meter, samples, warmed + 1)
+
+
+def paced_until(load: RequestLoad, pause: float, stop: Path) -> Percentiles:
+    """One connection, one request at a time with a pause of so many seconds after each, until a file appears; µs."""
+    request = load.request()
+    _settle(load, request)
+    samples = array("q")
+    gc.disable()
+    with Connection(load.endpoint.address) as connection:
+        while not stop.exists():
+            began = time.perf_counter_ns()
+            wire.acknowledged(connection.ask(request), load.topic)
+            samples.append(time.perf_counter_ns() - began)
+            time.sleep(pause)
+    return percentiles(samples).scaled(1e-3)
 
 
 def many_connections(load: RequestLoad) -> Requests:
