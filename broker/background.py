@@ -64,7 +64,7 @@ class BackgroundJobs:
         scheduler.every_in_steps(check_ms / 1000, "retention", self._retention.run, first_ms / 1000)
 
     def _high_watermarks(self) -> Callable[[], None] | None:
-        return self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
+        return self._logs.checkpoints.high_watermarks(self._partitions.high_watermarks())
 
     def _flush(self) -> Callable[[], None] | None:
         """Bring what was appended since the last time to the disk, so that a crash leaves little to check at the next
@@ -72,7 +72,7 @@ class BackgroundJobs:
         for partition in self._partitions:
             if partition.log.recovery_point < partition.log.log_end_offset:
                 self._flusher.request_in_background(partition)
-        return self._logs.checkpoint_recovery_points()
+        return self._logs.checkpoints.recovery_points()
 
     def _flush_due(self) -> None:
         """Flush the partitions whose data waits longer than flush.ms allows."""
@@ -82,7 +82,7 @@ class BackgroundJobs:
                 self._flusher.request_in_background(partition)
 
     def _log_starts(self) -> Callable[[], None] | None:
-        return self._logs.checkpoint_log_starts()
+        return self._logs.checkpoints.log_starts()
 
     def _expire_producers(self) -> Iterator[None]:
         now_ms = self._clock.now_ms()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.delete_records import DeleteRecordsHandler
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.describe_producers import DescribeProducersHandler
+    from odradek.broker.handlers.failed_replicas import FailedReplicas
     from odradek.broker.handlers.fetch import FetchHandler
     from odradek.broker.handlers.group_admin import GroupAdminHandlers
     from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
@@ -146,7 +147,17 @@ class BrokerHandlers:
             services.metadata,
             services.topic_creation,
             services.settings.auto_create_topics_enable,
+            self._failed_replicas,
         )
+
+    @cached_property
+    def _failed_replicas(self) -> FailedReplicas:
+        from odradek.broker.handlers.failed_replicas import InOwnDirectories, InRegisteredDirectories
+
+        services = self._services
+        if services.controller is None:
+            return InRegisteredDirectories(lambda: services.metadata.image)
+        return InOwnDirectories(lambda: services.logs.lost)
 
     @cached_property
     def cluster(self) -> ClusterHandler:
@@ -154,7 +165,8 @@ class BrokerHandlers:
         from odradek.broker.handlers.cluster import ClusterHandler
 
         services = self._services
-        return ClusterHandler(services.brokers, services.metadata, services.settings.max_request_partition_size_limit)
+        limit = services.settings.max_request_partition_size_limit
+        return ClusterHandler(services.brokers, services.metadata, limit, self._failed_replicas)
 
     @cached_property
     def topics(self) -> TopicHandlers:

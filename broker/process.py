@@ -2,7 +2,7 @@
 
 SIGTERM and SIGINT stop it in order; a second one ends the process at once, as a crash would (the next start recovers),
 and so does one before the broker serves, since nothing can be lost then. Exit code 0 after an orderly stop, 1 where it
-could not start, with one sentence on standard error that says what to do.
+could not start or could not go on, with one sentence on standard error that says what to do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from odradek.protocol.errors import KafkaError
 
 log = get_logger("broker")
 
-EXIT_OK, EXIT_CANNOT_START, EXIT_SECOND_SIGNAL = 0, 1, 130
+EXIT_OK, EXIT_CANNOT_START, EXIT_FAILED, EXIT_SECOND_SIGNAL = 0, 1, 1, 130
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -74,6 +74,14 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
             loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
+    ended_by: list[str] = []
+
+    def on_end(reason: str) -> None:
+        log.error("stopping: this node cannot go on", reason=reason)
+        ended_by.append(reason)
+        stop.set()
+
+    shared.end = on_end
     server = server_of_roles(shared)
     shared.start()
     await server.start()
@@ -83,6 +91,12 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
     await stop.wait()
     await server.stop()
     shared.stop()
+    if ended_by:
+        sys.stderr.write(
+            f"odradek: stopped: {ended_by[0]}; see the messages of the kernel, repair or replace the disk, and start"
+            " this node again\n"
+        )
+        return EXIT_FAILED
     return EXIT_OK
 
 

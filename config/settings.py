@@ -12,6 +12,7 @@ from odradek.config import node
 from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
+from odradek.config.plain_keys import BOOLEANS, INTEGERS, REALS
 from odradek.config.quorum import QuorumSettings, read_quorum
 from odradek.config.reading import BrokerConfigReader, check_rules
 from odradek.config.topic import TopicConfig, topic_defaults
@@ -91,6 +92,7 @@ class BrokerSettings(NamedTuple):
     broker_session_timeout_ms: int
     initial_broker_registration_timeout_ms: int
     controlled_shutdown_enable: bool
+    log_dir_failure_timeout_ms: int
     controller_quorum_fetch_max_bytes: int
     controller_quorum_fetch_snapshot_max_bytes: int
     controller_quorum_fetch_timeout_ms: int
@@ -253,108 +255,10 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         origins=dict(origins),
         dynamic={},
         warnings=(),
-        **{key.replace(".", "_"): read.boolean(key) for key in _BOOLEANS},
-        **{key.replace(".", "_"): read.real(key) for key in _REALS},  # type: ignore[arg-type]  # fields of real numbers
-        **{key.replace(".", "_"): read.integer(key) for key in _INTEGERS},  # type: ignore[arg-type]  # fields of integers
+        **{key.replace(".", "_"): read.boolean(key) for key in BOOLEANS},
+        **{key.replace(".", "_"): read.real(key) for key in REALS},  # type: ignore[arg-type]  # fields of real numbers
+        **{key.replace(".", "_"): read.integer(key) for key in INTEGERS},  # type: ignore[arg-type]  # fields of integers
     )
-
-
-_BOOLEANS = (
-    "auto.create.topics.enable",
-    "auto.leader.rebalance.enable",
-    "controlled.shutdown.enable",
-    "delete.topic.enable",
-    "log.cleaner.enable",
-    "transaction.partition.verification.enable",
-)
-_REALS = ("log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second")
-_INTEGERS = (
-    "num.partitions",
-    "default.replication.factor",
-    "socket.send.buffer.bytes",
-    "socket.receive.buffer.bytes",
-    "socket.request.max.bytes",
-    "socket.listen.backlog.size",
-    "max.connections",
-    "max.connections.per.ip",
-    "max.connection.creation.rate",
-    "connections.max.idle.ms",
-    "request.timeout.ms",
-    "queued.max.request.bytes",
-    "fetch.max.bytes",
-    "max.incremental.fetch.session.cache.slots",
-    "max.request.partition.size.limit",
-    "num.recovery.threads.per.data.dir",
-    "log.flush.offset.checkpoint.interval.ms",
-    "log.flush.start.offset.checkpoint.interval.ms",
-    "log.flush.scheduler.interval.ms",
-    "replica.high.watermark.checkpoint.interval.ms",
-    "replica.fetch.backoff.ms",
-    "replica.fetch.max.bytes",
-    "replica.fetch.min.bytes",
-    "replica.fetch.response.max.bytes",
-    "replica.fetch.wait.max.ms",
-    "replica.lag.time.max.ms",
-    "replica.socket.timeout.ms",
-    "num.replica.fetchers",
-    "log.retention.check.interval.ms",
-    "log.initial.task.delay.ms",
-    "log.cleaner.backoff.ms",
-    "log.cleaner.dedupe.buffer.size",
-    "log.cleaner.io.buffer.size",
-    "producer.id.expiration.ms",
-    "producer.id.expiration.check.interval.ms",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-    "transaction.max.timeout.ms",
-    "transaction.remove.expired.transaction.cleanup.interval.ms",
-    "transaction.state.log.load.buffer.size",
-    "transaction.state.log.min.isr",
-    "transaction.state.log.num.partitions",
-    "transaction.state.log.replication.factor",
-    "transaction.state.log.segment.bytes",
-    "transactional.id.expiration.ms",
-    "broker.heartbeat.interval.ms",
-    "broker.session.timeout.ms",
-    "initial.broker.registration.timeout.ms",
-    "controller.quorum.fetch.max.bytes",
-    "controller.quorum.fetch.snapshot.max.bytes",
-    "controller.quorum.fetch.timeout.ms",
-    "controller.quorum.request.timeout.ms",
-    "controller.quorum.retry.backoff.ms",
-    "metadata.log.segment.bytes",
-    "metadata.log.segment.ms",
-    "metadata.log.max.record.bytes.between.snapshots",
-    "metadata.log.max.snapshot.interval.ms",
-    "metadata.max.retention.bytes",
-    "metadata.max.retention.ms",
-    "metadata.max.idle.interval.ms",
-    "leader.imbalance.check.interval.seconds",
-    "unclean.leader.election.interval.ms",
-    "group.initial.rebalance.delay.ms",
-    "group.min.session.timeout.ms",
-    "group.max.session.timeout.ms",
-    "group.max.size",
-    "group.consumer.max.size",
-    "group.consumer.session.timeout.ms",
-    "group.consumer.heartbeat.interval.ms",
-    "group.consumer.assignment.interval.ms",
-    "group.consumer.regex.refresh.interval.ms",
-    "group.consumer.min.session.timeout.ms",
-    "group.consumer.max.session.timeout.ms",
-    "group.consumer.min.heartbeat.interval.ms",
-    "group.consumer.max.heartbeat.interval.ms",
-    "group.consumer.min.assignment.interval.ms",
-    "group.consumer.max.assignment.interval.ms",
-    "offset.metadata.max.bytes",
-    "offsets.commit.timeout.ms",
-    "offsets.load.buffer.size",
-    "offsets.retention.check.interval.ms",
-    "offsets.retention.minutes",
-    "offsets.topic.compression.codec",
-    "offsets.topic.num.partitions",
-    "offsets.topic.replication.factor",
-    "offsets.topic.segment.bytes",
-)
 
 
 def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:

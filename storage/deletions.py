@@ -39,6 +39,12 @@ class PendingDeletions:
         """Remove the directory and all that is in it `delay_ms` after the next call of `take_due`, or later."""
         self._added.append((Doomed(path, True), delay_ms))
 
+    def forget(self, directory: str) -> None:
+        """Leave what is below a directory, which has failed, to the next start."""
+        below = f"{directory}/"
+        self._added = [added for added in self._added if not added[0].path.startswith(below)]
+        self._waiting = [waiting for waiting in self._waiting if not waiting[0].path.startswith(below)]
+
     def take_due(self, now_ms: int) -> list[Doomed]:
         """Take out the paths that are due, to be given to `remove`."""
         added, self._added = self._added, []

@@ -6,6 +6,7 @@ KafkaError
     |   +-- CorruptFile                a file of ours has content that cannot be right
     |   +-- InvalidOffset              an offset cannot stand where it was found
     |   +-- DirectoryLocked            another broker uses the log directory
+    |   +-- DirectoryFailed            the log directory has failed, until the next start
     |   +-- IncompatibleDirectory      the log directory belongs to another node or cluster, or to a newer format
     +-- OffsetOutOfRange               OFFSET_OUT_OF_RANGE
     +-- RecordListTooLarge             RECORD_LIST_TOO_LARGE: more than a segment can hold
@@ -69,6 +70,10 @@ class InvalidOffset(StorageError):  # noqa: N818 - Kafka's name
 
 class DirectoryLocked(StorageError):  # noqa: N818 - says what happened
     """Another process, Apache Kafka included, holds the lock of a log directory."""
+
+
+class DirectoryFailed(StorageError):  # noqa: N818 - says what happened
+    """A log lies in a log directory that has failed: before the next start it cannot be used."""
 
 
 class IncompatibleDirectory(StorageError):  # noqa: N818 - says what it is about

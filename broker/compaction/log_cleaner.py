@@ -150,7 +150,9 @@ class LogCleaner:
             if flushes is not None:
                 flushes.begin(partition)
             try:
-                facts = facts_of(source, partition.last_stable_offset, self._parts.logs.cleaned_offsets.get(name))
+                facts = facts_of(
+                    source, partition.last_stable_offset, self._parts.logs.checkpoints.cleaned_offsets.get(name)
+                )
                 candidate = examine(facts, limits_of(source), now_ms)
             except (KafkaError, OSError) as failed:
                 self._give_up(name, source, source.directory, str(failed))
@@ -244,7 +246,7 @@ class LogCleaner:
         name = chosen.partition
         self._failures.pop(name, None)
         self._retry_s = RETRY_S
-        write = self._parts.logs.note_cleaned(name, finished.end_offset)
+        write = self._parts.logs.checkpoints.note_cleaned(name, finished.end_offset)
         try:
             if write is not None:
                 await self._parts.loop.run_in_executor(self._parts.threads, write)

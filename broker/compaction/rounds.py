@@ -86,7 +86,7 @@ class BrokerRound:
         """
         try:
             # What a crash leaves of a gap in the offsets is told from a loss by the recovery point: that comes first.
-            await self._around.on_thread(self._around.logs.checkpoint_recovery_points())
+            await self._around.on_thread(self._around.logs.checkpoints.recovery_points())
         except OSError as failed:
             raise NotNowError(str(failed.filename or self._log.directory), failed.strerror or str(failed)) from failed
         producers = bytearray()

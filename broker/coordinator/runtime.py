@@ -22,7 +22,7 @@ from odradek.broker.coordinator.partitioning import partition_for
 from odradek.broker.coordinator.topic import CoordinatorTopic
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.metadata.image import NO_LEADER, ImageDelta, MetadataImage
-from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from odradek.broker.controller.topic_creation import TopicCreation
 from odradek.broker.controller.topics import NewTopic
 from odradek.broker.metadata.internal_topics import internal_topics
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.logging import get_logger
 from odradek.config.settings import BrokerSettings

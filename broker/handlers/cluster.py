@@ -7,6 +7,7 @@ fenced brokers.
 
 from collections.abc import Container
 
+from odradek.broker.handlers.failed_replicas import FailedReplicas, offline_replicas
 from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from odradek.broker.metadata.source import MetadataImages
@@ -38,8 +39,9 @@ request that names more is not answered, as there is no place for its error."""
 class ClusterHandler:
     """Answers from the newest image."""
 
-    def __init__(self, brokers: KnownBrokers, source: MetadataImages, page_limit: int) -> None:
+    def __init__(self, brokers: KnownBrokers, source: MetadataImages, page_limit: int, failed: FailedReplicas) -> None:
         """`page_limit` is max.request.partition.size.limit."""
+        self._failed = failed
         self._brokers = brokers
         self._source = source
         self._page_limit = page_limit
@@ -115,8 +117,25 @@ class ClusterHandler:
             name=name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=[_partition(index, topic.partitions[index], alive) for index in page],
+            partitions=[self._partition(name, index, topic.partitions[index], alive) for index in page],
             topic_authorized_operations=TOPIC_OPERATIONS,
+        )
+
+    def _partition(
+        self, topic: str, index: int, partition: PartitionImage, alive: Container[int]
+    ) -> DescribeTopicPartitionsResponsePartition:
+        offline = offline_replicas(topic, index, partition, alive, self._failed)
+        led = partition.leader in alive and partition.leader not in offline
+        return DescribeTopicPartitionsResponsePartition(
+            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=partition.leader if led else NO_LEADER,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            eligible_leader_replicas=list(partition.eligible_leader_replicas),
+            last_known_elr=list(partition.last_known_elr),
+            offline_replicas=offline,
         )
 
 
@@ -132,23 +151,6 @@ def refused_endpoint_type(asked: int, here: int) -> DescribeClusterResponse | No
         error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
         error_message=f"The request was sent to an endpoint of type {_ENDPOINT_TYPES[here]}, but we wanted an endpoint"
         f" of type {_ENDPOINT_TYPES[asked]}",
-    )
-
-
-def _partition(
-    index: int, partition: PartitionImage, alive: Container[int]
-) -> DescribeTopicPartitionsResponsePartition:
-    led = partition.leader in alive
-    return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader if led else NO_LEADER,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        eligible_leader_replicas=list(partition.eligible_leader_replicas),
-        last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in alive],
     )
 
 

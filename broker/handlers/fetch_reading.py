@@ -16,13 +16,15 @@ from odradek.broker.handlers.old_fetch import FIRST_WHOLE
 from odradek.broker.handlers.quiet_partitions import QuietPartitions
 from odradek.broker.partitions.delayed_operation import Watched
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.responses import FileRegion
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FetchResult
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
 from odradek.protocol.records.batch import Codec
 from odradek.storage.errors import NotInMemory
+from odradek.storage.log.divergence import divergence
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import LogSlice
 
@@ -161,7 +163,7 @@ class FetchReader:
         committed_only = job.request.isolation_level == READ_COMMITTED
         high_watermark, stable, log = partition.high_watermark, partition.last_stable_offset, partition.log
         upto = stable if committed_only else high_watermark
-        diverging = partition.divergence(wanted.last_fetched_epoch, offset)
+        diverging = divergence(partition.log, wanted.last_fetched_epoch, offset)
         if diverging is not None:
             found.refuse()
             return FetchResult(index, 0, high_watermark, stable, log.log_start_offset, diverging=diverging)

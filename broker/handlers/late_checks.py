@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.partitions.table import TopicPartitions
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -45,10 +45,13 @@ class LogDirHandlers:
 
     def _describe(self, directory: LogDirectory, wanted: set[tuple[str, int]] | None) -> DescribeLogDirsResult:
         path = directory.path
+        failed = DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=os.path.abspath(path))
+        if directory.failure:
+            return failed
         try:
             space = self._logs.disk_space(directory)
         except OSError:
-            return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=os.path.abspath(path))
+            return failed
         topics: defaultdict[str, list[DescribeLogDirsPartition]] = defaultdict(list)
         for partition in self._partitions:
             if not partition.log.directory.startswith(path + "/"):

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from odradek.broker.controller.topic_creation import TopicCreation
 from odradek.broker.controller.topics import NewTopic
+from odradek.broker.handlers.failed_replicas import FailedReplicas, offline_replicas
 from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.source import MetadataImages
@@ -35,7 +36,12 @@ class MetadataHandler:
     """Answers Metadata requests from the newest image."""
 
     def __init__(
-        self, brokers: KnownBrokers, metadata: MetadataImages, creation: TopicCreation, auto_create: bool
+        self,
+        brokers: KnownBrokers,
+        metadata: MetadataImages,
+        creation: TopicCreation,
+        auto_create: bool,
+        failed: FailedReplicas,
     ) -> None:
         self._brokers = brokers
         self._metadata = metadata
@@ -44,6 +50,8 @@ class MetadataHandler:
         self._built: dict[UUID, tuple[TopicImage, list[MetadataResponsePartition]]] = {}
         self._built_for: frozenset[int] = frozenset()
         """The brokers that were alive when that was made."""
+        self._failed = failed
+        self._failed_state: object = failed.state
 
     def metadata(
         self, context: RequestContext, request: MetadataRequest
@@ -74,8 +82,9 @@ class MetadataHandler:
         operations = topic_operations(request.include_topic_authorized_operations)
         image = self._metadata.image
         alive = self._brokers.alive(context)
-        if alive.keys() != self._built_for:
-            self._built, self._built_for = {}, frozenset(alive)
+        state = self._failed.state
+        if alive.keys() != self._built_for or state is not self._failed_state:
+            self._built, self._built_for, self._failed_state = {}, frozenset(alive), state
         if wanted is None or (not wanted and context.api_version == 0):
             topics = [self._describe(topic, operations) for topic in image.topics_by_name.values()]
         else:
@@ -157,28 +166,27 @@ class MetadataHandler:
         """Return the partitions of a topic as they stand in every answer; made once per change of the topic."""
         built = self._built.get(topic.topic_id)
         if built is None or built[0] is not topic:
-            alive = self._built_for
-            partitions = [_partition(index, image, alive) for index, image in enumerate(topic.partitions)]
+            partitions = [self._partition(topic.name, index, image) for index, image in enumerate(topic.partitions)]
             built = self._built[topic.topic_id] = (topic, partitions)
         return built[1]
+
+    def _partition(self, topic: str, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+        offline = offline_replicas(topic, index, partition, self._built_for, self._failed)
+        led = partition.leader in self._built_for and partition.leader not in offline
+        return MetadataResponsePartition(
+            error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=partition.leader if led else NO_LEADER,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            offline_replicas=offline,
+        )
 
     def _forget_deleted(self, image: MetadataImage) -> None:
         """Keep no more topics than there are, whatever the clients ask for."""
         if len(self._built) > len(image.topics_by_id):
             self._built = {key: built for key, built in self._built.items() if key in image.topics_by_id}
-
-
-def _partition(index: int, partition: PartitionImage, alive: frozenset[int]) -> MetadataResponsePartition:
-    led = partition.leader in alive
-    return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader if led else NO_LEADER,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in alive],
-    )
 
 
 def _has_name_only(topic: MetadataRequestTopic) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.protocol.hot.fetch import FetchResult
 from odradek.protocol.messages.fetch import FetchPartition
 

@@ -35,7 +35,8 @@ from odradek.broker.handlers.transactional_produce import Verifications, Verifie
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred

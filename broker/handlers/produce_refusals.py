@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError

@@ -13,11 +13,13 @@ from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchRead
 from odradek.broker.partitions.delayed_operation import Watched
 from odradek.broker.partitions.partition import NO_LEADER_EPOCH, Partition
 from odradek.broker.partitions.roles import LeaderReplicas
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.responses import FileRegion
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FetchResult
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, ReplicaState
+from odradek.storage.log.divergence import divergence
 
 FIRST_REPLICA_STATE = 15
 FIRST_REPLICA = 0
@@ -80,7 +82,7 @@ class ReplicaFetchReader(FetchReader):
             self._note(job, partition, replicas, asking, wanted, leader_end)
             _found_level(job, topic, index, replicas, asking)
             return FetchResult(index, 0, partition.high_watermark, -1, start)  # what nearly all of many partitions are
-        diverging = partition.divergence(wanted.last_fetched_epoch, offset)
+        diverging = divergence(partition.log, wanted.last_fetched_epoch, offset)
         if diverging is not None:
             found.refuse()
             return FetchResult(index, 0, partition.high_watermark, -1, start, diverging=diverging)

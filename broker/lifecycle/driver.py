@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
+from uuid import UUID
 
-from odradek.broker.lifecycle.state import BrokerLifecycle, LifecycleState, LifecycleTimes
+from odradek.broker.lifecycle.state import BrokerLifecycle, HeartbeatFlags, LifecycleState, LifecycleTimes
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.nodes.controller_channel import Answer, ControllerRequests
 from odradek.broker.runtime.deferred import Deferred
@@ -23,6 +24,14 @@ _ATTEMPT_OF_SESSION: Final = 0.5
 """A heartbeat is given up after this part of the session timeout."""
 
 log = get_logger("lifecycle")
+
+
+class _Wish(NamedTuple):
+    """What a request asks for, or tells."""
+
+    state: LifecycleState
+    flags: HeartbeatFlags
+    failed_directories: tuple[UUID, ...]
 
 
 class LifecycleDriver:
@@ -46,6 +55,8 @@ class LifecycleDriver:
         self._is_stopped = False
         self._told = ""
         self._waiting: list[tuple[Callable[[], bool], Deferred[str | None]]] = []
+        self._failed_directories: dict[UUID, bool] = {}
+        """Whether the controller has been told of each."""
 
     @property
     def broker_epoch(self) -> int:
@@ -76,6 +87,15 @@ class LifecycleDriver:
         self._life.leave(self._loop.time())
         self._ask_soon()
         return self._when(lambda: self._life.state is LifecycleState.SHUTTING_DOWN)
+
+    def directory_failed(self, directory: UUID) -> None:
+        """Tell the controller with the next heartbeat, which is due at once, that this log directory has failed."""
+        self._failed_directories[directory] = False
+        self._ask_soon()
+
+    def has_told(self, directory: UUID) -> bool:
+        """Return whether the controller knows that a directory has failed."""
+        return self._failed_directories.get(directory, False)
 
     def stop(self) -> None:
         """Ask nothing any more."""
@@ -114,12 +134,15 @@ class LifecycleDriver:
         self._is_asking = True
         life = self._life
         timeout_s = life.times.session_timeout_s * _ATTEMPT_OF_SESSION
-        before = (life.state, life.flags)
+        before = self._wish()
         if life.is_registered:
             answer = self._channel.send(self._heartbeat(), timeout_s)
         else:
             answer = self._channel.send(self._registration, timeout_s)
         answer.on_done(lambda said: self._answered(before, said))
+
+    def _wish(self) -> _Wish:
+        return _Wish(self._life.state, self._life.flags, tuple(self._failed_directories))
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         life, flags = self._life, self._life.flags
@@ -129,10 +152,11 @@ class LifecycleDriver:
             current_metadata_offset=self._metadata.image.offset - 1,
             want_fence=flags.want_fence,
             want_shut_down=flags.want_shut_down,
+            offline_log_dirs=list(self._failed_directories),
             cordoned_log_dirs=None if life.state is LifecycleState.STARTING else [],
         )
 
-    def _answered(self, before: object, answer: Answer) -> None:
+    def _answered(self, before: _Wish, answer: Answer) -> None:
         self._is_asking = False
         if self._is_stopped:
             return
@@ -144,6 +168,8 @@ class LifecycleDriver:
                 delay_s = life.registered(answer.error_code, answer.broker_epoch, now)
             case BrokerHeartbeatResponse():
                 self._note(answer.error_code, "beat")
+                if not answer.error_code:
+                    self._failed_directories.update(dict.fromkeys(before.failed_directories, True))
                 delay_s = life.answered(
                     answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down, now
                 )
@@ -158,7 +184,10 @@ class LifecycleDriver:
             log.info("registered", epoch=life.broker_epoch)
         elif life.state is LifecycleState.RUNNING and life.is_fenced and not was_fenced:
             log.warning("the controller has fenced this broker: its heartbeats came too late")
-        if before != (life.state, life.flags) and life.state is not LifecycleState.RECOVERY:
+        if (
+            before != _Wish(life.state, life.flags, tuple(self._failed_directories))
+            and life.state is not LifecycleState.RECOVERY
+        ):
             delay_s = 0.0  # what it wants has changed meanwhile
         self._timer = self._loop.call_later(delay_s, self._ask)
         self._tell()

@@ -42,6 +42,8 @@ def compacted_topics(fs: FileSystem, directories: Sequence[LogDirectory]) -> lis
     """Return the topics that Kafka has compacted, as its cleaner wrote down."""
     topics: set[str] = set()
     for directory in directories:
+        if directory.failure:
+            continue
         try:
             cleaned = read_offset_checkpoint(fs, f"{directory.path}/{CLEANER_OFFSET_FILE}")
         except CorruptFile:

@@ -67,6 +67,11 @@ class PartitionImage(NamedTuple):
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
 
+    def directory_of(self, replica: int) -> UUID:
+        """Return the directory of one of the replicas; that of before directories had ids where none is recorded."""
+        index = self.replicas.index(replica)
+        return self.directories[index] if index < len(self.directories) else MIGRATING_DIRECTORY
+
 
 class TopicImage(NamedTuple):
     """One topic; partition `i` stands at index `i`."""

@@ -43,6 +43,7 @@ from odradek.storage.deletions import PendingDeletions
 from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem
+from odradek.storage.log.local_log import NoteError
 from odradek.storage.log.log import Log
 from odradek.storage.names import METADATA_TOPIC, TopicPartition, directory_name
 from odradek.storage.opening.loader import Opening, open_log
@@ -75,6 +76,8 @@ class MetadataOptions(NamedTuple):
     any node."""
     has_partitions: bool = True
     """Whether the node is a broker, too."""
+    note_error: NoteError | None = None
+    """Is told of errors of file operations."""
 
 
 class FoundMetadata(NamedTuple):
@@ -224,7 +227,7 @@ def open_records(fs: FileSystem, directory: str, loaded: LoadedMetadata, options
         log_start_offset=loaded.log_start_offset,
         topic_id=METADATA_TOPIC_ID,
     )
-    opened, findings = open_log(fs, opening, PendingDeletions(fs))
+    opened, findings = open_log(fs, opening, PendingDeletions(fs), note_error=options.note_error)
     for finding in findings:
         log.warning("metadata log repaired", finding=finding)
     if opened.local.sync_problem:

@@ -15,7 +15,7 @@ from typing import Protocol
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import InPlace, Threads
 from odradek.broker.runtime.logging import get_logger
-from odradek.storage.directories.manager import Forgetting
+from odradek.storage.directories.log_checkpoints import Forgetting
 from odradek.storage.errors import StorageError
 from odradek.storage.names import TopicPartition
 

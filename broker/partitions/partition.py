@@ -12,13 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from odradek.broker.partitions.damages import DamageReports
 from odradek.broker.partitions.delayed_operation import Waiter
 from odradek.broker.partitions.roles import LeaderReplicas, Role
 from odradek.broker.partitions.transaction_marker import TransactionMarker
-from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
-from odradek.storage.errors import OffsetOutOfRange
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.retention import DueSegment, remove_next_due
@@ -26,10 +25,6 @@ from odradek.storage.producers.producer_state import AppendOrigin, Verification
 from odradek.storage.validation import Effort, ValidatedBatch
 
 NO_LEADER_EPOCH = -1
-DAMAGES_REPORTED = 16
-"""Damaged places of a partition that are named in the broker's log, once each: a client asks again and again."""
-
-logger = get_logger("storage")
 
 
 class Flusher(Protocol):
@@ -96,7 +91,7 @@ class Partition:
         self._awaited: deque[_AwaitedOffset] = deque()
         self._awaiting_disk: list[_AwaitedOffset] = []
         self._is_retired = False
-        self._damages: set[str] = set()
+        self._damages = DamageReports()
         self.replicas: LeaderReplicas | None = None
         """The other replicas while this broker leads; None where there are none."""
         if role is Role.LEADER:
@@ -304,7 +299,7 @@ class Partition:
         try:
             piece = self.log.read(offset, max_bytes, upto, at_least_one, wait)
         except CorruptRecord as damage:
-            self._report_damage(str(damage))
+            self._damages.report(self.topic, self.index, str(damage))
             raise
         if not at_least_one and 0 < piece.length == max_bytes:
             first = self.log.read(offset, 0, upto, True, wait)
@@ -312,41 +307,12 @@ class Partition:
                 return LogSlice(None, 0, 0, offset, piece.segment_base)
         return piece
 
-    def _report_damage(self, damage: str) -> None:
-        if damage not in self._damages and len(self._damages) < DAMAGES_REPORTED:
-            self._damages.add(damage)
-            logger.error(
-                "damaged data; those who read it are answered CORRUPT_MESSAGE",
-                topic=self.topic,
-                partition=self.index,
-                damage=damage,
-            )
-
     def goes_on_elsewhere(self, piece: LogSlice, upto: int) -> bool:
         """Whether a reader that may read up to `upto` finds more in a later segment than the one of `piece`."""
         segments = self.log.local.segments
         if piece.segment_base == segments.active.base_offset:
             return False
         return segments.holding(upto).base_offset > piece.segment_base
-
-    def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """Where a reader whose last record was of that epoch left our log: the epoch and its end (KIP-595).
-
-        None where it did not, or where it does not say (-1).
-
-        Raises:
-            OffsetOutOfRange: the epoch is none that we know.
-        """
-        if last_fetched_epoch < 0:
-            return None
-        epoch, end_offset = self.log.end_offset_for_epoch(last_fetched_epoch)
-        if epoch < 0:
-            raise OffsetOutOfRange(f"{self.topic}-{self.index} knows nothing of leader epoch {last_fetched_epoch}")
-        if fetch_offset < self.log.log_start_offset:
-            raise OffsetOutOfRange(f"{self.topic}-{self.index} begins at offset {self.log.log_start_offset}")
-        if epoch < last_fetched_epoch or end_offset < fetch_offset:
-            return epoch, end_offset
-        return None
 
     # life
 
@@ -449,9 +415,10 @@ class Partition:
         """Whether the partition is deleted or moved away."""
         return self._is_retired
 
-    def retired(self) -> None:
-        """The partition is deleted or moved away: whoever waits must ask for its new home."""
+    def retired(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
+        """The partition is deleted or moved away: whoever waits must ask for its new home; or its log is lost, and
+        `code` says so."""
         self._is_retired = True
         self._replace_replicas(None)
-        self._report_all(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._report_all(code)
         self.wake_fetches()

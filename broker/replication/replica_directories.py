@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.broker.metadata.features import records_directories
-from odradek.broker.metadata.image import MIGRATING_DIRECTORY, MetadataImage, PartitionImage
+from odradek.broker.metadata.image import MetadataImage
 from odradek.protocol.errors import ErrorCode, known_error
 from odradek.protocol.messages.assign_replicas_to_dirs import (
     AssignedDirectory,
@@ -42,9 +42,11 @@ def misplaced(image: MetadataImage, place: ReplicaPlace, node_id: int, locate: L
     topic = image.topic_by_id(place.topic_id)
     if topic is None or place.partition >= len(topic.partitions) or not records_directories(image.features):
         return None
-    recorded = _recorded(topic.partitions[place.partition], node_id)
+    partition = topic.partitions[place.partition]
+    if node_id not in partition.replicas:
+        return None
     actual = locate(TopicPartition(topic.name, place.partition), place.topic_id)
-    return None if recorded is None or recorded == actual else actual
+    return None if partition.directory_of(node_id) == actual else actual
 
 
 def changed_places(old: MetadataImage, new: MetadataImage) -> Iterator[ReplicaPlace]:
@@ -85,11 +87,3 @@ def verdicts(response: AssignReplicasToDirsResponse) -> dict[ReplicaPlace, Error
         for topic in directory.topics
         for one in topic.partitions
     }
-
-
-def _recorded(partition: PartitionImage, node_id: int) -> UUID | None:
-    """The directory that the metadata has for a broker's replica, None where it has no replica."""
-    if node_id not in partition.replicas:
-        return None
-    index = partition.replicas.index(node_id)
-    return partition.directories[index] if index < len(partition.directories) else MIGRATING_DIRECTORY

@@ -36,6 +36,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.alone import decisions_alone
+from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.shared import SharedServer
@@ -121,6 +122,7 @@ class BrokerServer:
                 directory_delete_delay_ms=current.topic_defaults.file_delete_delay_ms,
                 recovery_threads=max(current.num_recovery_threads_per_data_dir, self._shared.host.processors),
             ),
+            self._shared.failures,
         )
         self._flusher = BackgroundFlusher(self._loop, self._flush_threads, self._background_flush_threads, self._clock)
         self._replication: BrokerReplication | None = None
@@ -141,6 +143,7 @@ class BrokerServer:
         """Open the logs of a node that decides itself, and its listeners."""
         report = self._logs.load_all(partial(self._wanted, metadata.image))
         _log_findings(report)
+        lose_what_is_missing(self._logs, metadata.image, self._static.node_id, is_alone=True)
         begin_new_epochs(metadata, self._static.node_id, report.intact)
         self._partitions.apply(MetadataImage(), metadata.image)
         self._partitions.open_all()
@@ -163,6 +166,7 @@ class BrokerServer:
         image = self._metadata.image
         report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._wanted, image))
         _log_findings(report)
+        lose_what_is_missing(self._logs, image, self._static.node_id, is_alone=False)
         self._partitions.apply(MetadataImage(), image)
         self._partitions.apply(image, self._metadata.image)
         self._settings.on_metadata(image, self._metadata.image, ImageDelta())
@@ -177,6 +181,9 @@ class BrokerServer:
         """Begin everything that goes on all the time, and let clients in."""
         settings = self._static
         self._scheduler = Scheduler(self._loop, self._upkeep_threads)
+        lifecycle = None if self._member is None else self._member.lifecycle
+        parts = BrokerParts(self._logs, self._partitions, lambda: self._metadata.image, lifecycle)
+        FailedDirectories(self._shared, parts).begin()
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._scheduler)
         self._scheduler.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
@@ -243,7 +250,7 @@ class BrokerServer:
         self._partitions.deleted.finish()
         await self._flusher.stop()
         try:
-            checkpoint = self._logs.checkpoint_high_watermarks(self._partitions.high_watermarks())
+            checkpoint = self._logs.checkpoints.high_watermarks(self._partitions.high_watermarks())
             if checkpoint is not None:
                 checkpoint()
         except OSError as failed:

@@ -92,7 +92,7 @@ class ClusterMember:
     async def join(self) -> None:
         """Get the metadata of the cluster; raises what `ControllerQuorum.join` does."""
         shared = self._shared
-        epochs = {read_broker_epoch(shared.fs, one.path) for one in shared.directories if one.for_partitions}
+        epochs = {read_broker_epoch(shared.fs, one.path) for one in shared.partition_directories}
         self._previous_epoch = epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
         await self.quorum.join()
         self._make_services()

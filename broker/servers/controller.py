@@ -87,6 +87,11 @@ class ControllerServer:
         if self._is_alone:
             for directory in self._shared.directories:
                 remove_clean_shutdown(self._shared.fs, directory.path)
+            self._shared.failures.begin(
+                lambda path, why: self._loop.call_soon_threadsafe(
+                    self._shared.end, f"log directory {path} of the metadata has failed: {why}"
+                )
+            )
         self._settings = LiveSettings(settings, metadata.image)
         metadata.watch(self._settings.on_metadata)
         self._network = self._build()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from uuid import UUID
 
 from odradek.broker.metadata.cleaning import MetadataRetention
@@ -15,10 +16,12 @@ from odradek.broker.metadata.internal_topics import internal_topics
 from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open_metadata_log
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
+from odradek.broker.runtime.logging import get_logger
 from odradek.broker.servers.host import Host
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.directories.clean_shutdown import was_clean_shutdown
+from odradek.storage.directories.failures import DirectoryFailures
 from odradek.storage.directories.log_dirs import (
     LogDirectory,
     find_log_directories,
@@ -26,6 +29,8 @@ from odradek.storage.directories.log_dirs import (
     make_log_directories,
 )
 from odradek.storage.errors import StorageError
+
+log = get_logger("broker")
 
 METADATA_THREADS = 2
 """For changes of the metadata, and for a snapshot of them meanwhile."""
@@ -40,6 +45,8 @@ class SharedServer:
     """
 
     directories: list[LogDirectory]
+    failures: DirectoryFailures
+    """Which of them have failed."""
     metadata: MetadataLog
     metadata_directory: LogDirectory
 
@@ -53,6 +60,8 @@ class SharedServer:
         self.fs = host.files
         self.metadata_threads = host.threads("odradek-metadata", METADATA_THREADS)
         self.upkeep_threads = host.executor("odradek-upkeep", UPKEEP_THREADS)
+        self.end: Callable[[str], None] = _log_end
+        """Has the process stop in order, for this reason."""
 
     def start(self) -> None:
         """Lock the log directories, open the metadata log, and let the directories say whose they are.
@@ -64,9 +73,17 @@ class SharedServer:
         self.directories = find_log_directories(
             self.fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
         )
+        self.failures = DirectoryFailures(self.fs, [directory.path for directory in self.directories])
         if settings.quorum.is_controller:
             self.metadata = self._open_metadata()
             identify_log_directories(self.fs, self.directories)
+
+    @property
+    def metadata_path(self) -> str:
+        """The log directory that the metadata is in."""
+        path = os.path.abspath(self.settings.metadata_log_dir)
+        found = (one.path for one in self.directories if os.path.abspath(one.path) == path)
+        return next(found, self.directories[0].path)
 
     @property
     def has_cluster_id(self) -> bool:
@@ -82,14 +99,18 @@ class SharedServer:
     @property
     def directory_ids(self) -> tuple[UUID, ...]:
         """The ids of the directories that have partitions, in the order of the configuration."""
-        metas = [one.meta for one in self.directories if one.for_partitions]
+        metas = [one.meta for one in self.partition_directories]
         return tuple(meta.directory_id for meta in metas if meta is not None and meta.directory_id is not None)
+
+    @property
+    def partition_directories(self) -> list[LogDirectory]:
+        """Those that have partitions and have not failed."""
+        return [one for one in self.directories if one.for_partitions and not one.failure]
 
     @property
     def cluster_id(self) -> str:
         """The cluster that the directories belong to."""
-        meta = self.directories[0].meta
-        assert meta is not None
+        meta = next(directory.meta for directory in self.directories if directory.meta is not None)
         assert meta.cluster_id is not None
         return meta.cluster_id
 
@@ -110,10 +131,8 @@ class SharedServer:
     def metadata_options(self) -> tuple[str, MetadataOptions]:
         """Return the log directory that the metadata log is in, and what it depends on."""
         settings = self.settings
-        path = os.path.abspath(settings.metadata_log_dir)
-        directory = self.metadata_directory = next(
-            (found for found in self.directories if os.path.abspath(found.path) == path), self.directories[0]
-        )
+        path = self.metadata_path
+        directory = self.metadata_directory = next(found for found in self.directories if found.path == path)
         options = MetadataOptions(
             node_id=settings.node_id,
             topic_config=settings.topic_defaults.with_overrides(
@@ -133,6 +152,7 @@ class SharedServer:
             limits=MetadataRetention(settings.metadata_max_retention_bytes, settings.metadata_max_retention_ms),
             leads_others=bool(settings.controller_listeners),
             has_partitions=settings.quorum.is_broker,
+            note_error=self.failures.note,
         )
         return directory.path, options
 
@@ -147,3 +167,7 @@ class SharedServer:
                 f"the metadata in {path} cannot be opened: {failed.strerror or failed}; see that the disk has"
                 " space and that the user that runs the broker may read and write there"
             ) from failed
+
+
+def _log_end(reason: str) -> None:
+    log.error("cannot go on", reason=reason)

@@ -62,8 +62,24 @@ def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_m
         if log.local.fs.exists(f"{log.directory}/{file_name(base_offset, LOG_SUFFIX)}{SWAP_SUFFIX}"):
             kind = SwapSegment
     new = kind(log.local.fs, log.directory, base_offset, settings, size, now_ms)
-    doomed += log.replace_segments(old, [new])
+    doomed += _put_in_place(log, old, new)
     return Swapped(() if problem else tuple(doomed), problem)
+
+
+def _put_in_place(log: Log, old: Sequence[Segment], new: Segment) -> list[str]:
+    """Let a segment whose files are in place stand where `old` ones stood; the only way to do so.
+
+    It is sealed, on the disk, and has the same offsets but for what compaction removed. Returns the files that are out
+    of use besides those of `old`; readers that hold files of `old` go on. Raises nothing.
+    """
+    log.local.replace(old, [new])
+    doomed = []
+    for segment in old:
+        if segment.base_offset != new.base_offset:
+            with suppress(OSError):  # the next start removes the snapshots that stand at no segment's base offset
+                if path := log.snapshots.mark_deleted(segment.base_offset):
+                    doomed.append(path)
+    return doomed
 
 
 def discard_cleaned(fs: FileSystem, directory: str) -> None:

@@ -100,4 +100,6 @@ def try_load(fs: FileSystem, opening: Opening, buffer: bytearray | None = None) 
     except StorageError as error:
         return error
     except (OSError, KafkaError) as error:
-        return StorageError(f"Cannot open {opening.partition} in {opening.directory}: {error}")
+        failed = StorageError(f"Cannot open {opening.partition} in {opening.directory}: {error}")
+        failed.__cause__ = error
+        return failed

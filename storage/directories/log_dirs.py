@@ -7,11 +7,12 @@ in a log.dir (KIP-112, KIP-631, KIP-858).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from odradek.storage.directories.directory_lock import lock_directory
+from odradek.storage.directories.failures import is_lasting
 from odradek.storage.directories.meta_properties import (
     MetaProperties,
     read_meta_properties,
@@ -50,6 +51,8 @@ class LogDirectory:
     """Paths of stray partitions, and of copies of partitions on their way to another directory: left alone."""
     remote_index_cache: bool = False
     """Whether Kafka kept indexes of segments in tiered storage here."""
+    failure: str = ""
+    """Why nothing in it can be used any more; empty: it can. Neither read nor written then."""
     findings: list[str] = field(default_factory=list)
     """What was not as it should be, and what was done about it, in sentences."""
 
@@ -65,27 +68,35 @@ def find_log_directories(
     """Lock the log directories that are there, see what is in them, and settle what each should say about itself.
 
     New ones join the cluster of the others; `draw_id` gives new ids for cluster and directories. `metadata_path` is the
-    directory of the metadata log, if it is not one of `paths`. But for lock files, nothing is written. Raises
-    StorageError and its kinds DirectoryLocked, IncompatibleDirectory and CorruptFile; no lock is held then.
+    directory of the metadata log, if it is not one of `paths`. One that has failed is left out where there are others,
+    but for that of the metadata. Apart from lock files, nothing is written. Raises StorageError and its kinds
+    DirectoryLocked, IncompatibleDirectory and CorruptFile; no lock is held then.
     """
     given = _distinct(paths)
-    extra = [path for path in _distinct([metadata_path] if metadata_path else []) if path not in given]
+    (vital,) = _distinct([metadata_path or given[0]])
+    extra = [] if vital in given else [vital]
     directories: list[LogDirectory] = []
     try:
         for path in (*given, *extra):
             directory = LogDirectory(path, for_partitions=path in given)
             directories.append(directory)
-            with _explained("use", path):
-                if not fs.exists(path):
-                    continue
-                directory.lock = lock_directory(fs, path)
-            with _explained("read", path):
-                directory.found = read_meta_properties(fs, path)
-                _look_into(fs, directory)
+            with nullcontext() if path == vital else _left_out(directory):
+                with _explained("use", path):
+                    if not fs.exists(path):
+                        continue
+                    directory.lock = lock_directory(fs, path)
+                with _explained("read", path):
+                    directory.found = read_meta_properties(fs, path)
+                    _look_into(fs, directory)
         _check_unique(directories)
-        found = {directory.path: directory.found for directory in directories}
+        usable = [directory for directory in directories if not directory.failure]
+        if not any(directory.for_partitions for directory in usable):
+            raise StorageError(
+                f"None of the log directories can be used: {'; '.join(one.failure for one in directories)}"
+            )
+        found = {directory.path: directory.found for directory in usable}
         settled = settle_directories(found, node_id, draw_id, cluster_id)
-        for directory in directories:
+        for directory in usable:
             directory.meta = settled[directory.path]
             if directory.closed and (directory.found is None or directory.found.cluster_id is None):
                 directory.findings.append(
@@ -103,7 +114,7 @@ def make_log_directories(fs: FileSystem, directories: Sequence[LogDirectory]) ->
     then."""
     try:
         for directory in directories:
-            if directory.lock is None:
+            if directory.lock is None and not directory.failure:
                 with _explained("use", directory.path):
                     _make(fs, directory.path)
                     directory.lock = lock_directory(fs, directory.path)
@@ -159,6 +170,21 @@ def _explained(action: str, path: str) -> Iterator[None]:
             f"Cannot {action} log directory {path}: {error.strerror or error}. Let the user that runs the broker "
             "read and write it, or choose another directory in log.dirs."
         ) from error
+
+
+@contextmanager
+def _left_out(directory: LogDirectory) -> Iterator[None]:
+    """Note of a directory that it has failed, instead of raising so."""
+    try:
+        yield
+    except StorageError as error:
+        if error.__cause__ is None or not is_lasting(error.__cause__):
+            raise
+        release_log_directories([directory])
+        directory.lock, directory.failure = None, str(error.__cause__)
+        directory.closed.clear()
+        directory.deleted.clear()
+        directory.set_aside.clear()
 
 
 def _look_into(fs: FileSystem, directory: LogDirectory) -> None:

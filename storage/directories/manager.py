@@ -1,12 +1,13 @@
 """All logs of a node: opened at start, made and deleted while it runs, closed at the end.
 
-Owns which log directory a partition is in, the checkpoint files of the directories, and the marker of a clean
-shutdown. Background work comes as plain functions: a call on the thread that owns the logs collects what is to be
-done and returns what may wait for the disk on another thread. Does not know topics' metadata: whoever calls says
-which partitions there should be. Follows Kafka's log behaviour, start-up load and recovery (`LogManager`).
+Owns which log directory a partition is in, which directories have failed, and the marker of a clean shutdown; what the
+checkpoint files say is owned by `log_checkpoints`. Background work comes as plain functions: a call on the thread that
+owns the logs collects what is to be done and returns what may wait for the disk on another thread. Does not know
+topics' metadata: whoever calls says which partitions there should be. Follows Kafka's log behaviour, start-up load and
+recovery (`LogManager`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -20,24 +21,16 @@ from odradek.storage.directories.clean_shutdown import (
     was_clean_shutdown,
     write_clean_shutdown,
 )
+from odradek.storage.directories.failures import DirectoryFailures
 from odradek.storage.directories.loading import LoadReport, Wanted, load_each, try_load, wanted_logs
+from odradek.storage.directories.log_checkpoints import Forgetting, LogCheckpoints, write_now
 from odradek.storage.directories.log_dirs import LogDirectory, release_log_directories
-from odradek.storage.directories.offset_checkpoints import OffsetFiles, Offsets
-from odradek.storage.errors import IncompatibleDirectory, StorageError
+from odradek.storage.errors import DirectoryFailed, IncompatibleDirectory, StorageError
 from odradek.storage.files import DiskSpace, FileSystem
 from odradek.storage.log.flush_all import flush_all
 from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.log import Log
-from odradek.storage.names import (
-    CLEANER_OFFSET_FILE,
-    HIGH_WATERMARK_FILE,
-    LOG_START_FILE,
-    RECOVERY_POINT_FILE,
-    DirectoryState,
-    TopicPartition,
-    directory_name,
-    marked_directory_name,
-)
+from odradek.storage.names import DirectoryState, TopicPartition, directory_name, marked_directory_name
 from odradek.storage.opening.loader import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, parent_directory
 from odradek.storage.threads import for_each
 
@@ -45,13 +38,12 @@ _CLOSE_THREADS = 8
 """Logs closed at a time: each waits for the disk a few times, which several can do together."""
 
 
-class Forgetting(NamedTuple):
-    """What takes partitions that are gone out of the checkpoint files."""
+class LostLog(NamedTuple):
+    """A log in a directory that has failed."""
 
-    write: Callable[[], None]
-    """May be run on any thread. Raises OSError."""
-    written: Callable[[], None]
-    """To be called on the thread that owns the logs, once `write` has ended well."""
+    directory: str
+    topic_id: UUID | None
+    """None where it was not opened before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +68,7 @@ class LogManager:
         directories: Sequence[LogDirectory],
         now_ms: Callable[[], int],
         settings: LogManagerSettings | None = None,
+        failures: DirectoryFailures | None = None,
     ) -> None:
         self._fs = fs
         self._directories = list(directories)
@@ -84,14 +77,10 @@ class LogManager:
         self._logs: dict[TopicPartition, Log] = {}
         self._by_directory: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in directories}
         self._clean: dict[str, bool] = {}
-        self._outdated: set[TopicPartition] = set()
-        """Partitions that are gone, but may still stand in checkpoint files."""
-        self._recovery_points = OffsetFiles(fs, RECOVERY_POINT_FILE, directories)
-        self._log_starts = OffsetFiles(fs, LOG_START_FILE, directories)
-        self._high_watermarks = OffsetFiles(fs, HIGH_WATERMARK_FILE, directories)
-        self._cleaned = OffsetFiles(fs, CLEANER_OFFSET_FILE, directories)
-        self.cleaned_offsets: dict[TopicPartition, int] = {}
-        """First offset that was not compacted yet, of partitions that were compacted once; see `note_cleaned`."""
+        self._failures = failures or DirectoryFailures(fs, [directory.path for directory in directories])
+        self.checkpoints = LogCheckpoints(fs, directories, self._by_directory, self._failures.note)
+        self._lost: dict[TopicPartition, LostLog] = {}
+        """What lies in directories that have failed."""
         self.deletions = PendingDeletions(fs)
 
     def __iter__(self) -> Iterator[Log]:
@@ -101,13 +90,9 @@ class LogManager:
         return len(self._logs)
 
     @property
-    def _offset_files(self) -> tuple[OffsetFiles, ...]:
-        return self._recovery_points, self._log_starts, self._high_watermarks, self._cleaned
-
-    @property
     def high_watermarks(self) -> Mapping[TopicPartition, int]:
         """High watermarks of the last checkpoint before the start."""
-        return self._high_watermarks.offsets
+        return self.checkpoints.high_watermarks_found
 
     @property
     def directories(self) -> Sequence[LogDirectory]:
@@ -117,6 +102,10 @@ class LogManager:
     def get(self, partition: TopicPartition) -> Log | None:
         """Return the log of a partition, None if it is not open."""
         return self._logs.get(partition)
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Return whether there is a log of a partition of that name, open or not."""
+        return partition in self._logs or self._path_of_closed(partition) is not None
 
     def directory_id(self, partition: TopicPartition, topic_id: UUID) -> UUID | None:
         """Return the id of the directory that a topic's partition is in, None if its log is not open."""
@@ -146,20 +135,25 @@ class LogManager:
         itself cannot be used.
         """
         report = LoadReport()
-        for files in self._offset_files:
-            report.findings += files.read()
-        self.cleaned_offsets.update(self._cleaned.offsets)
+        report.findings += self.checkpoints.read()
         found = {partition for directory in self._directories for partition in directory.closed}
-        checkpointed = {partition for files in self._offset_files for partition in files.offsets}
-        self._outdated.update(checkpointed - found)
+        self.checkpoints.outdate(*(self.checkpoints.found - found))
         openings: list[Opening] = []
         for directory in self._directories:
+            if directory.failure:
+                report.findings.append(
+                    f"log directory {directory.path} has failed and is left out, its partitions are offline: "
+                    f"{directory.failure}; repair or replace the disk, and start this node again"
+                )
+                continue
             self._clean[directory.path] = was_clean_shutdown(self._fs, directory.path)
             remove_clean_shutdown(self._fs, directory.path)
             for path in directory.deleted:
                 self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
             openings += [self._opening(*log) for log in wanted_logs(directory, wanted, report)]
         for opening, outcome in load_each(self._fs, openings, self._settings.recovery_threads):
+            if isinstance(outcome, StorageError):
+                self._failures.note(opening.directory, outcome.__cause__)
             loaded = report.note(opening, outcome)
             if loaded is not None:
                 self._serve(opening, loaded)
@@ -171,7 +165,7 @@ class LogManager:
         return report
 
     def _serve(self, opening: Opening, loaded: LoadedLog) -> Log:
-        log = Log(self._fs, loaded, opening.config, self.deletions)
+        log = Log(self._fs, loaded, opening.config, self.deletions, self._failures.note)
         self._logs[opening.partition] = log
         self._by_directory[parent_directory(log.directory)][opening.partition] = log
         for directory in self._directories:
@@ -185,8 +179,8 @@ class LogManager:
             config=config,
             now_ms=self._now_ms(),
             clean=self._clean.get(parent_directory(path), False),
-            recovery_point=self._recovery_points.offsets.get(partition, 0),
-            log_start_offset=self._log_starts.offsets.get(partition, 0),
+            recovery_point=self.checkpoints.recovery_point_found(partition),
+            log_start_offset=self.checkpoints.log_start_found(partition),
             topic_id=topic_id,
             producer_expiration_ms=self._settings.producer_expiration_ms,
             verify_transactions=self._settings.verify_transactions,
@@ -198,11 +192,12 @@ class LogManager:
         """Return the log of a partition, opened if it is on disk, else made in the directory with the fewest logs.
 
         What is on disk of another topic of the same name is renamed and left. One that could not be opened at start is
-        tried again. Raises StorageError.
+        tried again. Raises StorageError, as DirectoryFailed where the log lies in a directory that has failed.
         """
         log = self._logs.get(partition)
         if log is not None:
             return log
+        self._check_not_lost(partition, topic_id)
         path = self._path_of_closed(partition)
         if path is not None:
             opening = self._opening(partition, path, topic_id, config)
@@ -211,11 +206,12 @@ class LogManager:
                 self._rename(partition, path, DirectoryState.STRAY)
                 path = None
         if path is None:
-            if partition in self._outdated:
-                self._forget_now()
+            if self.checkpoints.is_outdated(partition):
+                self.checkpoints.forget_now()
             opening = self._opening(partition, self._path_for_new(partition), topic_id, config)
             outcome = try_load(self._fs, opening)
         if isinstance(outcome, StorageError):
+            self._failures.note(opening.directory, outcome.__cause__)
             raise outcome
         return self._serve(opening, outcome)
 
@@ -223,8 +219,10 @@ class LogManager:
         return next((found.closed[partition] for found in self._directories if partition in found.closed), None)
 
     def _path_for_new(self, partition: TopicPartition) -> str:
-        """Return where to put a new partition: in the directory that has the fewest."""
-        usable = [directory.path for directory in self._directories if directory.for_partitions]
+        """Return where to put a new partition: in the directory that has the fewest. Raises DirectoryFailed."""
+        usable = [one.path for one in self._directories if one.for_partitions and not one.failure]
+        if not usable:
+            raise DirectoryFailed("all log directories have failed")
         emptiest = min(usable, key=lambda path: len(self._by_directory[path]))
         return f"{emptiest}/{directory_name(partition)}"
 
@@ -234,23 +232,24 @@ class LogManager:
         The recovery point is written down before that can happen: a crash must not let what comes then pass unchecked.
         """
         if self._logs[partition].truncate_to(offset, self._now_ms()):
-            if self.cleaned_offsets.get(partition, 0) > offset:
-                self.cleaned_offsets[partition] = self._logs[partition].log_end_offset
-            self._write_now(self.checkpoint_recovery_points(), self.checkpoint_cleaned_offsets())
+            checkpoints = self.checkpoints
+            if checkpoints.cleaned_offsets.get(partition, 0) > offset:
+                checkpoints.cleaned_offsets[partition] = self._logs[partition].log_end_offset
+            write_now(checkpoints.recovery_points(), checkpoints.cleaned())
 
     def truncate_fully(self, partition: TopicPartition, offset: int) -> None:
         """Remove all records of an open log, and let it start anew at `offset`. Raises StorageError."""
         self._logs[partition].truncate_fully(offset, self._now_ms())
-        self.cleaned_offsets.pop(partition, None)
-        self._write_now(
-            self.checkpoint_recovery_points(), self.checkpoint_log_starts(), self.checkpoint_cleaned_offsets()
-        )
+        checkpoints = self.checkpoints
+        checkpoints.cleaned_offsets.pop(partition, None)
+        write_now(checkpoints.recovery_points(), checkpoints.log_starts(), checkpoints.cleaned())
 
     def delete(self, partition: TopicPartition) -> None:
         """Take a partition out of service, and let its files be removed later; nothing happens if there is none.
 
         Raises StorageError.
         """
+        self._lost.pop(partition, None)
         log = self._logs.pop(partition, None)
         path = log.directory if log else self._path_of_closed(partition)
         if path is not None:
@@ -262,11 +261,12 @@ class LogManager:
         try:
             self._fs.rename(path, target)
         except OSError as error:
+            self._failures.note(path, error)
             raise StorageError(f"Cannot rename {path}: {error}") from error
         self._by_directory[parent_directory(path)].pop(partition, None)
         for directory in self._directories:
             directory.closed.pop(partition, None)
-        self._outdated.add(partition)
+        self.checkpoints.outdate(partition)
         return target
 
     def is_outdated(self, partition: TopicPartition) -> bool:
@@ -274,78 +274,52 @@ class LogManager:
 
         They would do harm to a new one, so that `get_or_create` waits for the disk unless `forget_outdated` came first.
         """
-        return partition in self._outdated
+        return self.checkpoints.is_outdated(partition)
 
     def forget_outdated(self) -> Forgetting:
         """Return what takes the partitions that are gone by now out of the checkpoint files."""
-        gone = frozenset(self._outdated)
-        for partition in gone:
-            self._high_watermarks.offsets.pop(partition, None)
-            self.cleaned_offsets.pop(partition, None)
-        writes = (
-            self._recovery_points.forget(gone, self._recovery_point_offsets),
-            self._log_starts.forget(gone, self._log_start_offsets),
-            self._cleaned.forget(gone, self._compacted_offsets),
-        )
+        return self.checkpoints.forget_outdated()
 
-        def write_all() -> None:
-            for write in writes:
-                if write is not None:
-                    write()
+    # --- directories that fail
 
-        return Forgetting(write_all, lambda: self._outdated.difference_update(gone))
+    def fail_directory(self, path: str, reason: str) -> list[TopicPartition]:
+        """Use nothing in a log directory any more; return the partitions whose open logs were in it.
 
-    def _forget_now(self) -> None:
-        forgetting = self.forget_outdated()
-        self._write_now(forgetting.write)
-        forgetting.written()
+        They cannot be opened before the next start. Nothing is written there, so that it is found as after a crash.
+        """
+        directory = next(one for one in self._directories if one.path == path)
+        directory.failure = reason
+        gone = self._by_directory[path]
+        for partition, log in gone.items():
+            del self._logs[partition]
+            self._lost[partition] = LostLog(path, log.topic_id)
+        self._lost.update((partition, LostLog(path, None)) for partition in directory.closed)
+        partitions = list(gone)
+        gone.clear()
+        directory.closed.clear()
+        self.deletions.forget(path)
+        return partitions
 
-    def _write_now(self, *writes: Callable[[], None] | None) -> None:
-        try:
-            for write in writes:
-                if write is not None:
-                    write()
-        except OSError as error:
-            raise StorageError(f"Cannot write the checkpoints of a log directory: {error}") from error
+    def lose(self, partition: TopicPartition, topic_id: UUID) -> None:
+        """Note that a partition's log is in a directory that could not be used at start."""
+        path = next(one.path for one in self._directories if one.failure)
+        self._lost[partition] = LostLog(path, topic_id)
+
+    @property
+    def lost(self) -> Collection[TopicPartition]:
+        """The partitions whose logs are in directories that have failed."""
+        return self._lost.keys()
+
+    def _check_not_lost(self, partition: TopicPartition, topic_id: UUID) -> None:
+        """Refuse to make a log anew whose data may come back. Raises DirectoryFailed."""
+        lost = self._lost.get(partition)
+        if lost is None:
+            return
+        if lost.topic_id is None or lost.topic_id == topic_id:
+            raise DirectoryFailed(f"the log directory {lost.directory} of {partition} has failed")
+        del self._lost[partition]  # of a topic that is gone: the next start sets it aside
 
     # --- background work
-
-    def checkpoint_recovery_points(self) -> Callable[[], None] | None:
-        """Return what writes down how far the logs are on disk, None if nothing has changed since the last time."""
-        return self._recovery_points.prepare(self._recovery_point_offsets())
-
-    def checkpoint_log_starts(self) -> Callable[[], None] | None:
-        """Return what writes down where logs start, as far as their files do not say; None if nothing has changed."""
-        return self._log_starts.prepare(self._log_start_offsets())
-
-    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
-        """Return what writes down these high watermarks, None if nothing has changed."""
-        return self._high_watermarks.prepare(self._offsets(lambda log: high_watermarks.get(partition_of(log))))
-
-    def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None] | None:
-        """Note that the log is compacted below `offset`; return what writes it down, None if that is nothing new."""
-        self.cleaned_offsets[partition] = offset
-        return self.checkpoint_cleaned_offsets()
-
-    def checkpoint_cleaned_offsets(self) -> Callable[[], None] | None:
-        """Return what writes down how far logs are compacted, None if nothing has changed."""
-        return self._cleaned.prepare(self._compacted_offsets())
-
-    def _recovery_point_offsets(self) -> dict[str, Offsets]:
-        return self._offsets(lambda log: log.local.checkpointed_recovery_point)
-
-    def _log_start_offsets(self) -> dict[str, Offsets]:
-        return self._offsets(_start_to_write)
-
-    def _compacted_offsets(self) -> dict[str, Offsets]:
-        return self._offsets(lambda log: self.cleaned_offsets.get(partition_of(log)))
-
-    def _offsets(self, offset_of: Callable[[Log], int | None]) -> dict[str, Offsets]:
-        """Return an offset for every open log that has it, by log directory."""
-        return {
-            path: {partition: offset for partition, log in logs.items() if (offset := offset_of(log)) is not None}
-            for path, logs in self._by_directory.items()
-        }
 
     def due_deletions(self, now_ms: int) -> Callable[[], None] | None:
         """Return what removes the files whose time has come, None if there are none."""
@@ -394,19 +368,10 @@ class LogManager:
 
     def _close_directory(self, directory: LogDirectory, problems: Mapping[str, str], broker_epoch: int) -> None:
         """Write the checkpoints of a directory, and the marker if all in it is as it should be. Raises OSError."""
+        if directory.failure:
+            return
         if directory.for_partitions:
-            self._recovery_points.write(directory, self._recovery_point_offsets())
-            self._log_starts.write(directory, self._log_start_offsets())
+            self.checkpoints.write_last(directory)
         clean = not any(log.directory in problems for log in self.logs_in(directory))
         if clean and (self._clean.get(directory.path) or not directory.closed):
             write_clean_shutdown(self._fs, directory.path, broker_epoch)
-
-
-def _start_to_write(log: Log) -> int | None:
-    """Return where a log starts, None if it starts with its first segment."""
-    return log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None
-
-
-def partition_of(log: Log) -> TopicPartition:
-    """Return the name of the partition that the log is of."""
-    return TopicPartition(log.topic, log.partition)

@@ -13,6 +13,7 @@ from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint, 
 from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
+from odradek.storage.log.local_log import NoteError
 from odradek.storage.names import TopicPartition
 
 Offsets = dict[TopicPartition, int]
@@ -21,11 +22,18 @@ Offsets = dict[TopicPartition, int]
 class OffsetFiles:
     """The checkpoint files of one name."""
 
-    __slots__ = ("_directories", "_fs", "_lock", "_name", "_prepared", "_written", "offsets")
+    __slots__ = ("_directories", "_fs", "_lock", "_name", "_note_error", "_prepared", "_written", "offsets")
 
-    def __init__(self, fs: FileSystem, name: str, directories: Sequence[LogDirectory]) -> None:
+    def __init__(
+        self,
+        fs: FileSystem,
+        name: str,
+        directories: Sequence[LogDirectory],
+        note_error: NoteError | None = None,
+    ) -> None:
         self._fs = fs
         self._name = name
+        self._note_error = note_error
         self._directories = [directory for directory in directories if directory.for_partitions]
         self._written: dict[str, Offsets] = {}
         self._prepared: dict[str, Offsets] = {}
@@ -40,7 +48,7 @@ class OffsetFiles:
         Raises OSError.
         """
         findings = []
-        for directory in self._directories:
+        for directory in self._usable:
             try:
                 self.offsets.update(read_offset_checkpoint(self._fs, self._path(directory)))
             except CorruptFile as error:
@@ -53,7 +61,7 @@ class OffsetFiles:
         The result may be run on any thread. It raises OSError.
         """
         changed: list[LogDirectory] = []
-        for directory in self._directories:
+        for directory in self._usable:
             entries = self._prepared[directory.path] = self._entries(directory, offsets)
             if entries != self._written.get(directory.path):
                 changed.append(directory)
@@ -69,7 +77,7 @@ class OffsetFiles:
         for partition in gone:
             self.offsets.pop(partition, None)
         changed: list[LogDirectory] = []
-        for directory in self._directories:
+        for directory in self._usable:
             written, prepared = self._written.get(directory.path), self._prepared.get(directory.path)
             if written is None or prepared is None:
                 self._prepared[directory.path] = self._entries(directory, offsets())
@@ -87,18 +95,33 @@ class OffsetFiles:
         self._prepared[directory.path] = self._entries(directory, offsets)
         self._write([directory])
 
+    @property
+    def _usable(self) -> list[LogDirectory]:
+        return [directory for directory in self._directories if not directory.failure]
+
     def _entries(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> Offsets:
         closed = {partition: self.offsets[partition] for partition in directory.closed if partition in self.offsets}
         return closed | offsets.get(directory.path, {})
 
     def _write(self, changed: Sequence[LogDirectory]) -> None:
+        """Write the files of these directories; one that cannot be written keeps no other from it."""
+        problem: OSError | None = None
         with self._lock:
             for directory in changed:
                 entries = self._prepared[directory.path]
-                if entries is not self._written.get(directory.path):
-                    self._written.pop(directory.path, None)  # from now on it may say either
+                if entries is self._written.get(directory.path) or directory.failure:
+                    continue
+                self._written.pop(directory.path, None)  # from now on it may say either
+                try:
                     write_offset_checkpoint(self._fs, self._path(directory), entries)
+                except OSError as error:
+                    problem = problem or error
+                    if self._note_error is not None:
+                        self._note_error(directory.path, error)
+                else:
                     self._written[directory.path] = entries
+        if problem is not None:
+            raise problem
 
     def _path(self, directory: LogDirectory) -> str:
         return f"{directory.path}/{self._name}"

@@ -41,7 +41,8 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
             with suppress(FileNotFoundError):
                 fs.sync_dir(directory)
         except OSError as error:
-            problems |= {log.directory: str(log.local.sync_failed(error)) for log, _ in plans}
+            hit = [log for log, plan in plans if directory in plan.directories]
+            problems |= {log.directory: str(log.local.sync_failed(error)) for log in hit}
     for log, plan in plans:
         if log.directory not in problems:
             log.local.complete_flush(plan)

@@ -37,12 +37,16 @@ from odradek.storage.segment.segment import Segment
 BatchExtents = Iterable[tuple[int, int, int]]
 """(size, last offset, largest timestamp) of batches, in order."""
 
+NoteError = Callable[[str, BaseException], object]
+"""Is told of each error of a file operation, and the path of the directory it happened in."""
+
 
 class LocalLog:
     """The segments of one log and their ends. Its fields are read by others, and changed only here."""
 
     __slots__ = (
         "_before_roll",
+        "_note_error",
         "_unsynced",
         "config",
         "deletions",
@@ -66,6 +70,7 @@ class LocalLog:
         config: TopicConfig,
         deletions: PendingDeletions,
         before_roll: Callable[[int], str | None],
+        note_error: NoteError | None = None,
     ) -> None:
         """`before_roll` is called with the base offset of a new segment before anything is changed for it.
 
@@ -91,6 +96,7 @@ class LocalLog:
         self._unsynced = loaded.unsynced
         self.deletions = deletions
         self._before_roll = before_roll
+        self._note_error = note_error
         self.segments.active.activate()
         self.update_config(config)
 
@@ -332,7 +338,7 @@ class LocalLog:
             self.fs.sync_dir(self.directory)  # what was not whole on the disk must not come back where nobody checks it
 
     def replace(self, old: Sequence[Segment], new: Sequence[Segment]) -> None:
-        """Let `new` segments stand where `old` ones stood; see `Log.replace_segments`. Raises nothing."""
+        """Let `new` segments stand where `old` ones stood; see `compaction.swap`. Raises nothing."""
         gone = {id(segment) for segment in old}
         assert id(self.segments.active) not in gone, "the active segment is never replaced"
         self.reader.forget()
@@ -364,4 +370,6 @@ class LocalLog:
 
     def failure(self, action: str, error: BaseException) -> StorageError:
         """Return the error to raise for an OSError of this log."""
+        if self._note_error is not None:
+            self._note_error(self.directory, error)
         return StorageError(f"Cannot {action} {self.name} in {self.directory}: {error}")

@@ -17,7 +17,6 @@ broker's part), when data is old enough to go, and any thread or clock. Follows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 
 from odradek.config.topic import TopicConfig
@@ -29,7 +28,7 @@ from odradek.storage.errors import OffsetOutOfRange, StorageError
 from odradek.storage.files import FileSystem
 from odradek.storage.log.flush_plan import FlushPlan
 from odradek.storage.log.loaded_log import LoadedLog
-from odradek.storage.log.local_log import LocalLog
+from odradek.storage.log.local_log import LocalLog, NoteError
 from odradek.storage.log.log_values import AppendInfo, LogSlice
 from odradek.storage.log.replicated_batches import check_replicated
 from odradek.storage.names import LEADER_EPOCH_FILE
@@ -65,7 +64,14 @@ class Log:
         "topic_id",
     )
 
-    def __init__(self, fs: FileSystem, loaded: LoadedLog, config: TopicConfig, deletions: PendingDeletions) -> None:
+    def __init__(
+        self,
+        fs: FileSystem,
+        loaded: LoadedLog,
+        config: TopicConfig,
+        deletions: PendingDeletions,
+        note_error: NoteError | None = None,
+    ) -> None:
         self.topic, self.partition = loaded.partition
         self.topic_id = loaded.topic_id
         self.log_start_offset = loaded.log_start_offset
@@ -75,7 +81,9 @@ class Log:
         self.producer_expiration_ms = loaded.producer_expiration_ms
         self.snapshots = loaded.snapshots
         """What keeps the producers over a restart: one at the base offset of each segment spares replaying all."""
-        self.local = LocalLog(fs, loaded, config, deletions, partial(self.snapshots.take_at, self.producers))
+        self.local = LocalLog(
+            fs, loaded, config, deletions, partial(self.snapshots.take_at, self.producers), note_error
+        )
         """The bytes; for other modules to be read only."""
         self._leader_epoch = UNDEFINED
         """The epoch of the last batch, if it was appended since the log was opened."""
@@ -356,21 +364,6 @@ class Log:
                 self._raise_start(following.base_offset)
                 self._delete_snapshots([segment])
                 self.local.remove(segment)
-
-    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment]) -> list[str]:
-        """Let `new` segments, whose files are in place, stand where `old` ones stood; the only way to do so.
-
-        They are sealed, on the disk, and have the same offsets but for what compaction removed. Returns the files that
-        are out of use besides those of `old`; readers that hold files of `old` go on. Raises nothing.
-        """
-        self.local.replace(old, new)
-        bases = {segment.base_offset for segment in new}
-        doomed = []
-        for segment in old:
-            with suppress(OSError):  # the next start removes the snapshots that stand at no segment's base offset
-                if segment.base_offset not in bases and (path := self.snapshots.mark_deleted(segment.base_offset)):
-                    doomed.append(path)
-        return doomed
 
     def _raise_start(self, offset: int) -> None:
         """Let the log start at `offset`, unless it starts there or later.

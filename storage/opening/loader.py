@@ -29,6 +29,7 @@ from odradek.storage.errors import CorruptFile, IncompatibleDirectory
 from odradek.storage.files import FileSystem
 from odradek.storage.log.flush_plan import Unsynced
 from odradek.storage.log.loaded_log import LoadedLog
+from odradek.storage.log.local_log import NoteError
 from odradek.storage.log.log import Log
 from odradek.storage.names import (
     LEADER_EPOCH_FILE,
@@ -74,11 +75,15 @@ class Opening:
 
 
 def open_log(
-    fs: FileSystem, opening: Opening, deletions: PendingDeletions, buffer: bytearray | None = None
+    fs: FileSystem,
+    opening: Opening,
+    deletions: PendingDeletions,
+    buffer: bytearray | None = None,
+    note_error: NoteError | None = None,
 ) -> tuple[Log, tuple[str, ...]]:
     """Open the log of a partition, or make it, and return it with what was found on the way; see `load_log`."""
     loaded = load_log(fs, opening, buffer)
-    return Log(fs, loaded, opening.config, deletions), loaded.findings
+    return Log(fs, loaded, opening.config, deletions, note_error), loaded.findings
 
 
 def load_log(fs: FileSystem, opening: Opening, buffer: bytearray | None = None) -> LoadedLog:

@@ -83,9 +83,9 @@ class Node:
         """Write all checkpoints, as the jobs in the background do."""
         high_watermarks = {PARTITION: self.log.log_end_offset}
         for write in (
-            self.manager.checkpoint_recovery_points(),
-            self.manager.checkpoint_log_starts(),
-            self.manager.checkpoint_high_watermarks(high_watermarks),
+            self.manager.checkpoints.recovery_points(),
+            self.manager.checkpoints.log_starts(),
+            self.manager.checkpoints.high_watermarks(high_watermarks),
         ):
             if write:
                 write()

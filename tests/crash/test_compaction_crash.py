@@ -81,9 +81,9 @@ class CompactedNode(Node):
         """Do a round as the broker does: what it touches is on the disk, and written down as such, before."""
         self.flush()
         self.checkpoint()
-        outcome = compact_log(self.log, self.manager.cleaned_offsets.get(PARTITION), now_ms=NOW_MS + 10)
+        outcome = compact_log(self.log, self.manager.checkpoints.cleaned_offsets.get(PARTITION), now_ms=NOW_MS + 10)
         if outcome is not None:
-            write = self.manager.note_cleaned(PARTITION, outcome.end_offset)
+            write = self.manager.checkpoints.note_cleaned(PARTITION, outcome.end_offset)
             if write is not None:
                 write()
 

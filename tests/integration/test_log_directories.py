@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from odradek.broker.metadata.image import MetadataImage
@@ -26,7 +27,10 @@ class TwoDirectories:
     def __init__(self, root: Path) -> None:
         self.controller = OdradekController(root / "controller")
         self.directories = [root / "first", root / "second"]
-        settings = {"log.dirs": ",".join(map(str, self.directories))}
+        settings = {
+            "log.dirs": ",".join(map(str, self.directories)),
+            "log.flush.offset.checkpoint.interval.ms": "200",
+        }
         self.broker = ClusterBroker(root / "broker", 1, self.controller.voters, settings)
 
     def start(self) -> None:
@@ -63,6 +67,27 @@ class TwoDirectories:
         }
         return [found[index] for index in sorted(found)]
 
+    def produce(self) -> list[bool]:
+        """Write a record to each partition, and return which of them took it."""
+        taken = [False] * PARTITIONS
+
+        def note(error: KafkaError | None, message: Message) -> None:
+            index = message.partition()
+            assert index is not None
+            taken[index] = error is None
+
+        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "message.timeout.ms": 3000, "log_level": 0})
+        for index in range(PARTITIONS):
+            producer.produce(TOPIC, b"x", partition=index, on_delivery=note)
+        assert producer.flush(TIMEOUT_S) == 0
+        return taken
+
+    def offline(self) -> list[int]:
+        """Return the partitions whose only replica is offline, as clients are told."""
+        with WireClient(self.broker.port) as client:
+            topics = client.ask("Metadata", 12, topics=[{"topic_id": UUID(int=0), "name": TOPIC}])["topics"]
+        return sorted(one["partition_index"] for one in topics[0]["partitions"] if one["offline_replicas"])
+
 
 def identity(directory: Path) -> UUID:
     """Return the id that a log directory says of itself."""
@@ -92,3 +117,28 @@ def test_the_metadata_says_in_which_directories_replicas_lie(cluster: TwoDirecto
     (from_ / f"{TOPIC}-0").rename(to / f"{TOPIC}-0")
     cluster.broker.start()
     eventually(lambda: cluster.recorded() == [identity(to), *before[1:]], "the metadata follows the replica")
+
+
+def test_a_directory_that_vanishes_takes_its_replicas_offline_until_it_is_back(cluster: TwoDirectories) -> None:
+    """The others go on; the controller knows; after a start with the directory in its place all is there again."""
+    eventually(lambda: len(set(cluster.recorded())) == 2, "the metadata has the directories of the replicas")
+    assert cluster.produce() == [True] * PARTITIONS
+    second = cluster.directories[1]
+    hit = [index for index in range(PARTITIONS) if (second / f"{TOPIC}-{index}").exists()]
+    aside = second.with_name("aside")
+    second.rename(aside)
+    cluster.produce()
+    eventually(lambda: cluster.offline() == hit, "clients are told which replicas are offline")
+    topic = cluster.metadata().topic(TOPIC)
+    assert topic is not None
+    assert [index for index in range(PARTITIONS) if topic.partitions[index].leader == -1] == hit
+    assert cluster.produce() == [index not in hit for index in range(PARTITIONS)]
+    with WireClient(cluster.broker.port) as client:
+        results = client.ask("DescribeLogDirs", 4, topics=None)["results"]
+    assert [result["error_code"] for result in results] == [0, 56]
+    assert cluster.broker.log.count("log directory failed") == 1
+    assert cluster.broker.stop() == 0
+    aside.rename(second)
+    cluster.broker.start()
+    eventually(lambda: cluster.offline() == [], "all replicas are back")
+    assert cluster.produce() == [True] * PARTITIONS

@@ -135,7 +135,7 @@ def test_a_dirty_log_is_compacted_once(rig: Rig) -> None:
     """It is said, written down, and then there is nothing to do until something else is dirty."""
     rig.run_until(lambda: bool(rig.lines("compacted")))
     assert rig.left() == LAST
-    assert rig.scene.manager.cleaned_offsets == {PARTITION: 120}
+    assert rig.scene.manager.checkpoints.cleaned_offsets == {PARTITION: 120}
     [line] = rig.lines("compacted")
     assert (line["upto_offset"], line["records_kept"], line["records_removed"]) == (120, 2, 118)
     assert line["bytes_after"] < line["bytes_before"]  # type: ignore[operator]  # numbers, as they come out of JSON
@@ -149,11 +149,11 @@ def test_a_dirty_log_is_compacted_once(rig: Rig) -> None:
 
 def test_nothing_is_started_where_there_is_nothing_to_do(rig: Rig) -> None:
     """Neither a process, if no log is dirty, nor anything at all with log.cleaner.enable=false."""
-    rig.scene.manager.cleaned_offsets[PARTITION] = 120
+    rig.scene.manager.checkpoints.cleaned_offsets[PARTITION] = 120
     looks = iter(range(1000))
     rig.run_until(lambda: next(looks) > 20)
     assert rig.started == 0
-    rig.scene.manager.cleaned_offsets.clear()
+    rig.scene.manager.checkpoints.cleaned_offsets.clear()
     rig.settings.log_cleaner_enable = False
     rig.run_until(lambda: next(looks) > 40)
     assert rig.started == 0
@@ -165,7 +165,7 @@ def test_a_look_that_brings_a_log_to_the_disk_is_followed_by_another(rig: Rig) -
     rig.append(b"not", b"on the disk")
     rig.scene.log.roll(NOW_MS)
     rig.scene.log.update_config(replace(CONFIG, min_cleanable_dirty_ratio=0.0))
-    rig.scene.manager.cleaned_offsets[PARTITION] = 120
+    rig.scene.manager.checkpoints.cleaned_offsets[PARTITION] = 120
     rig.run_until(lambda: bool(rig.lines("compacted")))
     assert rig.flushes == 1
 
@@ -192,7 +192,7 @@ def test_a_log_that_cannot_be_compacted_is_not_held_once_it_is_deleted(rig: Rig)
 def test_a_look_at_many_logs_leaves_others_their_turns(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten thousand compacted partitions it takes a tenth of a second."""
     monkeypatch.setattr(log_cleaner, "TURN_S", 0.0)
-    rig.scene.manager.cleaned_offsets[PARTITION] = 120
+    rig.scene.manager.checkpoints.cleaned_offsets[PARTITION] = 120
     rig.settings.log_cleaner_backoff_ms = 3_600_000
     looked = 0
     may_be_compacted = LogCleaner._may_be_compacted
@@ -247,7 +247,7 @@ def test_a_log_that_one_round_does_not_finish_lets_others_go_first(rig: Rig, mon
         append_values(clean, [b"%d" % number * 10, b"other"])
     clean.roll(NOW_MS)
     clean.flush()
-    rig.scene.manager.cleaned_offsets[other] = 20
+    rig.scene.manager.checkpoints.cleaned_offsets[other] = 20
     rig.partitions.append(Partition(clean, 1, 0, rig))
     monkeypatch.setattr(workload, "STEPS_OF_A_ROUND", 50)
     rig.run_until(lambda: len(rig.lines("compacted")) == 4)

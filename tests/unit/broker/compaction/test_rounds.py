@@ -118,7 +118,7 @@ def test_a_round_that_fails_because_its_log_went_is_given_up(scene: Scene) -> No
         nonlocal process_done
         process_done = True
 
-    scene.manager.checkpoint_recovery_points()
+    scene.manager.checkpoints.recovery_points()
     original = ProcessInProcess.send
 
     async def send(self: ProcessInProcess, message: Message) -> None:

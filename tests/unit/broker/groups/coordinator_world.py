@@ -19,7 +19,7 @@ from odradek.broker.runtime.context import ThisNode
 from odradek.config.loading import load_settings
 from odradek.config.topic import TopicConfig, kafka_defaults
 from odradek.storage.deletions import PendingDeletions
-from odradek.storage.directories.manager import Forgetting
+from odradek.storage.directories.log_checkpoints import Forgetting
 from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
 from odradek.storage.opening.loader import Opening, open_log

@@ -1,18 +1,20 @@
 """What the tests of the metadata and admin handlers share: handlers on a source of metadata without files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
+from odradek.broker.handlers.failed_replicas import InOwnDirectories
 from odradek.broker.handlers.known_brokers import OnlyThisBroker
 from odradek.broker.handlers.metadata import MetadataHandler
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.deferred import Deferred
+from odradek.storage.names import TopicPartition
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -37,19 +39,21 @@ def new_admin(
     deletion: bool = True,
     page_limit: int = 2000,
     deletions_settled: Callable[[], Deferred[None] | None] = lambda: None,
+    lost: Collection[TopicPartition] = (),
 ) -> Admin:
-    """Return handlers on a source of metadata, an empty one by default."""
+    """Return handlers on a source of metadata, an empty one by default; logs of `lost` are in failed directories."""
     source = source or MemorySource()
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
     controller = Controller(source, RULES, configs, ONE_BROKER)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
     brokers = OnlyThisBroker(node)
     describer = ConfigDescriber(configs)
+    failed = InOwnDirectories(lambda: lost)
     return Admin(
         source=source,
         controller=controller,
-        metadata=MetadataHandler(brokers, source, controller, auto_create),
-        cluster=ClusterHandler(brokers, source, page_limit),
+        metadata=MetadataHandler(brokers, source, controller, auto_create, failed),
+        cluster=ClusterHandler(brokers, source, page_limit, failed),
         topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
         configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),
     )

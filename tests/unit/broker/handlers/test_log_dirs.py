@@ -105,3 +105,13 @@ def test_more_partitions_than_fit_in_a_turn_are_refused() -> None:
     node = Node()
     with pytest.raises(KafkaError):
         LogDirHandlers(node.table, node.logs).describe_log_dirs(context(5), DescribeLogDirsRequest(topics=asked))
+
+
+def test_a_failed_directory_is_told_with_its_error() -> None:
+    """And nothing of what is in it."""
+    node = Node(paths=("/a", "/b"))
+    node.create("t", 2)
+    node.logs.fail_directory("/b", "Input/output error")
+    first, second = describe(node)
+    assert (first.error_code, first.log_dir) == (0, "/a")
+    assert (second.error_code, second.log_dir, second.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, "/b", [])

@@ -4,10 +4,15 @@ from uuid import UUID
 
 import pytest
 
+from odradek.broker.controller.controller_view import single_broker
+from odradek.broker.handlers.failed_replicas import InRegisteredDirectories
+from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from odradek.protocol.messages.metadata_records import PartitionRecord
 from odradek.protocol.uuids import ZERO_UUID
+from odradek.storage.names import TopicPartition
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import SlowSource, create, image_of, topic_records
@@ -225,3 +230,31 @@ def test_all_who_ask_for_a_topic_that_is_being_created_are_told_of_it() -> None:
         ("t", ErrorCode.NONE, 1)
     ] * 2
     assert len([batch for batch in source.batches if batch]) == 1
+
+
+def test_a_replica_in_a_failed_directory_is_offline() -> None:
+    """And leads nothing, until the directory works again."""
+    lost: list[TopicPartition] = []
+    admin = new_admin(lost=lost)
+    create(admin.controller, "t", 2)
+    for failed in ([], [TopicPartition("t", 1)], []):
+        lost[:] = failed
+        told = [(p.leader_id, p.error_code, p.offline_replicas) for p in ask(admin, 12, "t").topics[0].partitions]
+        second = (-1, ErrorCode.LEADER_NOT_AVAILABLE, [1]) if failed else (1, ErrorCode.NONE, [])
+        assert told == [(1, ErrorCode.NONE, []), second]
+
+
+def test_in_a_cluster_the_registrations_tell_which_directories_there_are() -> None:
+    """A replica whose directory its broker does not have any more, or that is lost, is offline; one without is not."""
+    directories = [UUID(int=number) for number in (50, 51, 0, 1, 2)]
+    records = topic_records("t", UUID(int=7), len(directories))
+    placed = [record for record in records if isinstance(record, PartitionRecord)]
+    for record, directory in zip(placed, directories, strict=True):
+        record.directories = [directory]
+    broker = single_broker(1, None, [UUID(int=50)])(MetadataImage())
+    image = image_of(records, MetadataImage())._replace(brokers=broker)
+    failed = InRegisteredDirectories(lambda: image)
+    partitions = image.topics_by_name["t"].partitions
+    told = [failed.has_failed("t", index, one, 1) for index, one in enumerate(partitions)]
+    assert told == [False, True, False, False, True]
+    assert failed.state is image.brokers

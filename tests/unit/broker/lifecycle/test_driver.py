@@ -129,3 +129,25 @@ def test_silence_of_the_controllers_is_waited_for() -> None:
     broker.answer(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
     broker.loop.advance(1)
     assert broker.beat().broker_epoch == 7
+
+
+def test_failed_directories_are_told_at_once_and_from_then_on() -> None:
+    """It counts as told when the heartbeat that says so is answered, not one that was under way before."""
+    broker = Broker()
+    broker.driver.start()
+    broker.answer(BrokerRegistrationResponse(broker_epoch=7))
+    broker.loop.advance(0)
+    broker.beat()
+    broker.driver.ready()
+    first, second = UUID(int=8), UUID(int=9)
+    broker.driver.directory_failed(first)
+    assert broker.beat(fenced=False).offline_log_dirs == []
+    assert not broker.driver.has_told(first)
+    broker.loop.advance(0)
+    assert broker.beat(fenced=False).offline_log_dirs == [first]
+    assert broker.driver.has_told(first)
+    broker.driver.directory_failed(second)
+    assert broker.beat(fenced=False).offline_log_dirs == [first, second]
+    assert broker.driver.has_told(second)
+    broker.loop.advance(2.0)
+    assert broker.beat(fenced=False).offline_log_dirs == [first, second]

@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from odradek.broker.partitions.roles import Role
-from odradek.broker.partitions.table import OPENED_PER_TURN, RARELY, is_turn
+from odradek.broker.partitions.table import OPENED_PER_TURN
+from odradek.broker.partitions.topic_partitions import RARELY, is_turn
 from odradek.config.topic import TopicConfig
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord

@@ -320,7 +320,7 @@ def test_high_watermark_is_found_again_after_a_restart() -> None:
     cluster = ReplicatedBrokers(2)
     cluster.append(1, b"a")
     cluster.pass_time(1)
-    checkpoint = cluster[1].logs.checkpoint_high_watermarks(cluster[1].table.high_watermarks())
+    checkpoint = cluster[1].logs.checkpoints.high_watermarks(cluster[1].table.high_watermarks())
     assert checkpoint is not None
     checkpoint()
     cluster.cut(2)

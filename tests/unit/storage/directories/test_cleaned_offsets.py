@@ -27,7 +27,7 @@ def written(fs: MemoryFiles) -> dict[object, int]:
 
 def note(manager: LogManager, offset: int) -> None:
     """Note and write down."""
-    write = manager.note_cleaned(PARTITION, offset)
+    write = manager.checkpoints.note_cleaned(PARTITION, offset)
     assert write is not None
     write()
 
@@ -39,9 +39,9 @@ def test_it_is_known_after_a_restart() -> None:
     append_values(manager.get_or_create(PARTITION, TOPIC_ID, small_config()), [b"a"] * 10)
     note(manager, 7)
     assert written(fs) == {PARTITION: 7}
-    assert manager.note_cleaned(PARTITION, 7) is None
+    assert manager.checkpoints.note_cleaned(PARTITION, 7) is None
     assert manager.close() == []
-    assert a_manager(fs).cleaned_offsets == {PARTITION: 7}
+    assert a_manager(fs).checkpoints.cleaned_offsets == {PARTITION: 7}
 
 
 def test_it_goes_back_with_the_end_of_the_log() -> None:
@@ -69,4 +69,4 @@ def test_it_does_not_outlive_its_topic() -> None:
     manager.delete(PARTITION)
     manager.get_or_create(PARTITION, OTHER_ID, small_config())
     assert written(fs) == {}
-    assert manager.cleaned_offsets == {}
+    assert manager.checkpoints.cleaned_offsets == {}

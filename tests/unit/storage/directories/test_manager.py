@@ -126,19 +126,19 @@ def test_checkpoints_are_written_only_when_they_would_say_something_new() -> Non
     manager = filled(fs)
     for log in manager:
         log.flush()
-    write = manager.checkpoint_recovery_points()
+    write = manager.checkpoints.recovery_points()
     assert write is not None
     write()
-    assert manager.checkpoint_recovery_points() is None
+    assert manager.checkpoints.recovery_points() is None
     two = manager.get(TWO)
     assert two is not None
     append_values(two, [b"x"])
     two.flush()
-    assert manager.checkpoint_recovery_points() is not None
-    high = manager.checkpoint_high_watermarks({ONE: 1, TWO: 2})
+    assert manager.checkpoints.recovery_points() is not None
+    high = manager.checkpoints.high_watermarks({ONE: 1, TWO: 2})
     assert high is not None
     high()
-    assert manager.checkpoint_high_watermarks({ONE: 1, TWO: 2}) is None
+    assert manager.checkpoints.high_watermarks({ONE: 1, TWO: 2}) is None
     _, report = start(fs.crash(kept=1.0))
     assert report.findings == []
 
@@ -147,11 +147,11 @@ def test_high_watermarks_of_the_last_run_are_known() -> None:
     """They are what the checkpoint said, for the broker to begin with."""
     fs = MemoryFiles()
     manager = filled(fs)
-    write = manager.checkpoint_high_watermarks({ONE: 1, TWO: 1})
+    write = manager.checkpoints.high_watermarks({ONE: 1, TWO: 1})
     assert write is not None
     write()
     manager, _ = start(fs.crash(kept=1.0))
-    assert manager.high_watermarks == {ONE: 1, TWO: 1}
+    assert manager.checkpoints.high_watermarks_found == {ONE: 1, TWO: 1}
 
 
 def test_start_of_a_log_is_remembered() -> None:
@@ -161,7 +161,7 @@ def test_start_of_a_log_is_remembered() -> None:
     two = manager.get(TWO)
     assert two is not None
     two.delete_records_before(1)
-    write = manager.checkpoint_log_starts()
+    write = manager.checkpoints.log_starts()
     assert write is not None
     write()
     assert read_offset_checkpoint(fs, "/a/log-start-offset-checkpoint") == {TWO: 1}
@@ -212,7 +212,7 @@ def test_partition_made_again_starts_empty_whatever_checkpoints_say() -> None:
     two = manager.get(TWO)
     assert two is not None
     two.delete_records_before(2)
-    for write in (manager.checkpoint_log_starts(), manager.checkpoint_recovery_points()):
+    for write in (manager.checkpoints.log_starts(), manager.checkpoints.recovery_points()):
         assert write is not None
         write()
     manager.delete(TWO)
@@ -358,7 +358,7 @@ def test_truncation_is_known_to_the_next_start_before_anything_new_is_written() 
     two.flush()
     two.roll(NOW_MS)
     two.flush()
-    write = manager.checkpoint_recovery_points()
+    write = manager.checkpoints.recovery_points()
     assert write is not None
     write()
     assert read_offset_checkpoint(fs, "/a/recovery-point-offset-checkpoint")[TWO] == 2

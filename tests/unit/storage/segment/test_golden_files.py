@@ -146,7 +146,7 @@ def test_files_of_a_log_directory() -> None:
     log = manager.get_or_create(TopicPartition("spool-of-yarn", 7), UUID(int=9), small_config())
     fill(log)
     log.delete_records_before(2)
-    checkpoint = manager.checkpoint_high_watermarks({TopicPartition("spool-of-yarn", 7): 3})
+    checkpoint = manager.checkpoints.high_watermarks({TopicPartition("spool-of-yarn", 7): 3})
     assert checkpoint is not None
     checkpoint()
     write_offset_checkpoint(fs, f"/data/{CLEANER_OFFSET_FILE}", {TopicPartition("spool-of-yarn", 7): 2})
