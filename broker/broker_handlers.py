@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
     from odradek.broker.handlers.transactions import TransactionHandlers
     from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
+    from odradek.broker.raft.describe_quorum import QuorumDescriber
 
 
 class BrokerServices(NamedTuple):
@@ -77,6 +78,8 @@ class BrokerServices(NamedTuple):
     """What ApiVersions tells."""
     versions: Callable[[Api], tuple[int, int] | None]
     """The versions of an API that are answered at present."""
+    quorum: Callable[[], QuorumDescriber] | None
+    """Makes what tells of the quorum; None where the controllers are elsewhere."""
     groups: GroupServices
     transactions: TransactionServices
     quota: LeaderQuota | None = None
@@ -191,6 +194,13 @@ class BrokerHandlers:
         services = self._services
         assert services.controller is not None, "what changes replicas is handed on"
         return ReplicationHandlers(ReplicationControl(services.controller, services.settings.node_id))
+
+    @cached_property
+    def quorum(self) -> QuorumDescriber:
+        """Of the quorum, which is this node."""
+        make = self._services.quorum
+        assert make is not None, "what asks for the quorum is handed on"
+        return make()
 
     @cached_property
     def configs(self) -> ConfigHandlers:

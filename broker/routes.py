@@ -38,6 +38,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda of: of.replication.list_reassignments,
     ApiKey.UPDATE_FEATURES: lambda of: of.replication.update_features,
     ApiKey.UNREGISTER_BROKER: lambda of: of.replication.unregister_broker,
+    ApiKey.DESCRIBE_QUORUM: lambda of: of.quorum.describe_quorum,
     ApiKey.DESCRIBE_CONFIGS: lambda of: of.configs.describe_configs,
     ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,

@@ -1,5 +1,6 @@
 """DescribeQuorum, versions 0 to 2: the voter, which leads, and the observers that have fetched lately.
 
+The voter of a static quorum (kraft.version 0) is told without its directory, as Kafka does.
 Source: KIP-595, KIP-836, KIP-853, `LeaderState.describeQuorum`.
 """
 
@@ -26,7 +27,9 @@ from odradek.storage.names import METADATA_TOPIC
 class QuorumDescriber:
     """Answers DescribeQuorum."""
 
-    def __init__(self, metadata: MetadataLog, leader: QuorumLeader, clock: Clock) -> None:
+    def __init__(self, metadata: MetadataLog, leader: QuorumLeader, clock: Clock, *, is_open: bool = True) -> None:
+        """`is_open`: whether there is a listener at which the leader is reached by those who follow."""
+        self._is_open = is_open
         self._metadata = metadata
         self._leader = leader
         self._clock = clock
@@ -41,7 +44,6 @@ class QuorumDescriber:
         end = self._metadata.high_watermark
         voter = QuorumReplica(
             replica_id=leader.node_id,
-            replica_directory_id=leader.directory_id,
             log_end_offset=end,
             last_fetch_timestamp=now_ms,
             last_caught_up_timestamp=now_ms,
@@ -63,11 +65,13 @@ class QuorumDescriber:
             current_voters=[voter],
             observers=observers,
         )
-        host, port = leader.advertised_for(context)
-        listener = QuorumListener(name=context.listener, host=host, port=port)
+        listeners = []
+        if self._is_open:
+            host, port = leader.advertised_for(context)
+            listeners.append(QuorumListener(name=context.listener, host=host, port=port))
         return DescribeQuorumResponse(
             topics=[QuorumTopic(topic_name=METADATA_TOPIC, partitions=[partition])],
-            nodes=[QuorumNode(node_id=leader.node_id, listeners=[listener])],
+            nodes=[QuorumNode(node_id=leader.node_id, listeners=listeners)],
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import single_broker
 from odradek.broker.controller.topics import PlacementRules
@@ -13,6 +15,9 @@ from odradek.broker.runtime.context import ThisNode
 from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.listeners import ServerListeners
 from odradek.broker.servers.shared import SharedServer
+
+if TYPE_CHECKING:
+    from odradek.broker.raft.describe_quorum import QuorumDescriber
 
 
 def decisions_alone(shared: SharedServer, configs: BrokerConfigs, listeners: ServerListeners) -> Decisions:
@@ -26,4 +31,13 @@ def decisions_alone(shared: SharedServer, configs: BrokerConfigs, listeners: Ser
     )
     node = ThisNode(settings.node_id, shared.cluster_id, settings.broker_rack, listeners.advertised_for)
     blocks = RecordedBlocks(metadata, settings.node_id, controller.in_turn)
-    return Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions, {}, 1, None)
+
+    def quorum() -> QuorumDescriber:
+        from odradek.broker.raft.describe_quorum import QuorumDescriber
+        from odradek.broker.raft.leader import QuorumLeader
+
+        directory = shared.directory_ids[0]
+        leader = QuorumLeader(node.node_id, directory, node.cluster_id, metadata.epoch, listeners.advertised_for)
+        return QuorumDescriber(metadata, leader, shared.clock, is_open=False)
+
+    return Decisions(controller, OnlyThisBroker(node), controller, blocks.next_block, own_versions, {}, quorum, 1, None)

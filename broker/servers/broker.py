@@ -351,6 +351,7 @@ class BrokerServer:
             topic_creation=decisions.topic_creation,
             served=[API[key] for key in {*SERVED, *forwarded}],
             versions=decisions.versions,
+            quorum=decisions.quorum,
             groups=self._groups,
             transactions=self._transactions,
             quota=self._replication.quotas if self._replication is not None else None,

@@ -120,6 +120,7 @@ class ClusterMember:
             next_producer_ids=self._producer_id_blocks.next_block,
             versions=self._forwarding.versions,
             forwarded=forwards,
+            quorum=None,
             most_replicas=None,
             connector=self._connector,
         )

@@ -4,7 +4,7 @@ a cluster."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.topic_creation import TopicCreation
@@ -13,6 +13,9 @@ from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.producer_ids import NextBlock
 from odradek.broker.nodes.requests import Connector
 from odradek.protocol.registry import Api, ApiKey
+
+if TYPE_CHECKING:
+    from odradek.broker.raft.describe_quorum import QuorumDescriber
 
 
 class Decisions(NamedTuple):
@@ -27,6 +30,8 @@ class Decisions(NamedTuple):
     """The versions of an API that are answered at present."""
     forwarded: Mapping[ApiKey, Forward]
     """What brings requests to the controllers, for each API that is theirs."""
+    quorum: Callable[[], QuorumDescriber] | None
+    """Makes what tells of the quorum; None where its leader is asked."""
     most_replicas: int | None
     """Of an internal topic; None for as many as the settings say."""
     connector: Connector | None

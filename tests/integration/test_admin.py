@@ -20,6 +20,7 @@ from kafka.admin import KafkaAdminClient
 from tests.integration.clients import BEGINNING, Confluent, ProduceSettings, Sent
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 TIMEOUT_S = 20
 RECORDS = [Sent(b"k", b"%d" % number, (), 1_700_000_000_000 + number) for number in range(10)]
@@ -217,3 +218,16 @@ def test_log_directories_are_described(broker: BrokerProcess, python_admin: Kafk
     [described] = directory["topics"]
     segment = broker.data / f"{topic}-0" / "00000000000000000000.log"
     assert described["partitions"][0]["partition_size"] == segment.stat().st_size
+
+
+def test_a_single_node_is_the_only_voter_of_its_quorum(broker: BrokerProcess) -> None:
+    """As `kafka-metadata-quorum` asks; its log ends where everybody has read it."""
+    wanted = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    with WireClient(broker.port) as client:
+        for version in (0, 1, 2):
+            answer = client.ask("DescribeQuorum", version, topics=wanted)
+            found = answer["topics"][0]["partitions"][0]
+            [voter] = found["current_voters"]
+            assert (answer["error_code"], found["leader_id"], voter["replica_id"]) == (0, 1, 1)
+            assert voter["log_end_offset"] >= found["high_watermark"] > 0
+            assert found["observers"] == []

@@ -15,8 +15,8 @@ from tests.interop.controllers.scenarios import BEFORE, SCENARIOS
 from tests.interop.controllers.talk import Talk
 from tests.interop.differential.compare import differences, summary
 from tests.interop.differential.normalise import Comparable
-from tests.support.cluster import ApacheKafkaControllers
-from tests.support.cluster_nodes import OdradekController
+from tests.support.cluster import FIRST_CONTROLLER, ApacheKafkaControllers
+from tests.support.cluster_nodes import CONTROLLER_ID, OdradekController
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("controllers"), pytest.mark.timeout(300)]
 
@@ -41,7 +41,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     try:
         with ThreadPoolExecutor(2) as threads:
             list(threads.map(lambda start: start(), (kafka.start, odradek.start)))
-            talks = Talk(kafka.ports[0], kafka.cluster_id), Talk(odradek.port, odradek.cluster_id)
+            talks = (
+                Talk(kafka.ports[0], FIRST_CONTROLLER, kafka.cluster_id),
+                Talk(odradek.port, CONTROLLER_ID, odradek.cluster_id),
+            )
             theirs, ours = threads.map(_play_all, talks)
         yield {name: (theirs[name], ours[name]) for name in theirs}
     finally:

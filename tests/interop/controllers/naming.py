@@ -18,15 +18,19 @@ from tests.support.wire import ERROR_NAMES
 _TEXTS = {"error_message", "message"}
 _ANY_ORDER = {"replica_election_results", "responses", "results", "topics"}
 """Lists of answers whose order means nothing."""
+_OFFSETS_AND_TIMES = {"high_watermark", "last_caught_up_timestamp", "last_fetch_timestamp", "log_end_offset"}
+_NODES = {"broker_id", "controller_id", "leader_id", "node_id", "replica_id"}
 _EPOCHS = {"broker_epoch", "replica_epoch"}
 
 
 class Names:
     """What ids and epochs are called, of one controller."""
 
-    def __init__(self, port: int) -> None:
-        """`port` is the controller's own."""
+    def __init__(self, port: int, node: int, cluster: str) -> None:
+        """`port` and `node` are the controller's own, `cluster` is the id that it made."""
         self._port = port
+        self._node = node
+        self._cluster = cluster
         self._ids: dict[UUID, str] = {}
         self._epochs: dict[int, str] = {}
 
@@ -57,10 +61,16 @@ class Names:
             return self._ids.get(value, str(value))
         if field in _TEXTS or field == "throttle_time_ms":
             return None
+        if field == "cluster_id":
+            return value == self._cluster
         if field == "port" and value == self._port:
             return "the controller's"
         if field == "error_code" and isinstance(value, int):
             return ERROR_NAMES.get(value, value)
+        if field in _OFFSETS_AND_TIMES and isinstance(value, int) and value > 0:
+            return field
+        if field in _NODES and value == self._node:
+            return "the controller"
         if field in _EPOCHS and isinstance(value, int):
             return self._epochs.get(value, value)
         assert value is None or isinstance(value, bool | int | float | str)

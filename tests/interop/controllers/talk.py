@@ -1,6 +1,7 @@
 """A test's hand on one controller: brokers that it plays, requests, and what was written after each of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -53,7 +54,7 @@ def directory(broker: int, number: int = 0) -> UUID:
 class Talk:
     """Asks one controller, and keeps answers and records of each step by its label."""
 
-    def __init__(self, port: int, cluster_id: str) -> None:
+    def __init__(self, port: int, node: int, cluster_id: str) -> None:
         self.cluster_id = cluster_id
         self.steps: dict[str, Comparable] = {}
         self.epochs: dict[int, int] = {}
@@ -61,8 +62,8 @@ class Talk:
         self.topics: dict[str, UUID] = {}
         self._partitions: dict[tuple[UUID, int], tuple[int, int]] = {}
         self._alive: set[int] = set()
-        self._port = port
-        self._names = Names(port)
+        self._new_names = partial(Names, port, node, cluster_id)
+        self._names = self._new_names()
         self._log = WrittenMetadata(port)
         self._wire = WireClient(port)
         self._heartbeats = WireClient(port)
@@ -103,7 +104,7 @@ class Talk:
         steps, self.steps = self.steps, {}
         self.topics.clear()
         self.epochs.clear()
-        self._names = Names(self._port)
+        self._names = self._new_names()
         return steps
 
     def ask(self, label: str, api: str, version: int, *, loose: bool = False, **fields: Any) -> Message:

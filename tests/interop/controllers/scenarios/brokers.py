@@ -214,6 +214,7 @@ def producer_ids(talk: Talk) -> None:
 
 def controllers(talk: Talk) -> None:
     """What the only voter says to a controller that registers, and of the cluster."""
+    talk.ask("the controllers", "DescribeCluster", 2, endpoint_type=2)
     talk.ask(
         "a stranger registers",
         "ControllerRegistration",
@@ -225,6 +226,10 @@ def controllers(talk: Talk) -> None:
     )
     talk.ask("brokers at a controller", "DescribeCluster", 2, endpoint_type=1)
     talk.join(1)
+    wanted = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    talk.ask("the quorum", "DescribeQuorum", 2, topics=wanted)
+    wanted = [{"topic_name": "no-such", "partitions": [{"partition_index": 0}]}]
+    talk.ask("another quorum", "DescribeQuorum", 2, topics=wanted)
     talk.ask("no kind of endpoint", "DescribeCluster", 2, endpoint_type=3)
 
 

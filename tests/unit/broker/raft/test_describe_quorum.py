@@ -13,7 +13,7 @@ from odradek.protocol.messages.describe_quorum import (
 )
 from odradek.storage.names import METADATA_TOPIC
 from tests.support.clock import ManualClock
-from tests.unit.broker.raft.support import DIRECTORY_ID, NODE, context, leader_of, new_files, open_leading
+from tests.unit.broker.raft.support import NODE, context, leader_of, new_files, open_leading
 
 BROKER = ReplicaKey(1, UUID(int=5))
 
@@ -36,13 +36,21 @@ def test_the_voter_is_at_the_end_and_observers_where_they_fetched() -> None:
     (partition,) = response.topics[0].partitions
     assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (NODE, 1, end)
     ((voter,), (observer,)) = partition.current_voters, partition.observers
-    assert (voter.replica_id, voter.replica_directory_id, voter.log_end_offset) == (NODE, DIRECTORY_ID, end)
+    assert (voter.replica_id, voter.replica_directory_id, voter.log_end_offset) == (NODE, UUID(int=0), end)
     assert voter.last_fetch_timestamp == voter.last_caught_up_timestamp == began + 1000
     assert (observer.replica_id, observer.replica_directory_id, observer.log_end_offset) == (*BROKER, 3)
     assert (observer.last_fetch_timestamp, observer.last_caught_up_timestamp) == (began, -1)
     assert [(node.node_id, node.listeners[0].name, node.listeners[0].port) for node in response.nodes] == [
         (NODE, "CONTROLLER", 9093)
     ]
+
+
+def test_a_quorum_that_nobody_can_join_has_no_listeners() -> None:
+    """A single node without a listener of the controller."""
+    log = open_leading(new_files())
+    describer = QuorumDescriber(log, leader_of(log), ManualClock(), is_open=False)
+    response = describer.describe_quorum(context(2), ask())
+    assert [(node.node_id, node.listeners) for node in response.nodes] == [(NODE, [])]
 
 
 def test_other_partitions_are_not_known() -> None:
