@@ -132,7 +132,10 @@ class TransactionHandlers:
         return unknown
 
     def _results(self, topics: Sequence[AddPartitionsToTxnTopic], outcome: _Outcome) -> Results | Deferred[Results]:
-        """Return what became of each partition, in the order of the request; in slices where they are many."""
+        """Return what became of each partition, in the order of the request; in slices where they are many.
+
+        Where they are told apart, each is named once, as by Kafka.
+        """
 
         common, codes = outcome
 
@@ -141,7 +144,7 @@ class TransactionHandlers:
             done = 0
             for topic in topics:
                 found: list[AddPartitionsToTxnPartitionResult] = []
-                for index in topic.partitions:
+                for index in dict.fromkeys(topic.partitions) if codes else topic.partitions:
                     code = codes.get(TopicPartition(topic.name, index), common) if codes else common
                     found.append(AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code))
                     done += 1

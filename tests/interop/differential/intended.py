@@ -44,6 +44,14 @@ INTENDED: Sequence[Intended] = (
         "the first record from the new start on",
         "a consumer that begins at a time would be sent to the end",
     ),
+    Intended(
+        "transactions",
+        "one twice: DescribeTransactions *",
+        "*",
+        "the same transaction twice",
+        "once",
+        "a small request would have an answer without bounds",
+    ),
 )
 
 

@@ -29,9 +29,14 @@ SETS = {
     "replica_election_results",
     "responses",
     "results",
+    "results_by_partition",
+    "results_by_topic_v3_and_below",
+    "results_by_transaction",
     "supported_features",
     "synonyms",
+    "topic_results",
     "topics",
+    "transaction_states",
 }
 # Replaced by the field's name unless empty, null or -1.
 PLACES = {"client_host", "cluster_id", "host", "log_dir", "member_id", "port"}
@@ -48,6 +53,7 @@ AMOUNTS = {
     "size",
     "timestamp",
     "total_bytes",
+    "transaction_start_time_ms",
     "usable_bytes",
 }
 # Only whether there is one is compared: the wording is each broker's own.

@@ -17,6 +17,7 @@ from tests.interop.differential.scenarios.produce import produce
 from tests.interop.differential.scenarios.producers import producers
 from tests.interop.differential.scenarios.times import times
 from tests.interop.differential.scenarios.topics import topics
+from tests.interop.differential.scenarios.transactions import transactions
 
 SCENARIOS: Mapping[str, Scenario] = {
     "metadata": metadata,
@@ -34,4 +35,5 @@ SCENARIOS: Mapping[str, Scenario] = {
     "framing": framing,
     "groups": groups,
     "consumer_groups": consumer_groups,
+    "transactions": transactions,
 }
