@@ -62,7 +62,7 @@ def initialise(
     if known is None:
         if new_id is None:
             return NEEDS_PRODUCER_ID
-        return TransactionMetadata(new_id, 0, timeout_ms, updated_ms=now)
+        return TransactionMetadata(new_id, 0, timeout_ms, updated_ms=now, previous_id=new_id)
     if is_busy or known.state.is_decided:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is not None and not _may_go_on(known, expected):

@@ -1,7 +1,6 @@
 """The records of `__transaction_state`, from and to bytes.
 
-Owns: which version is written, and that a producer id that changes is in the record, so that another coordinator goes
-on with it (Kafka reads these fields and does not write them). Must not know: logs. Follows Kafka's `TransactionLog`.
+Owns: which version is written. Must not know: logs. Follows Kafka's `TransactionLog`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import Final
 
 from odradek.broker.transactions.state import (
     NO_PARTITIONS,
-    NO_PRODUCER_ID,
     Partitions,
     TransactionMetadata,
     TransactionState,
@@ -28,10 +26,6 @@ MAX_ID_BYTES: Final = 0x7FFF
 """The longest transactional id that a key can hold."""
 
 _VERSION: Final = Struct(">h")
-_FLEXIBLE: Final = Struct(">hqhibbqqB")
-"""Version 1 without partitions: what almost every record is. The number of partitions is 0 for null, 1 for none."""
-_TAGGED: Final = Struct(">BBh")
-_VERSION_TAG: Final = (2, 2)
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -51,10 +45,9 @@ def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
             TransactionPartitions(topic=topic, partition_ids=sorted(indexes))
             for topic, indexes in known.partitions.items()
         ]
-    has_changed = known.previous_id != known.producer_id
     message = TransactionLogValue(
         producer_id=known.producer_id,
-        previous_producer_id=known.previous_id if has_changed else NO_PRODUCER_ID,
+        previous_producer_id=known.previous_id,
         next_producer_id=known.next_id,
         producer_epoch=known.producer_epoch,
         transaction_timeout_ms=known.timeout_ms,
