@@ -57,6 +57,7 @@ DROPPED_BY_KAFKA_4 = {
     "OffsetForLeaderEpoch",
     "DescribeConfigs",
     "DescribeLogDirs",
+    "WriteTxnMarkers",
 }
 """APIs whose first versions Kafka 4 no longer offers (KIP-896); of Produce it still offers them."""
 
