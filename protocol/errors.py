@@ -4,6 +4,8 @@ The table is Kafka 4.3's own (`tests/data/errors.tsv`, held equal by a test). An
 as an error is raised as a `KafkaError` subclass or instance; the dispatcher turns it into the code on the wire.
 """
 
+from __future__ import annotations
+
 from enum import IntEnum
 
 
@@ -201,6 +203,15 @@ class KafkaError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
+
+    def detached(self) -> KafkaError:
+        """Return this error without the way that it came: for one that is kept as an answer.
+
+        With it, an error keeps the frames that it was raised through, and one of these the answers: a circle that only
+        the garbage collector finds, for each of the thousands of things that a request may name.
+        """
+        self.__traceback__ = self.__cause__ = self.__context__ = None
+        return self
 
 
 def error_name(code: int) -> str:

@@ -6,6 +6,7 @@ KIP-1066.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from uuid import UUID
 
 from odradek.broker.controller.controller_view import ControllerView, PartitionPlace
@@ -75,14 +76,19 @@ def plan_directories(
 
     `cordoned` is None where the broker does not say, or the cluster does not know of it.
     """
-    failed = [directory for directory in broker.log_dirs if directory in offline]
+    gone = set(offline)
+    failed = [directory for directory in broker.log_dirs if directory in gone]
     records: list[MetadataRecord] = []
-    for directory in failed:
-        hit = (place for place in in_isr(view, broker.broker_id) if _directory_of(place, broker.broker_id) == directory)
-        records += plan_departure(view, broker.broker_id, hit)
+    if failed:
+        hit: dict[UUID, list[PartitionPlace]] = {directory: [] for directory in failed}
+        for place in in_isr(view, broker.broker_id):
+            directory = _directory_of(place, broker.broker_id)
+            if directory in hit:
+                hit[directory].append(place)
+        records = plan_departure(view, broker.broker_id, chain.from_iterable(hit.values()))
     change = BrokerRegistrationChangeRecord()
     if failed:
-        change.log_dirs = [directory for directory in broker.log_dirs if directory not in offline]
+        change.log_dirs = [directory for directory in broker.log_dirs if directory not in gone]
     if cordoned is not None and tuple(cordoned) != broker.cordoned_log_dirs:
         change.cordoned_log_dirs = list(cordoned)
     if failed or change.cordoned_log_dirs is not None:

@@ -189,5 +189,5 @@ def _changes_directories(controller: Controller, broker: BrokerImage, request: B
     if request.cordoned_log_dirs is None and not request.offline_log_dirs:
         return False
     view = controller.view(controller.proposed)
-    offline = any(directory in request.offline_log_dirs for directory in broker.log_dirs)
+    offline = not set(request.offline_log_dirs).isdisjoint(broker.log_dirs)
     return offline or bool(_plan_directories(view, broker, request))

@@ -6,7 +6,7 @@ follow Kafka (`ConfigAdminManager`, `ConfigurationControlManager`).
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS
 from odradek.broker.metadata.features import ELIGIBLE_LEADER_REPLICAS
@@ -18,6 +18,8 @@ from odradek.config.errors import ConfigError, ConfigRequestError, UnknownOperat
 from odradek.config.layers import BrokerLayers
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
+
+C = TypeVar("C")
 
 MAX_CONFIGS: Final = 1_000
 """Of one resource. Kafka 4.3 has some 400 for a broker, but keeps unknown ones too, and they are looked at with each
@@ -67,18 +69,23 @@ def check_amount(count: int) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} configs of one resource; {MAX_CONFIGS} are the most")
 
 
-def check_wish(times: int, changes: Sequence[ConfigChange]) -> None:
-    """Refuse what makes sense of no resource: one that stands `times` in a request, too many keys, a bad form.
+def changes_of_wish(
+    times: int, configs: Sequence[C], changes_of: Callable[[Sequence[C]], list[ConfigChange]]
+) -> list[ConfigChange]:
+    """Return what a request wishes of a resource; refuse one that stands there `times`, too many keys, a bad form.
 
-    Raises KafkaError INVALID_REQUEST or POLICY_VIOLATION.
+    `changes_of` reads the entries of a request, once it is known that they are not too many. Raises KafkaError
+    INVALID_REQUEST or POLICY_VIOLATION.
     """
     if times > 1:
         raise _refusal("Each resource must appear at most once.")
-    check_amount(len(changes))
+    check_amount(len(configs))
+    changes = changes_of(configs)
     try:
         check_form(changes)
     except ConfigError as error:
         raise _refusal(str(error)) from error
+    return changes
 
 
 def find_target(resource: ConfigResource, node_id: int | None) -> AlterTarget:

@@ -126,7 +126,7 @@ class Controller:
             try:
                 records, answer = plan(self.view(image))
             except KafkaError as error:
-                return [], [error]
+                return [], [error.detached()]
             return records, [answer]
 
         def answer(results: list[R | KafkaError]) -> R:
@@ -277,7 +277,7 @@ def _attempt(planner: TopicPlanner, topic: NewTopic) -> PlannedTopic | KafkaErro
     try:
         return planner.plan(topic)
     except KafkaError as error:
-        return error
+        return error.detached()
 
 
 def _plan_all(
@@ -291,5 +291,5 @@ def _plan_all(
             records += plan()
             results.append(None)
         except KafkaError as error:
-            results.append(error)
+            results.append(error.detached())
     return records, results

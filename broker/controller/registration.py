@@ -4,7 +4,8 @@ Pure. Must not know: sessions (it is told whether the broker that has the id sti
 and codes are those of Kafka 4.3's `ClusterControlManager` (KIP-631, KIP-858, KIP-866, KIP-966).
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from odradek.broker.controller.broker_changes import in_isr, plan_departure, plan_loss
 from odradek.broker.controller.controller_view import ControllerView
@@ -19,6 +20,8 @@ _RECORD_VERSIONS = ((30, 4), (17, 3), (8, 2), (7, 1))
 """From which metadata.version on which version of the record is written."""
 _LAST_RESERVED_DIRECTORY = 99
 _SECURITY_PROTOCOLS = range(4)
+MAX_OF_A_BROKER: Final = 1_000
+"""Listeners, features or log directories of one broker: all of it is in the metadata of every node for good."""
 
 
 class PlannedRegistration(NamedTuple):
@@ -50,6 +53,7 @@ def plan_registration(
         )
     if request.is_migrating_zk_broker:
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, "Brokers of a cluster with ZooKeeper cannot join")
+    check_amounts(request.listeners, request.features, request.log_dirs)
     _check_directories(view, request)
     for listener in request.listeners:
         if listener.security_protocol not in _SECURITY_PROTOCOLS:  # whoever reads the record would fail
@@ -85,6 +89,13 @@ def plan_registration(
     return PlannedRegistration(
         record.broker_epoch, (*records, make_record(record, _record_version(view.image.feature(METADATA_VERSION))))
     )
+
+
+def check_amounts(*lists: Sequence[object]) -> None:
+    """Raise KafkaError INVALID_REGISTRATION where a node that registers names more than `MAX_OF_A_BROKER` of a kind."""
+    if any(len(one) > MAX_OF_A_BROKER for one in lists):
+        message = f"A registration names more than {MAX_OF_A_BROKER} listeners, features or log directories."
+        raise KafkaError(ErrorCode.INVALID_REGISTRATION, message)
 
 
 def _record_version(level: int) -> int:

@@ -30,6 +30,8 @@ from odradek.storage.names import METADATA_TOPIC
 DEFAULT: Final = -1
 """Number of partitions or replicas that stands for the broker's default."""
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+_MORE_THAN_BROKERS = 10_000
+"""Among so many replicas of one partition is one that is no broker, or comes twice."""
 TOO_MANY = "Excessively large number of partitions per request."
 
 Assignment = tuple[tuple[int, tuple[int, ...]], ...]
@@ -235,7 +237,7 @@ def check_assignment(replicas: tuple[int, ...], factor: int | None, brokers: Con
     if not replicas:
         problem = "The manual partition assignment includes an empty replica list."
     previous = None
-    for broker in sorted(replicas):
+    for broker in sorted(replicas[:_MORE_THAN_BROKERS]):
         if broker not in brokers:
             problem = f"The manual partition assignment includes broker {broker}, but no such broker is registered."
         elif broker == previous:

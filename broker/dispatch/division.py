@@ -35,6 +35,8 @@ _PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
     ApiKey.DELETE_RECORDS: [_PARTITIONS],
     ApiKey.ELECT_LEADERS: [[("topic_partitions", "replica_election_results"), ("partitions", "partition_result")]],
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: [[("topics", "responses"), ("partitions", "partitions")]],
+    ApiKey.ALTER_PARTITION: [_PARTITIONS],
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: [[("directories", "directories"), *_PARTITIONS]],
     ApiKey.LIST_PARTITION_REASSIGNMENTS: [[("topics", "topics"), ("partition_indexes", "partitions")]],
     ApiKey.CREATE_TOPICS: [[("topics", "topics")]],
     ApiKey.DELETE_TOPICS: [[("topics", "responses")], [("topic_names", "responses")]],
@@ -56,6 +58,8 @@ _CHANGES = frozenset(
     {
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
@@ -68,6 +72,7 @@ _BESIDE: Mapping[ApiKey, Sequence[str]] = {
     ApiKey.CREATE_TOPICS: ("configs", "assignments"),
     ApiKey.CREATE_PARTITIONS: ("assignments",),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("replicas",),
+    ApiKey.ALTER_PARTITION: ("new_isr", "new_isr_with_epochs"),
     ApiKey.ALTER_CONFIGS: ("configs",),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("configs",),
 }
@@ -75,7 +80,7 @@ _BESIDE: Mapping[ApiKey, Sequence[str]] = {
 _BESIDE_PER_THING = 10
 """So many entries of such lists weigh as much as a thing."""
 
-_NAMES = ("name", "topic", "topic_id", "group_id")
+_NAMES = ("name", "topic", "topic_name", "topic_id", "group_id", "id")
 
 
 class Division:
@@ -94,11 +99,10 @@ class Division:
 
     def join(self, responses: Sequence[Message]) -> Message:
         """Return the response to the whole request; those to its portions are not changed."""
-        joined = copy(responses[0])
-        for response in responses[1:]:
-            if not getattr(joined, "error_code", None) and getattr(response, "error_code", None):
-                joined.error_code = response.error_code  # type: ignore[attr-defined]  # of messages that have one
-            _join(joined, response, self._answered)
+        joined: Message = _join(responses, self._answered)
+        failed = next((one for one in responses if getattr(one, "error_code", None)), None)
+        if failed is not None:
+            joined.error_code = failed.error_code  # type: ignore[attr-defined]  # of messages that have one
         return joined
 
 
@@ -134,15 +138,31 @@ def _weight(node: Any, path: Sequence[str], beside: Sequence[str]) -> int:
     return 1 + (sum(_weight(item, path[1:], beside) for item in items) if len(path) > 1 else len(items))
 
 
-def _join(first: Any, later: Any, path: Sequence[str]) -> None:
-    """Append what is in the lists of `later` to those of `first`, whose own lists stay as they are."""
+def _join(parts: Sequence[Any], path: Sequence[str]) -> Any:
+    """Return a copy of the first part with what is in the lists of all of them; takes as long as the whole is large."""
+    if len(parts) == 1:
+        return parts[0]
     field, rest = path[0], path[1:]
-    items, more = list(getattr(first, field) or ()), getattr(later, field) or []
-    if rest and items and more and _names(items[-1]) == _names(more[0]):
-        items[-1] = copy(items[-1])
-        _join(items[-1], more[0], rest)
-        more = more[1:]
-    setattr(first, field, items + list(more))
+    items: list[Any] = []
+    last: list[Any] = []
+    """What is divided over the end of several parts: they begin with more of the same thing."""
+    for part in parts:
+        more = getattr(part, field) or []
+        if rest and last and more and _names(last[0]) == _names(more[0]):
+            last.append(more[0])
+            more = more[1:]
+        if more:
+            if last:
+                items.append(_join(last, rest))
+            last = []
+            if rest:
+                last, more = [more[-1]], more[:-1]
+            items += more
+    if last:
+        items.append(_join(last, rest))
+    joined = copy(parts[0])
+    setattr(joined, field, items)
+    return joined
 
 
 def _names(item: Any) -> list[object]:

@@ -42,10 +42,12 @@ class LargeRequests:
         call: Callable[[Message], Message | Deferred[Any]],
         finish: Callable[[Message], Response],
     ) -> Deferred[Response]:
-        """Answer the portions of a request one after the other, each in a turn of its own."""
+        """Answer the portions of a request one after the other, each in a turn of its own, and put the answer together
+        on the thread."""
 
         async def work() -> Response:
-            return finish(division.join(await self._answer(division, call)))
+            responses = await self._answer(division, call)
+            return await self._find_converter().run(lambda: finish(division.join(responses)), 0)
 
         return in_task(self._loop, work(), is_kept=True)
 

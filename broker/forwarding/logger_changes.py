@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
-from odradek.broker.controller.configs import check_wish
+from odradek.broker.controller.configs import changes_of_wish
 from odradek.broker.metadata.image import ConfigResource, ResourceType
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -90,11 +90,14 @@ class LoggerChanges:
                 continue
             refusal: KafkaError | None = None
             try:
-                changes = [ConfigChange(config.name, config.config_operation, config.value) for config in one.configs]
-                check_wish(times[key], changes)
+                changes = changes_of_wish(
+                    times[key],
+                    one.configs,
+                    lambda configs: [ConfigChange(one.name, one.config_operation, one.value) for one in configs],
+                )
                 self._change_loggers(key.name, changes, validate_only=validate_only)
             except KafkaError as error:
-                refusal = error
+                refusal = error.detached()
             results[key] = _result(key, refusal)
         return results
 

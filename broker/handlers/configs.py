@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from odradek.broker.controller.configs import Alteration, check_wish
+from odradek.broker.controller.configs import Alteration, changes_of_wish
 from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
@@ -152,15 +152,14 @@ class ConfigHandlers:
         asked: list[tuple[ConfigResource, Alteration]] = []
         for resource, configs in wishes:
             try:
-                changes = changes_of(configs)
-                check_wish(counts[resource], changes)
+                changes = changes_of_wish(counts[resource], configs, changes_of)
                 if resource.type == ResourceType.BROKER_LOGGER and kind is _increment:
                     change_loggers(resource.name, changes, self._node_id, validate_only=validate_only)
                     verdicts[resource] = None
                 else:
                     asked.append((resource, kind(changes)))
             except KafkaError as error:
-                verdicts[resource] = error
+                verdicts[resource] = error.detached()
 
         def answers(results: Sequence[KafkaError | None]) -> _Verdicts:
             verdicts.update(zip((resource for resource, _ in asked), results, strict=True))

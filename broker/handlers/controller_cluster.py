@@ -6,6 +6,7 @@ makes itself known is kept in the metadata; the only voter writes its own regist
 
 from collections.abc import Callable
 
+from odradek.broker.controller.registration import check_amounts
 from odradek.broker.handlers.cluster import CONTROLLERS, refused_endpoint_type
 from odradek.broker.metadata.records import make_record
 from odradek.broker.metadata.source import MetadataSource
@@ -57,6 +58,7 @@ class ControllerClusterHandler:
 
     def controller_registration(self, _context: RequestContext, request: ControllerRegistrationRequest) -> _Registered:
         """Answer ControllerRegistration, once it is kept."""
+        check_amounts(request.listeners, request.features)
         record = RegisterControllerRecord(
             controller_id=request.controller_id,
             incarnation_id=request.incarnation_id,

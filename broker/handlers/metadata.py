@@ -151,7 +151,7 @@ class MetadataHandler:
         try:
             return then(self._creation.create_topics(missing), errors)
         except KafkaError as error:
-            return errors([error] * len(missing))
+            return errors([error.detached()] * len(missing))
 
     def _describe(self, topic: TopicImage, operations: int) -> MetadataResponseTopic:
         return MetadataResponseTopic(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.topics import NewPartitions, NewTopic, PlannedTopic
+from odradek.broker.controller.topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, and_then, then
@@ -39,6 +39,8 @@ from odradek.protocol.messages.delete_topics import (
 from odradek.protocol.uuids import ZERO_UUID
 
 _DUPLICATE_NAME = "Duplicate topic name."
+_TOO_MANY = MAX_PARTITIONS_PER_REQUEST + 1
+"""Assignments that are looked at: so many are refused, and what is more need not be read for it."""
 _FIRST_VERSION_WITH_STATES = 6
 _FIRST_VERSION_WITH_DISABLED = 3
 
@@ -87,7 +89,7 @@ class TopicHandlers:
         try:
             results = self._controller.create_topics(wishes, validate_only=request.validate_only)
         except KafkaError as error:
-            return answer([error] * len(wishes))
+            return answer([error.detached()] * len(wishes))
         return then(results, answer)
 
     def _created(self, planned: PlannedTopic) -> CreatableTopicResult:
@@ -222,7 +224,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         name=topic.name,
         num_partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        assignments=tuple((one.partition_index, tuple(one.broker_ids)) for one in topic.assignments),
+        assignments=tuple((one.partition_index, tuple(one.broker_ids)) for one in topic.assignments[:_TOO_MANY]),
         configs={config.name: config.value for config in topic.configs},
     )
 
@@ -230,7 +232,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 def _new_partitions(topic: CreatePartitionsTopic) -> NewPartitions:
     assignments = None
     if topic.assignments is not None:
-        assignments = tuple(tuple(assignment.broker_ids) for assignment in topic.assignments)
+        assignments = tuple(tuple(assignment.broker_ids) for assignment in topic.assignments[:_TOO_MANY])
     return NewPartitions(topic.name, topic.count, assignments)
 
 

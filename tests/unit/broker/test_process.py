@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,14 @@ from odradek.broker.metadata.errors import CorruptMetadataError
 from odradek.broker.runtime import logging
 from odradek.broker.servers.shared import SharedServer
 from odradek.protocol.errors import ErrorCode, KafkaError
+
+
+class Circle:
+    """What is only found by the garbage collector."""
+
+    def __init__(self, circle: list[object]) -> None:
+        circle.append(self)
+        self.circle = circle
 
 
 class FakeBroker:
@@ -120,3 +129,30 @@ def test_setting_without_effect_is_said(capsys: pytest.CaptureFixture[str]) -> N
     """A key that nobody knows is a typing error, most likely; the broker starts all the same."""
     assert process.serve(None, ["num.partitoins=3"], "warning") == process.EXIT_OK
     assert "num.partitoins" in capsys.readouterr().err
+
+
+def test_what_a_full_collection_found_in_use_is_looked_at_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one is as short as what is new since then; all is looked at again where that has doubled."""
+    monkeypatch.setattr(process, "GC_GROWTH", 10_000)
+    gc.freeze()
+    survivors = process.Survivors()
+    gc.callbacks.append(survivors.on_collection)
+    try:
+        used = [[number] for number in range(1_000)]
+        gc.collect()
+        kept = gc.get_freeze_count()
+        assert kept > len(used)  # as were all things of this process
+        assert len(gc.get_objects()) < len(used)
+        circle: list[object] = []
+        circle.append(circle)
+        gone = weakref.finalize(Circle(circle), lambda: None)
+        gc.freeze()
+        del circle
+        gc.collect()
+        assert gone.alive, "it is garbage that was kept as in use"
+        used += [[number] for number in range(2 * kept + 20_000)]
+        gc.collect()
+        gc.collect()
+        assert not gone.alive
+    finally:
+        gc.callbacks.remove(survivors.on_collection)

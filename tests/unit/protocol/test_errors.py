@@ -21,3 +21,18 @@ def test_kafka_error_carries_its_code_and_message() -> None:
     error = KafkaError(ErrorCode.INVALID_CONFIG, "no such key")
     assert error.code is ErrorCode.INVALID_CONFIG
     assert "no such key" in str(error)
+
+
+def test_error_that_is_kept_as_an_answer_keeps_nothing_else() -> None:
+    """Neither the frames that it came through nor the error behind it, which lead back to the answers."""
+    answers = []
+    try:
+        try:
+            raise ValueError("not a number")
+        except ValueError as cause:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, "no such key") from cause
+    except KafkaError as error:
+        answers.append(error.detached())
+    [kept] = answers
+    assert (kept.code, kept.message) == (ErrorCode.INVALID_CONFIG, "no such key")
+    assert (kept.__traceback__, kept.__cause__, kept.__context__) == (None, None, None)

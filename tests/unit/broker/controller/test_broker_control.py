@@ -277,3 +277,23 @@ def test_cordoned_directories_are_recorded_where_the_cluster_knows_of_them() -> 
         [BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=100, cordoned_log_dirs=cordoned)]
         for cordoned in ([], [directory_of(1)])
     ]
+
+
+def test_heartbeat_with_very_many_failed_directories_looks_at_each_once() -> None:
+    """What a broker says of a megabyte of directories takes as long as they are many, not as long as their square."""
+
+    class Counted(UUID):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = UUID.__hash__
+
+    own: list[UUID] = [Counted(int=0xD0000 + number) for number in range(1_000)]
+    brokers = Brokers(cluster(broker(1, log_dirs=own), partition([1, 2], directories=[own[-1], directory_of(2)])))
+    brokers.beat(1, offline_log_dirs=[Counted(int=0xE0000 + number) for number in range(1_000)] + own[500:])
+    told = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=100, log_dirs=own[:500])
+    assert brokers.last == [change(isr=[2], leader=2), told]
+    assert Counted.compared < 20_000

@@ -1,5 +1,7 @@
 """The controller: several wishes of one request in one change, each with its own result."""
 
+import gc
+
 import pytest
 
 from odradek.broker.controller.configs import Alteration
@@ -256,3 +258,20 @@ def test_more_partitions_than_kafka_adds_at_once_are_refused_in_all() -> None:
     results = now(controller.create_partitions([NewPartitions(name, 6_001) for name in "abc"]))
     assert results[0] is None
     assert [r.code for r in results[1:] if r] == [ErrorCode.POLICY_VIOLATION] * 2
+
+
+def test_refusals_leave_no_garbage_that_has_to_be_looked_for() -> None:
+    """A request may name forty thousand things: what each leaves behind would be looked for while nobody is served."""
+    controller = new_controller(MemorySource())
+    wishes = [
+        (ConfigResource(ResourceType.TOPIC, f"t{number}"), changing("retention.ms", "never")) for number in range(100)
+    ]
+    gc.collect()
+    gc.disable()
+    try:
+        refusals = now(controller.alter_configs(wishes))
+        assert all(isinstance(refusal, KafkaError) for refusal in refusals)
+        del refusals
+        assert gc.collect() < 50
+    finally:
+        gc.enable()

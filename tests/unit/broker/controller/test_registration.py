@@ -192,3 +192,15 @@ def test_who_did_not_stop_cleanly_is_no_eligible_leader(epoch: int, elr: list[in
 def _elr() -> RegistrationFeature:
     name = "eligible.leader.replicas.version"
     return RegistrationFeature(name=name, min_supported_version=0, max_supported_version=1)
+
+
+def test_registration_of_more_than_any_broker_has_is_refused() -> None:
+    """All of it would be in the metadata of every node for good."""
+    for changed in (
+        {"listeners": [RegistrationListener(name=f"l{number}", host="h", port=1) for number in range(1_001)]},
+        {"log_dirs": [UUID(int=0xD0000 + number) for number in range(1_001)]},
+        {"features": [RegistrationFeature(name=f"f{number}") for number in range(1_001)] + asked().features},
+    ):
+        with pytest.raises(KafkaError) as refused:
+            planned(asked(**changed))
+        assert refused.value.code is ErrorCode.INVALID_REGISTRATION

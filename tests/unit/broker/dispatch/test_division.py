@@ -1,5 +1,7 @@
 """Large requests in portions, and their answers put together."""
 
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,6 +11,17 @@ from odradek.broker.dispatch.division import MOST_CHANGES, MOST_OF_A_PORTION, Di
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from odradek.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionState, AlterPartitionTopic
+from odradek.protocol.messages.assign_replicas_to_dirs import (
+    AssignedDirectory,
+    AssignedDirectoryResult,
+    AssignedPartition,
+    AssignedPartitionResult,
+    AssignedTopic,
+    AssignedTopicResult,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest
 from odradek.protocol.messages.elect_leaders import TopicPartitions as ElectedPartitions
@@ -155,3 +168,76 @@ def test_responses_that_a_handler_keeps_are_not_changed() -> None:
     assert isinstance(joined, MetadataResponse)
     assert len(joined.topics) == 2
     assert len(kept.topics) == 1
+
+
+def test_joining_takes_as_long_as_the_whole_is_large() -> None:
+    """Answers to thousands of portions are put together with one copy of each list, not with one for each portion."""
+
+    class Counted(list[ListOffsetsPartitionResponse]):
+        copied = 0
+
+        def __iter__(self) -> Iterator[ListOffsetsPartitionResponse]:
+            Counted.copied += len(self)
+            return super().__iter__()
+
+        def __getitem__(self, place: Any) -> Any:
+            found = super().__getitem__(place)
+            Counted.copied += len(found) if isinstance(place, slice) else 0
+            return found
+
+        def __add__(self, other: Any) -> Any:
+            Counted.copied += len(self) + len(other)
+            return Counted(super().__add__(other))
+
+    division = Division(ApiKey.LIST_OFFSETS, offsets_request(100_000))
+    answers = [offsets_response(portion) for portion in division.portions]
+    for answer in answers:
+        answer.topics[0].partitions = Counted(answer.topics[0].partitions)
+    joined = division.join(answers)
+    assert isinstance(joined, ListOffsetsResponse)
+    assert [one.partition_index for one in joined.topics[0].partitions] == list(range(100_000))
+    assert Counted.copied <= 300_000
+
+
+def test_what_brokers_ask_of_the_controller_is_divided() -> None:
+    """Directories with their topics, and ISRs, are answered in portions, each under what it belongs to."""
+    topics = [
+        AssignedTopic(
+            topic_id=UUID(int=topic), partitions=[AssignedPartition(partition_index=index) for index in range(150)]
+        )
+        for topic in range(2)
+    ]
+    request = AssignReplicasToDirsRequest(
+        directories=[AssignedDirectory(id=UUID(int=directory), topics=topics) for directory in (7, 8)]
+    )
+    division = Division(ApiKey.ASSIGN_REPLICAS_TO_DIRS, request)
+    assert len(division.portions) > 4
+    answers = []
+    for portion in division.portions:
+        assert isinstance(portion, AssignReplicasToDirsRequest)
+        answers.append(_assigned(portion))
+    assert division.join(answers) == _assigned(request)
+    isrs = AlterPartitionRequest(
+        topics=[AlterPartitionTopic(partitions=[AlterPartitionState(partition_index=index) for index in range(1_000)])]
+    )
+    assert len(Division(ApiKey.ALTER_PARTITION, isrs).portions) == 1_000 // MOST_CHANGES
+
+
+def _assigned(request: AssignReplicasToDirsRequest) -> AssignReplicasToDirsResponse:
+    return AssignReplicasToDirsResponse(
+        directories=[
+            AssignedDirectoryResult(
+                id=directory.id,
+                topics=[
+                    AssignedTopicResult(
+                        topic_id=topic.topic_id,
+                        partitions=[
+                            AssignedPartitionResult(partition_index=p.partition_index) for p in topic.partitions
+                        ],
+                    )
+                    for topic in directory.topics
+                ],
+            )
+            for directory in request.directories
+        ]
+    )
