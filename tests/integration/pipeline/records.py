@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.dataset as ds
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -52,7 +51,9 @@ def produce(bootstrap: str, topic: str, count: int, compression: str = "lz4") ->
 
 def archived(archive: Path, topic: str) -> list[Sample]:
     """Return everything that readers find in an archive, by partition and offset; dates of directories are checked."""
-    table = ds.dataset(archive, format="parquet", partitioning="hive").to_table()
+    import pyarrow.dataset  # takes half a second, which each worker would spend to know of the tests
+
+    table = pyarrow.dataset.dataset(archive, format="parquet", partitioning="hive").to_table()
     rows: list[dict[str, Any]] = table.to_pylist()
     found = []
     for row in rows:
