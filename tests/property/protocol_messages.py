@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -59,6 +60,7 @@ def any_value(slot: Slot, kind: Primitive) -> st.SearchStrategy[object]:
     return PRIMITIVES[kind]
 
 
+@cache  # making and checking a strategy takes as long as drawing from it
 def messages(cls: type[Message], version: int, values_of: ValuesOf = any_value) -> st.SearchStrategy[Message]:
     """Messages of a class with any values in the fields of a version, and the defaults in all others."""
     return _structs(layout(cls, version), values_of)  # type: ignore[return-value]  # the struct of a message's layout

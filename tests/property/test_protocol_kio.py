@@ -39,7 +39,7 @@ KINDS: dict[str | None, LoadableEntityType] = {
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ERROR_CODES = st.sampled_from([code.value for code in ErrorCode])
-MILLISECONDS = st.just(-1) | st.integers(0, 2**37).map(lambda seconds: seconds * 1000)
+TIMES = st.integers(0, 2**37).map(lambda seconds: seconds * 1000)
 
 
 def kio_name(cls: type[Message]) -> tuple[str, LoadableEntityType]:
@@ -69,7 +69,9 @@ def kio_values(slot: Slot, kind: Primitive) -> st.SearchStrategy[object]:
     """Values that kio's Python types can hold: known error codes, points of time that a float of seconds holds."""
     if kind is INT16 and "error_code" in slot.name:
         return ERROR_CODES
-    return MILLISECONDS if kind is INT64 else any_value(slot, kind)
+    if kind is INT64:
+        return TIMES if slot.name == "transaction_start_time_ms" else st.just(-1) | TIMES  # kio knows of no -1 there
+    return any_value(slot, kind)
 
 
 def to_kio(value: Struct, struct: StructLayout, kio: KioClass) -> object:

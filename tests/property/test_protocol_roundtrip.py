@@ -31,8 +31,15 @@ def test_cut_messages_are_refused(cls: type[Message], data: st.DataObject) -> No
     """A message that ends early is a DecodeError, wherever it ends."""
     version = data.draw(st.sampled_from(versions_of(cls)))
     frame = encode(data.draw(messages(cls, version)), version)
-    for length in range(len(frame)):
-        with pytest.raises(DecodeError):
-            decode(cls, frame[:length], version)
-        with pytest.raises(DecodeError):
-            decode(cls, memoryview(frame)[:length], version)
+    taken = [n for n in range(len(frame)) if decodes(cls, frame[:n], version)]
+    taken += [n for n in range(len(frame)) if decodes(cls, memoryview(frame)[:n], version)]
+    assert not taken
+
+
+def decodes(cls: type[Message], frame: bytes | memoryview, version: int) -> bool:
+    """Whether there is a message; `pytest.raises` would take longer than most decoding does."""
+    try:
+        decode(cls, frame, version)
+    except DecodeError:
+        return False
+    return True

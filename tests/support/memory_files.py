@@ -16,6 +16,7 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from odradek.storage.files import TEMPORARY_SUFFIX, Buffer, DirectoryEntry, DiskSpace
@@ -332,9 +333,8 @@ class MemoryFiles:
 
     def _find(self, path: str) -> MemoryFile | MemoryDirectory | None:
         node: MemoryFile | MemoryDirectory | None = self._root
-        for name in _normal(path).split("/"):
-            if name:
-                node = node.entries.get(name) if isinstance(node, MemoryDirectory) else None
+        for name in _names(path):
+            node = node.entries.get(name) if isinstance(node, MemoryDirectory) else None
         return node
 
     def _directory(self, path: str) -> MemoryDirectory:
@@ -356,12 +356,23 @@ class MemoryFiles:
         return node
 
     def _parent(self, path: str) -> tuple[MemoryDirectory, str]:
-        directory, name = posixpath.split(_normal(path))
+        directory, name = _split(path)
         return self._directory(directory), name
 
 
+@lru_cache(maxsize=10_000)  # the same few files are asked for again and again
 def _normal(path: str) -> str:
     return posixpath.normpath("/" + path)
+
+
+@lru_cache(maxsize=10_000)
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in _normal(path).split("/") if name)
+
+
+@lru_cache(maxsize=10_000)
+def _split(path: str) -> tuple[str, str]:
+    return posixpath.split(_normal(path))
 
 
 def _missing(path: str) -> FileNotFoundError:
