@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from odradek.broker.partitions.flusher import flush_is_due
 from odradek.broker.partitions.partition import Flusher
 from odradek.broker.partitions.retention import Retention
 from odradek.broker.partitions.table import PartitionTable
@@ -78,7 +79,7 @@ class BackgroundJobs:
         """Flush the partitions whose data waits longer than flush.ms allows."""
         now_ms = self._clock.now_ms()
         for partition in self._partitions:
-            if partition.flush_is_due(now_ms):
+            if flush_is_due(partition, now_ms):
                 self._flusher.request_in_background(partition)
 
     def _log_starts(self) -> Callable[[], None] | None:

@@ -175,7 +175,7 @@ class FetchReader:
             found.room, max_bytes = max(found.room, 0), 0
         at_least_one = found.size == 0 or job.version < FIRST_WHOLE  # whose limit is for what is made of it
         piece = partition.read(offset, max_bytes, upto, at_least_one, found.waits)
-        if partition.goes_on_elsewhere(piece, upto):
+        if partition.log.segments.goes_on_after(piece.segment_base, upto):
             found.is_urgent = True
         length = piece.length
         if length <= 0:

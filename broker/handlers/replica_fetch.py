@@ -91,7 +91,7 @@ class ReplicaFetchReader(FetchReader):
         max_bytes = 0 if is_held_back else max(min(wanted.partition_max_bytes, found.room), 0)
         piece = partition.read(offset, max_bytes, leader_end, found.size == 0 and not is_held_back, found.waits)
         self._note(job, partition, replicas, asking, wanted, leader_end)
-        if partition.goes_on_elsewhere(piece, leader_end) and not is_held_back:
+        if partition.log.segments.goes_on_after(piece.segment_base, leader_end) and not is_held_back:
             found.is_urgent = True
         high_watermark, length = partition.high_watermark, piece.length
         if length <= 0:

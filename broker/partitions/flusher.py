@@ -27,6 +27,14 @@ IN_BACKGROUND = 2
 """Logs that are flushed at a time while nobody waits for them."""
 
 
+def flush_is_due(partition: Partition, now_ms: int) -> bool:
+    """Return whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
+    log = partition.log
+    waited_ms = now_ms - partition.last_flush_ms
+    # a clock that was set back tells nothing of how long it is since
+    return log.recovery_point < log.log_end_offset and not 0 <= waited_ms < log.config.flush_ms
+
+
 class BackgroundFlusher:
     """The `Flusher` of the running broker."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from odradek.broker.partitions.awaited import AwaitedDisk, AwaitedOffset
 from odradek.broker.partitions.damages import DamageReports
 from odradek.broker.partitions.delayed_operation import Waiter
 from odradek.broker.partitions.roles import LeaderReplicas, Role
@@ -35,11 +36,6 @@ class Flusher(Protocol):
 
     def request_in_background(self, partition: Partition) -> None:
         """Flush when there is time, after others for which that was asked."""
-
-
-class _AwaitedOffset(NamedTuple):
-    offset: int
-    done: Callable[[ErrorCode], None]
 
 
 class Partition:
@@ -88,8 +84,8 @@ class Partition:
         """When a flush last ended well (wall time); 0 if that was before this start."""
         self._flusher = flusher
         self._flush_messages = log.config.flush_messages
-        self._awaited: deque[_AwaitedOffset] = deque()
-        self._awaiting_disk: list[_AwaitedOffset] = []
+        self._awaited: deque[AwaitedOffset] = deque()
+        self._awaiting_disk = AwaitedDisk()
         self._is_retired = False
         self._damages = DamageReports()
         self.replicas: LeaderReplicas | None = None
@@ -170,7 +166,7 @@ class Partition:
         call."""
         if self.high_watermark >= offset:
             return False
-        self._awaited.append(_AwaitedOffset(offset, done))
+        self._awaited.append(AwaitedOffset(offset, done))
         return True
 
     def when_written(self, offset: int, done: Callable[[ErrorCode], None]) -> bool:
@@ -178,7 +174,7 @@ class Partition:
         under way; returns False where it is already, and does not call."""
         if self.safe_end >= offset:
             return False
-        self._awaiting_disk.append(_AwaitedOffset(offset, done))
+        self._awaiting_disk.add(offset, done)
         return True
 
     def when_on_disk(self, done: Callable[[ErrorCode], None]) -> bool:
@@ -190,7 +186,7 @@ class Partition:
         end = self.log.log_end_offset
         if self.log.recovery_point >= end:
             return False
-        self._awaiting_disk.append(_AwaitedOffset(end, done))
+        self._awaiting_disk.add(end, done)
         self._flusher.request_in_background(self)
         return True
 
@@ -199,8 +195,8 @@ class Partition:
         if self._is_retired:
             return  # another flush would write to names that may be a new partition's by now
         log = self.log
-        if self._awaiting_disk:
-            self._report_on_disk()
+        if self._awaiting_disk and self._awaiting_disk.reached(log.recovery_point):
+            self._flusher.request_in_background(self)  # for what came later
         if self.role is not Role.LEADER:
             return  # the leader says what is committed
         if self.replicas is not None:
@@ -217,13 +213,6 @@ class Partition:
         log = self.log
         end = log.log_end_offset
         return end if end - log.recovery_point < self._flush_messages else log.recovery_point
-
-    def flush_is_due(self, now_ms: int) -> bool:
-        """Whether appended data has waited for the disk as long as the topic allows (flush.ms)."""
-        log = self.log
-        waited_ms = now_ms - self.last_flush_ms
-        # a clock that was set back tells nothing of how long it is since
-        return log.recovery_point < log.log_end_offset and not 0 <= waited_ms < log.config.flush_ms
 
     def flush_failed(self) -> None:
         """The disk refused: those who wait learn that their data may not survive."""
@@ -248,20 +237,10 @@ class Partition:
             fetch.wake()
 
     def _report_all(self, code: ErrorCode) -> None:
-        awaited = [*self._awaited, *self._awaiting_disk]
-        self._awaited, self._awaiting_disk = deque(), []
+        awaited = [*self._awaited, *self._awaiting_disk.take()]
+        self._awaited = deque()
         for waiter in awaited:
             waiter.done(code)
-
-    def _report_on_disk(self) -> None:
-        """Tell those whose records are on the disk; for the others that needs one more flush."""
-        point, awaiting = self.log.recovery_point, self._awaiting_disk
-        self._awaiting_disk = [waiter for waiter in awaiting if waiter.offset > point]
-        for waiter in awaiting:
-            if waiter.offset <= point:
-                waiter.done(ErrorCode.NONE)
-        if self._awaiting_disk:
-            self._flusher.request_in_background(self)
 
     # reading
 
@@ -306,13 +285,6 @@ class Partition:
             if first.length > max_bytes:
                 return LogSlice(None, 0, 0, offset, piece.segment_base)
         return piece
-
-    def goes_on_elsewhere(self, piece: LogSlice, upto: int) -> bool:
-        """Whether a reader that may read up to `upto` finds more in a later segment than the one of `piece`."""
-        segments = self.log.local.segments
-        if piece.segment_base == segments.active.base_offset:
-            return False
-        return segments.holding(upto).base_offset > piece.segment_base
 
     # life
 

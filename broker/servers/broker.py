@@ -39,6 +39,7 @@ from odradek.broker.servers.alone import decisions_alone
 from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
+from odradek.broker.servers.load_findings import log_findings
 from odradek.broker.servers.shared import SharedServer
 from odradek.broker.transaction_services import TransactionParts, TransactionServices
 from odradek.config.settings import BrokerSettings
@@ -142,7 +143,7 @@ class BrokerServer:
     async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
         """Open the logs of a node that decides itself, and its listeners."""
         report = self._logs.load_all(partial(self._wanted, metadata.image))
-        _log_findings(report)
+        log_findings(report)
         lose_what_is_missing(self._logs, metadata.image, self._static.node_id, is_alone=True)
         begin_new_epochs(metadata, self._static.node_id, report.intact)
         self._partitions.apply(MetadataImage(), metadata.image)
@@ -165,7 +166,7 @@ class BrokerServer:
         await member.register([self._listeners.port_of(one) for one in self._static.listeners])
         image = self._metadata.image
         report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._wanted, image))
-        _log_findings(report)
+        log_findings(report)
         lose_what_is_missing(self._logs, image, self._static.node_id, is_alone=False)
         self._partitions.apply(MetadataImage(), image)
         self._partitions.apply(image, self._metadata.image)
@@ -397,14 +398,3 @@ def _replication_of(
     from odradek.broker.servers.replication import BrokerReplication  # a node that is alone starts without it
 
     return BrokerReplication(shared, member, logs, settings)
-
-
-def _log_findings(report: LoadReport) -> None:
-    for finding in report.findings:
-        log.warning("found at start", finding=finding)
-    for path in report.strays.values():
-        log.warning("set aside as stray: it belongs to no topic of this cluster; nothing was removed", directory=path)
-    for partition, reason in report.offline.items():
-        log.error("partition is offline", partition=str(partition), reason=reason)
-    if report.recovered:
-        log.info("checked logs after an unclean stop", logs=report.recovered)

@@ -7,6 +7,8 @@ topics' metadata: whoever calls says which partitions there should be. Follows K
 recovery (`LogManager`).
 """
 
+import errno
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -219,11 +221,19 @@ class LogManager:
         return next((found.closed[partition] for found in self._directories if partition in found.closed), None)
 
     def _path_for_new(self, partition: TopicPartition) -> str:
-        """Return where to put a new partition: in the directory that has the fewest. Raises DirectoryFailed."""
+        """Return where to put a new partition: in the directory that has the fewest.
+
+        Raises DirectoryFailed, and StorageError where the directory has vanished: one that came to be anew without its
+        meta.properties would be refused at the next start.
+        """
         usable = [one.path for one in self._directories if one.for_partitions and not one.failure]
         if not usable:
             raise DirectoryFailed("all log directories have failed")
         emptiest = min(usable, key=lambda path: len(self._by_directory[path]))
+        if not self._fs.exists(emptiest):
+            gone = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), emptiest)
+            self._failures.note(emptiest, gone)
+            raise StorageError(f"Cannot make {partition}: log directory {emptiest} has vanished") from gone
         return f"{emptiest}/{directory_name(partition)}"
 
     def truncate_to(self, partition: TopicPartition, offset: int) -> None:

@@ -59,3 +59,7 @@ class Segments:
         kept = [segment for segment in self._segments if id(segment) not in gone]
         self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
         self._learn()
+
+    def goes_on_after(self, base_offset: int, upto: int) -> bool:
+        """Return whether what is below `upto` goes on in a later segment than the one that begins at `base_offset`."""
+        return base_offset != self.active.base_offset and self.holding(upto).base_offset > base_offset

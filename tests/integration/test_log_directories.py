@@ -12,6 +12,7 @@ from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.loading import load_metadata
 from odradek.protocol.uuids import from_text
 from odradek.storage.files import PosixFiles
+from tests.support.broker import OdradekProcess
 from tests.support.cluster import ClusterBroker
 from tests.support.cluster_nodes import OdradekController
 from tests.support.waiting import eventually
@@ -142,3 +143,22 @@ def test_a_directory_that_vanishes_takes_its_replicas_offline_until_it_is_back(c
     cluster.broker.start()
     eventually(lambda: cluster.offline() == [], "all replicas are back")
     assert cluster.produce() == [True] * PARTITIONS
+
+
+def test_a_node_whose_metadata_vanishes_stops_and_says_why(tmp_path: Path) -> None:
+    """In order, with exit code 1: what is in its other directory is on the disk."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    settings = {"log.dirs": f"{first},{second}", "log.flush.offset.checkpoint.interval.ms": "200"}
+    broker = OdradekProcess(tmp_path / "node", settings)
+    broker.start()
+    try:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "message.timeout.ms": 30000, "log_level": 0})
+        producer.produce(TOPIC, b"x")
+        assert producer.flush(TIMEOUT_S) == 0
+        first.rename(tmp_path / "aside")
+        AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}).create_topics([NewTopic("more", 2, 1)])
+        assert broker.wait(TIMEOUT_S) == 1
+        assert f"odradek: stopped: log directory {first} has failed" in broker.log
+        assert (second / ".kafka_cleanshutdown").exists()
+    finally:
+        broker.discard()

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from odradek.broker.partitions.flusher import flush_is_due
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.logging import configure_logging
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -118,13 +119,13 @@ def test_flush_by_time_is_due_when_data_has_waited() -> None:
     node = Node()
     partition = partition_of(node, flush_ms="1000")
     partition.last_flush_ms = NOW_MS
-    assert not partition.flush_is_due(NOW_MS + 5000)
+    assert not flush_is_due(partition, NOW_MS + 5000)
     node.append("t", b"x")
-    assert not partition.flush_is_due(NOW_MS + 999)
-    assert partition.flush_is_due(NOW_MS + 1000)
-    assert partition.flush_is_due(NOW_MS - 1)
+    assert not flush_is_due(partition, NOW_MS + 999)
+    assert flush_is_due(partition, NOW_MS + 1000)
+    assert flush_is_due(partition, NOW_MS - 1)
     partition.log.flush()
-    assert not partition.flush_is_due(NOW_MS + 5000)
+    assert not flush_is_due(partition, NOW_MS + 5000)
 
 
 def test_retired_partition_sends_those_who_wait_elsewhere() -> None:

@@ -156,3 +156,15 @@ def test_a_directory_that_fails_at_start_is_left_out() -> None:
     with pytest.raises(StorageError, match="None of the log directories"):
         start(node.fs, paths=PATHS, metadata_path="/metadata")
     assert start(node.fs, paths=PATHS)[1].loaded == len(PARTITIONS)
+
+
+def test_a_directory_that_has_vanished_is_not_made_anew() -> None:
+    """It would be one without an owner; that it is gone is noted."""
+    node = Node()
+    noted: list[str] = []
+    node.manager._failures.begin(lambda path, _reason: noted.append(path))
+    node.manager.delete(node.of["/a"][0])
+    node.fs.rmtree("/a")
+    with pytest.raises(StorageError, match="/a has vanished"):
+        open_again(node.manager, TopicPartition("spool", 9))
+    assert (noted, node.fs.exists("/a")) == (["/a"], False)
