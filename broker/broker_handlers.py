@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
     from odradek.broker.handlers.groups import GroupHandlers
     from odradek.broker.handlers.known_brokers import KnownBrokers
+    from odradek.broker.handlers.leader_hints import LeaderHints
     from odradek.broker.handlers.log_dirs import LogDirHandlers
     from odradek.broker.handlers.metadata import MetadataHandler
     from odradek.broker.handlers.nearest_fetch import NearestReplica
@@ -100,7 +101,14 @@ class BrokerHandlers:
         from odradek.broker.handlers.produce import ProduceHandler
 
         services = self._services
-        return ProduceHandler(services.loop, services.partitions, services.clock, self.converter, services.memory)
+        return ProduceHandler(
+            services.loop,
+            services.partitions,
+            services.clock,
+            self.converter,
+            services.memory,
+            hints=self.leader_hints,
+        )
 
     @cached_property
     def fetch(self) -> FetchHandler:
@@ -121,7 +129,18 @@ class BrokerHandlers:
             services.read_threads,
             services.quota,
             services.nearest,
+            self.leader_hints,
         )
+
+    @cached_property
+    def leader_hints(self) -> LeaderHints | None:
+        """Who leads what this broker does not; None where there is no other."""
+        from odradek.broker.handlers.leader_hints import LeaderHints
+
+        services = self._services
+        if services.controller is not None:
+            return None
+        return LeaderHints(services.partitions, lambda: services.metadata.image, services.brokers)
 
     @cached_property
     def converter(self) -> Converter:

@@ -27,6 +27,7 @@ from odradek.broker.handlers.fetch_sessions import (
 )
 from odradek.broker.handlers.fetch_steps import MOST_AT_ONCE, FetchSteps
 from odradek.broker.handlers.fetch_waiting import WaitingFetch, WideFetches
+from odradek.broker.handlers.leader_hints import FIRST_OF_FETCH, LeaderHints
 from odradek.broker.handlers.nearest_fetch import NearestFetchReader, NearestReplica
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, OldFetch, OldFetchRead
 from odradek.broker.handlers.replica_fetch import LeaderQuota, ReplicaFetchReader, is_of_replica, replica_of
@@ -38,6 +39,7 @@ from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, Region, encode_fetch_response
+from odradek.protocol.hot.wire import NodeEndpoint
 from odradek.protocol.messages.fetch import FetchRequest
 
 MOST_OF_OLD = 5_000
@@ -67,16 +69,19 @@ class FetchHandler:
         threads: Executor | None = None,
         quota: LeaderQuota | None = None,
         nearest: NearestReplica | None = None,
+        hints: LeaderHints | None = None,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk.
 
-        `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them.
+        `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them; `hints` tell who
+        leads elsewhere.
         """
         self._loop = loop
         self._sessions = sessions
         self._clock = clock
         self._max_bytes = max_bytes
         self._converter = converter
+        self._hints = hints
 
         def reading(reader: FetchReader) -> _Reading:
             steps = FetchSteps(loop, reader, threads)
@@ -95,7 +100,15 @@ class FetchHandler:
         max_bytes = min(request.max_bytes, self._max_bytes)
         wanted = session.wanted() if session is not None else wanted_without_session(request, version >= FIRST_BY_ID)
         job = FetchJob(
-            version, head, request, session, is_incremental, wanted, max_bytes, min(request.min_bytes, max_bytes)
+            context,
+            version,
+            head,
+            request,
+            session,
+            is_incremental,
+            wanted,
+            max_bytes,
+            min(request.min_bytes, max_bytes),
         )
         if version < FIRST_OF_BATCHES:
             if count_of(job.wanted) > MOST_OF_OLD:
@@ -112,25 +125,25 @@ class FetchHandler:
         elif self._of_racks is not None and request.rack_id:
             reading = self._of_racks
         if count_of(wanted) > MOST_AT_ONCE:
-            return in_task(self._loop, reading.wide.answer(job, _encoded))
+            return in_task(self._loop, reading.wide.answer(job, self._encoded))
         found = reading.reader.read(job)
         if found.cold:
             return in_task(self._loop, self._read_from_disk(job, reading, found))
         if job.has_enough(found):
             if job.quiet is not None:
                 job.is_told(found)
-            return _encoded(job, found)
+            return self._encoded(job, found)
         return self._wait(job, reading)
 
     def _wait(self, job: FetchJob, reading: _Reading) -> Deferred[Response]:
-        return WaitingFetch(job, reading.reader, reading.steps, _encoded).begin(self._loop)
+        return WaitingFetch(job, reading.reader, reading.steps, self._encoded).begin(self._loop)
 
     async def _read_from_disk(self, job: FetchJob, reading: _Reading, found: FetchRead) -> Response:
         found = await reading.steps.read(job, found)
         if not job.has_enough(found):
             return await self._wait(job, reading)
         job.is_told(found)
-        return _encoded(job, found)
+        return self._encoded(job, found)
 
     def _answer_old(self, job: FetchJob) -> Deferred[Response]:
         reader, steps, _ = self._of_consumers
@@ -160,17 +173,19 @@ class FetchHandler:
             return self._sessions.begin(request, by_id, self._clock.now_ms()), False
         return self._sessions.resume(request, by_id, self._clock.now_ms()), True
 
-
-def _encoded(job: FetchJob, found: FetchRead) -> Response:
-    """Return the response; a session remembers what it tells."""
-    session, topics = job.session, found.topics
-    if session is None:
-        return _response(encode_fetch_response(job.head, job.version, topics, NO_SESSION))
-    if job.is_incremental:
-        topics = session.news(topics)
-    else:
-        session.remember(topics)
-    return _response(encode_fetch_response(job.head, job.version, topics, session.session_id))
+    def _encoded(self, job: FetchJob, found: FetchRead) -> Response:
+        """Return the response; a session remembers what it tells."""
+        session, topics = job.session, found.topics
+        endpoints: tuple[NodeEndpoint, ...] = ()
+        if found.has_moved and self._hints is not None and job.version >= FIRST_OF_FETCH:
+            endpoints = self._hints.add_to_fetch(job.context, topics)
+        if session is None:
+            return _response(encode_fetch_response(job.head, job.version, topics, NO_SESSION, 0, endpoints))
+        if job.is_incremental:
+            topics = session.news(topics)
+        else:
+            session.remember(topics)
+        return _response(encode_fetch_response(job.head, job.version, topics, session.session_id, 0, endpoints))
 
 
 def _response(pieces: list[bytes | Region]) -> Response:

@@ -18,6 +18,7 @@ from odradek.broker.partitions.delayed_operation import Watched
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.partitions.topic_partitions import TopicPartitions
+from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.responses import FileRegion
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FetchResult
@@ -34,6 +35,7 @@ FIRST_OF_ANY_REPLICA = 11
 """From it on a consumer may read from a follower, up to the high watermark that this one knows (KIP-392)."""
 FIRST_OF_STORAGE_ERROR = 6
 """Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
+MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
@@ -41,6 +43,7 @@ _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TO
 class FetchJob:
     """A fetch at work, perhaps several times over while it waits."""
 
+    context: RequestContext
     version: int
     head: bytes
     request: FetchRequest
@@ -87,6 +90,8 @@ class FetchRead:
     size: int = 0
     is_urgent: bool = False
     """Whether waiting for more makes no sense: there is an error, or more lies in another segment."""
+    has_moved: bool = False
+    """Whether another broker leads some of the partitions, or this one in another epoch."""
     cold: list[NotInMemory] | None = None
     """What only the disk has, of partitions that are left out for that."""
 
@@ -128,6 +133,7 @@ class FetchReader:
                     continue
                 except KafkaError as refused:
                     found.refuse()
+                    found.has_moved |= refused.code in MOVED
                     result = _refused(job, partition, refused)
                 results.append(result)
             found.topics.append((ref, results))

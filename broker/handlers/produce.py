@@ -20,6 +20,7 @@ from functools import partial
 
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
+from odradek.broker.handlers.leader_hints import LeaderHints
 from odradek.broker.handlers.old_produce import MessageSets, Outcomes
 from odradek.broker.handlers.produce_refusals import (
     IN_TRANSACTION,
@@ -72,8 +73,12 @@ class ProduceHandler:
         converter: Converter,
         memory: RequestMemory,
         verifications: Verifications | None = None,
+        hints: LeaderHints | None = None,
     ) -> None:
-        """Without `verifications`, transactions are only written to where they are open already."""
+        """Without `verifications`, transactions are only written to where they are open already.
+
+        Without `hints`, clients are not told who leads what is led elsewhere.
+        """
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
@@ -81,6 +86,7 @@ class ProduceHandler:
         self._late_checks = LateChecks(loop, converter, memory)
         self._message_sets = MessageSets(partitions, clock, converter, memory)
         self._verifications = verifications
+        self._hints = hints
 
     def __call__(
         self,
@@ -145,19 +151,31 @@ class ProduceHandler:
         if late:
             return self._append_late(context, request, head, topics, appended, late)
         if appended or acks == ACKS_NONE:
-            return self._finish(version, request, head, topics, appended)
+            return self._finish(context, request, head, topics, appended)
+        if self._hints is not None:
+            return self._respond(context, head, topics)
         return encode_produce_response(head, version, topics)
 
+    def _respond(self, context: RequestContext, head: bytes, topics: Topics) -> bytes:
+        """The answer; clients of partitions that are led elsewhere are told where."""
+        endpoints = self._hints.add_to_produce(context, topics) if self._hints is not None else ()
+        return encode_produce_response(head, context.api_version, topics, endpoints)
+
     def _finish(
-        self, version: int, request: ProduceRequest, head: bytes, topics: Topics, appended: list[_Appended]
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        head: bytes,
+        topics: Topics,
+        appended: list[_Appended],
     ) -> Response | Deferred[Response]:
         """Answer when everything is appended or refused."""
         if request.acks == ACKS_NONE:
             close_on_error(topics)
             return None
         if appended:
-            return self._when_committed(version, head, topics, appended, request)
-        return encode_produce_response(head, version, topics)
+            return self._when_committed(context, head, topics, appended, request)
+        return self._respond(context, head, topics)
 
     def _append_late(
         self,
@@ -169,7 +187,6 @@ class ProduceHandler:
         late: list[LateBatch],
     ) -> Response | Deferred[Response]:
         """Append the batches whose check takes longer once they are checked, one after the other, and answer then."""
-        version = context.api_version
         try:
             until = self._late_checks.keep(late)
         except KafkaError as busy:
@@ -177,7 +194,7 @@ class ProduceHandler:
                 self._late_checks.tell(batch.topic.name, context.peer, busy)
                 index = batch.results[batch.place].partition
                 batch.results[batch.place] = refused(index, busy, context, batch.topic)
-            return self._finish(version, request, head, topics, appended)
+            return self._finish(context, request, head, topics, appended)
 
         async def append() -> Response:
             try:
@@ -185,7 +202,7 @@ class ProduceHandler:
                     await append_one(batch)
             finally:
                 self._late_checks.let_go(late)
-            outcome = self._finish(version, request, head, topics, appended)
+            outcome = self._finish(context, request, head, topics, appended)
             return await outcome if isinstance(outcome, Deferred) else outcome
 
         async def append_one(batch: LateBatch) -> None:
@@ -249,7 +266,12 @@ class ProduceHandler:
         return in_task(self._loop, append(), is_kept=True)
 
     def _when_committed(
-        self, version: int, head: bytes, topics: Topics, appended: list[_Appended], request: ProduceRequest
+        self,
+        context: RequestContext,
+        head: bytes,
+        topics: Topics,
+        appended: list[_Appended],
+        request: ProduceRequest,
     ) -> Deferred[Response]:
         """The response once all that was appended is as safe as it is to be, or the time is up."""
         uncommitted = set(appended)
@@ -259,7 +281,7 @@ class ProduceHandler:
                 return None
             for late in uncommitted:
                 late.fail(ErrorCode.REQUEST_TIMED_OUT)
-            return encode_produce_response(head, version, topics)
+            return self._respond(context, head, topics)
 
         delayed = DelayedOperation(self._loop, max(request.timeout_ms, 0) / 1000, attempt)
 

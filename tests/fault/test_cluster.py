@@ -27,6 +27,7 @@ SEED = int(os.environ.get("ODRADEK_CLUSTER_FAULT_SEED", str(random.SystemRandom(
 TOPIC = "values"
 PARTITIONS = 4
 SESSION_S = 3.0
+FLUSHED_S = 60.0
 HEALED_S = 60.0
 UNREAD_S = 30.0
 SETTINGS = {
@@ -72,11 +73,15 @@ class NumberingProducer:
         """Begin."""
         self._thread.start()
 
-    def finish(self) -> None:
-        """Send no more, and wait until everything is acknowledged or given up."""
+    def stop(self) -> None:
+        """Send nothing new."""
         self._stop.set()
+
+    def finish(self, deadline: float) -> None:
+        """Wait until everything is acknowledged; by a time of the monotonic clock."""
         self._thread.join()
-        assert self._producer.flush(130) == 0
+        left = self._producer.flush(max(deadline - time.monotonic(), 0))
+        assert left == 0, f"{self.name}: {left} records are neither acknowledged nor refused {FLUSHED_S:g} s after"
 
     def _run(self) -> None:
         number = 0
@@ -190,9 +195,12 @@ def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster:
     finally:
         about = f"seed {SEED}: {'; '.join(faults.story)}"
     for producer in producers:
-        producer.finish()
-    eventually(lambda: _all_in_sync(admin), f"all replicas are in sync again ({about})", HEALED_S)
+        producer.stop()
     try:
+        deadline = time.monotonic() + FLUSHED_S
+        for producer in producers:
+            producer.finish(deadline)
+        eventually(lambda: _all_in_sync(admin), "all replicas are in sync again", HEALED_S)
         found = _read_everything(cluster.bootstrap)
         for producer in producers:
             _check(producer, found[producer.partition])

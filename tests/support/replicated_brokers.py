@@ -4,12 +4,15 @@ files, time and a controller that move when the test says so."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from types import MappingProxyType
 from uuid import UUID
 
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.fetch import FetchHandler
 from odradek.broker.handlers.fetch_sessions import FetchSessions
+from odradek.broker.handlers.known_brokers import RegisteredBrokers
+from odradek.broker.handlers.leader_hints import LeaderHints
 from odradek.broker.handlers.offsets import OffsetHandlers
 from odradek.broker.handlers.offsets_by_time import OffsetsByTime
 from odradek.broker.handlers.produce import ProduceHandler
@@ -181,6 +184,8 @@ class ReplicatedBroker:
         )
         memory = RequestMemory(1 << 28, loop.call_soon)
         converter = Converter(loop, memory)
+        brokers = RegisteredBrokers("a cluster", lambda: self.image, Random(1))
+        hints = LeaderHints(self.table, lambda: self.image, brokers)
         numbers = iter(range(1, 1 << 20))
         self.fetch = FetchHandler(
             loop,
@@ -192,9 +197,10 @@ class ReplicatedBroker:
             memory,
             quota=quotas,
             nearest=self.replication.nearest if cluster.nearest else None,
+            hints=hints,
         )
         self.offsets = OffsetHandlers(self.table, clock, OffsetsByTime(loop, None, converter))
-        self.produce = ProduceHandler(loop, self.table, clock, converter, memory)
+        self.produce = ProduceHandler(loop, self.table, clock, converter, memory, hints=hints)
         self.table.apply(MetadataImage(), self.image)
         self.table.open_all()
 
