@@ -13,21 +13,24 @@ import os
 import sys
 import time
 import warnings
+from contextlib import ExitStack
 from random import Random
 from unittest import mock
 
 from odradek.broker.runtime.logging import configure_logging
 from tests.simulation.clients import BrokenPromiseError
+from tests.simulation.planted import PLANTED
 from tests.simulation.scenario import Scenario
+from tests.simulation.shape import Shape
 
 LIVES_PER_COLLECTION = 10
 """Garbage is collected between lives only: each is small, and goes as a whole."""
 
 
-def live(seed: int) -> Scenario:
+def live(seed: int, shape: Shape | None) -> Scenario:
     """Live through the life of one seed, and return it; raises BrokenPromiseError."""
     chance = Random(seed)
-    scenario = Scenario(seed)
+    scenario = Scenario(seed, shape)
     with mock.patch("os.urandom", chance.randbytes):
         scenario.run()
     return scenario
@@ -41,6 +44,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--story", action="store_true", help="show what went wrong with the nodes, and when")
     parser.add_argument("--log", action="store_true", help="show what the nodes say")
+    parser.add_argument("--until-broken", action="store_true", help="stop after the first broken one")
+    parser.add_argument("--planted", choices=PLANTED, help="with this bug, in the kind of life in which it shows")
+    parser.add_argument("--like", choices=PLANTED, help="the same kind of life, without the bug")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of names in a set would be another one each time
         os.execve(
@@ -53,25 +59,30 @@ def main() -> int:
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last)) if given.seed is None else range(given.seed, given.seed + 1)
+    kind = given.planted or given.like
+    shape = PLANTED[kind].shape if kind else None
     end = time.monotonic() + given.seconds
     gc.disable()
     lived = broken = acknowledged = leaderships = 0
-    for seed in seeds:
-        if time.monotonic() > end:
-            break
-        try:
-            scenario = live(seed)
-        except BrokenPromiseError as promise:
-            broken += 1
-            print(promise, flush=True)  # noqa: T201
-        else:
-            acknowledged += sum(map(len, scenario.ledger.acknowledged.values()))
-            leaderships += scenario.checks.leaderships
-            if given.story:
-                print("\n".join([*scenario.faults.story, f"{scenario.world.events} events"]))  # noqa: T201
-        lived += 1
-        if lived % LIVES_PER_COLLECTION == 0:
-            gc.collect()
+    with ExitStack() as stack:
+        if given.planted:
+            PLANTED[given.planted].plant(stack)
+        for seed in seeds:
+            if time.monotonic() > end or (broken and given.until_broken):
+                break
+            try:
+                scenario = live(seed, shape)
+            except BrokenPromiseError as promise:
+                broken += 1
+                print(promise, flush=True)  # noqa: T201
+            else:
+                acknowledged += sum(map(len, scenario.ledger.acknowledged.values()))
+                leaderships += scenario.checks.leaderships
+                if given.story:
+                    print("\n".join([*scenario.faults.story, f"{scenario.world.events} events"]))  # noqa: T201
+            lived += 1
+            if lived % LIVES_PER_COLLECTION == 0:
+                gc.collect()
     print(f"{lived} lives, {broken} broken; {acknowledged} records acknowledged, {leaderships} leaderships")  # noqa: T201
     return 1 if broken else 0
 

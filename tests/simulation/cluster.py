@@ -131,6 +131,10 @@ class SimulatedNode:
             self._network.ended(self.process)
             self._server = self.partitions = None
 
+    def replace_disk(self) -> None:
+        """Let its next life begin with an empty disk."""
+        self.files = MemoryFiles(self._world.random.randrange(1 << 32))
+
     def slow_disk(self, slowness: float) -> None:
         """Let its disk be so many times as slow as usual."""
         for pool in self._host.pools if self._host is not None else ():

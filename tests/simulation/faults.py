@@ -39,6 +39,7 @@ class Faults:
             Fault.KILL: self._kill,
             Fault.LOSE_POWER: self._lose_power,
             Fault.STOP: self._stop,
+            Fault.REPLACE_DISK: self._replace_disk,
             Fault.STAND_STILL: self._stand_still,
             Fault.CUT: self._cut,
             Fault.SLOW_DISK: self._slow_disk,
@@ -98,7 +99,7 @@ class Faults:
     def _stop(self, node: SimulatedNode) -> None:
         """Until it has stopped it may be killed, so the same holds for it."""
         self._look_who_is_in_sync()
-        if node.is_alive and not node.is_stopping and node.partitions and self._without_power <= {node.node_id}:
+        if self._can_stop(node) and self._without_power <= {node.node_id}:
             self._ended.add(node.node_id)
             self.tell(f"{node.name} is told to stop")
 
@@ -107,6 +108,24 @@ class Faults:
                 self._start_later(node)
 
             node.stop(stopped)
+
+    def _replace_disk(self, node: SimulatedNode) -> None:
+        """It has lost all, as it may have when the power failed."""
+        self._look_who_is_in_sync()
+        if self._can_stop(node) and self._ended <= {node.node_id}:
+            self._ended.add(node.node_id)
+            self._without_power.add(node.node_id)
+            self.tell(f"{node.name} is told to stop, and gets a new disk")
+
+            def stopped() -> None:
+                self.tell(f"{node.name} has stopped, and its disk is empty")
+                node.replace_disk()
+                self._start_later(node)
+
+            node.stop(stopped)
+
+    def _can_stop(self, node: SimulatedNode) -> bool:
+        return node.is_alive and node.partitions is not None and not node.is_stopping
 
     def _end_controller(self, _node: SimulatedNode) -> None:
         controller = self._cluster.nodes[CONTROLLER]
@@ -122,7 +141,7 @@ class Faults:
                 node.room_on_disk()
                 node.start()
 
-        self._world.after(self._world.random.choice((0.05, 1.0, self._shape.session_s + 2)), start)
+        self._world.after(self._world.random.choice(self._shape.away_s), start)
 
     def _look_who_is_in_sync(self) -> None:
         if self._ended and self._cluster.all_in_sync():
@@ -162,7 +181,8 @@ class Faults:
 
     def _cut(self, node: SimulatedNode) -> None:
         random = self._world.random
-        other = random.choice([one for one in self._cluster.nodes.values() if one is not node])
+        others = self._cluster.nodes.values() if self._shape.cuts_controller else self._cluster.brokers
+        other = random.choice([one for one in others if one is not node])
         there, back = (node.name, other.name), (other.name, node.name)
         ways = random.choice(([there], [back], [there, back]))
         self.tell(" and ".join(f"nothing arrives from {sender} at {receiver}" for sender, receiver in ways))
@@ -172,7 +192,7 @@ class Faults:
             self.tell("healed: " + " and ".join(f"{sender} to {receiver}" for sender, receiver in ways))
             self._cluster.network.faults.cut.difference_update(ways)
 
-        self._world.after(random.uniform(0.2, self._shape.session_s + 3), heal)
+        self._world.after(random.uniform(*self._shape.cut_s), heal)
 
     # administrators
 

@@ -1,8 +1,8 @@
 """A network in memory: requests and answers as bytes, with delays, cuts and the loss of whole connections.
 
 A connection is TCP's: bytes arrive in order or not at all. Between nodes that are cut off from each other they wait, as
-TCP sends again, until the cut heals or whoever waits gives up. A process that ends takes its connections with it, which
-the other side learns unless it is cut off.
+TCP sends again, until the cut heals. What somebody has sent may arrive after he has given up, or is no more. A process
+that ends takes the connections to it with it, which the other side learns unless it is cut off.
 """
 
 from __future__ import annotations
@@ -177,6 +177,10 @@ class _Session:
     def break_off(self) -> None:
         self.is_over = self.there.is_broken = self.back.is_broken = True
 
+    def leave(self) -> None:
+        """Whoever asked has given up, or is no more: nothing comes back, but what was sent may still arrive."""
+        self.back.is_broken = True
+
     def arrive(self, frame: bytearray) -> None:
         self._waiting.append(frame)
         if not self._is_working:
@@ -200,6 +204,7 @@ class _Session:
         if self.is_over:
             return
         if isinstance(response, CloseConnectionError):
+            self.is_over = True
             reason = str(response)
             self.back.carry(lambda: self.owner.broke(self, reason))
         elif response is not None:
@@ -318,7 +323,7 @@ class SimulatedConnection:
     def _forget(self) -> list[_Asked]:
         session, self._session = self._session, None
         if session is not None:
-            session.break_off()
+            session.leave()
             self.network.closed(self)
         asked, self._asked, self._unsent = list(self._asked), deque(), []
         for one in asked:

@@ -14,6 +14,7 @@ class Fault(Enum):
     KILL = "a broker's process is killed"
     LOSE_POWER = "a broker's machine loses power"
     STOP = "a broker is stopped in order"
+    REPLACE_DISK = "a broker is stopped in order, and comes back with an empty disk"
     STAND_STILL = "a broker stands still"
     CUT = "bytes do not arrive"
     SLOW_DISK = "a disk is slow"
@@ -32,6 +33,7 @@ MACHINES = {
     Fault.KILL: 2,
     Fault.LOSE_POWER: 2,
     Fault.STOP: 1,
+    Fault.REPLACE_DISK: 1,
     Fault.STAND_STILL: 1,
     Fault.CUT: 6,
     Fault.SLOW_DISK: 1,
@@ -64,6 +66,12 @@ class Shape:
     """How long a producer waits after an acknowledgement, on average."""
     session_s: float = 3.0
     """broker.session.timeout.ms"""
+    cut_s: tuple[float, float] = (0.2, 6.0)
+    """How long bytes do not arrive."""
+    cuts_controller: bool = True
+    """Whether brokers are cut off from the controller, too."""
+    away_s: tuple[float, ...] = (0.05, 1.0, 5.0)
+    """How long a broker that has ended is away, one of these."""
     lag_s: float = 2.0
     """replica.lag.time.max.ms"""
     deletes: bool = False
@@ -91,13 +99,16 @@ class Shape:
 def drawn(random: Random) -> Shape:
     """Return the kind of life that chance decides on: mostly short ones."""
     brokers = random.choice((3, 3, 4))
+    session_s = random.choice((1.0, 3.0))
     return Shape(
         brokers=brokers,
         partitions=random.choice((1, 2)),
         faults_s=random.choice((4.0, 6.0, 6.0, 8.0, 20.0)),
         rest_s=random.choice(((0.02, 0.4), (0.1, 1.0), (0.1, 2.0))),
         produce_pause_s=random.choice((0.05, 0.2, 0.2, 0.5)),
-        session_s=random.choice((1.0, 3.0)),
+        session_s=session_s,
+        cut_s=(0.2, session_s + random.choice((0.0, 3.0))),
+        away_s=(0.05, 1.0, session_s + 2),
         lag_s=random.choice((0.8, 2.0, 5.0)),
         deletes=random.random() < 0.25,
         faults={**MACHINES, **ADMINISTRATORS} if brokers > 3 or random.random() < 0.5 else MACHINES,
