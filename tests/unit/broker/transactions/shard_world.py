@@ -18,7 +18,7 @@ from odradek.broker.transactions.shard import ProducerResult, TransactionShard, 
 from odradek.broker.transactions.state import Partitions, Producer, TransactionMetadata, TransactionState
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode, KafkaError
-from odradek.protocol.records.batch import iter_batches
+from odradek.protocol.records.batch import LOG_OVERHEAD, iter_batches
 from odradek.protocol.records.record import iter_records
 from odradek.storage.log.log import Log
 from odradek.storage.names import TopicPartition
@@ -42,7 +42,7 @@ class Leaders:
         self.codes: dict[TopicPartition, ErrorCode] = {}
         """What a partition says instead of NONE."""
         self.is_slow = False
-        self.waiting: list[Deferred[Written]] = []
+        self.waiting: list[tuple[list[TopicPartition], Deferred[Written]]] = []
 
     def write(self, marker: TransactionMarker, partitions: Sequence[TopicPartition]) -> Written | Deferred[Written]:
         """Write a marker (`LocalMarkers`)."""
@@ -51,13 +51,13 @@ class Leaders:
         if not self.is_slow:
             return answer
         later: Deferred[Written] = Deferred()
-        self.waiting.append(later)
+        self.waiting.append((list(partitions), later))
         return later
 
     def finish(self) -> None:
         """Answer what waits: all is written."""
         waiting, self.waiting = self.waiting, []
-        for (_, partitions), later in zip(self.written[-len(waiting) :], waiting, strict=True):
+        for partitions, later in waiting:
             later.resolve(dict.fromkeys(partitions, ErrorCode.NONE))
 
 
@@ -101,12 +101,15 @@ class World:
 
     def open(self) -> None:
         """Open the log and load the shard, as at a start of the broker."""
-        if not self.files.exists("/data/spool-0"):
-            self.files.mkdir("/data")
-            self.files.mkdir("/data/spool-0")
+        for directory in ("/data", "/data/spool-0"):
+            if not self.files.exists(directory):
+                self.files.mkdir(directory)
         config = replace(small_config(), segment_bytes=1 << 20, flush_messages=self.flush_messages)
         self.log: Log = open_at(self.files, config)
         self.partition = Partition(self.log, NODE, 0, self.flusher)
+        if self.log.log_end_offset:
+            self.log.flush()  # as the runtime sees to before it loads
+            self.partition.flushed()
         self.markers = self.new_sender()
         services = TransactionShardServices(
             scheduler=self.scheduler,
@@ -165,12 +168,11 @@ class World:
     def records(self) -> list[tuple[str, TransactionMetadata | None]]:
         """Return what was written, oldest first."""
         found = self.log.read(0, 1 << 20, self.log.log_end_offset, at_least_one=True)
-        assert found.file is not None
-        data = found.file.pread(found.length, found.position)
+        data = b"" if found.file is None else found.file.pread(found.length, found.position)
         return [
             (decode_key(record.key or b""), None if record.value is None else decode_value(record.value))
             for position, header in iter_batches(data)
-            for record in iter_records(memoryview(data)[position : position + header.length + 12])
+            for record in iter_records(memoryview(data)[position : position + header.length + LOG_OVERHEAD])
         ]
 
     # requests; what comes later is None
