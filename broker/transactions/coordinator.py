@@ -119,8 +119,10 @@ class TransactionCoordinator:
         return self._runtime.leader_for(transactional_id, self._image())
 
     def shards(self) -> tuple[list[TransactionShard], bool]:
-        """Return the shards that serve, and whether these are all that this broker has."""
-        return self._runtime.shards()
+        """Return the shards that serve, in the order of their partitions, and whether these are all that this broker
+        has."""
+        shards, are_all = self._runtime.shards()
+        return sorted(shards, key=lambda shard: shard.index), are_all
 
     def describe(self, transactional_id: str) -> TransactionMetadata | None:
         """Return what is known of an id, None for nothing.

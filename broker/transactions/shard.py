@@ -101,6 +101,11 @@ class TransactionShard:
             self.transactions, f"{partition.topic}-{partition.index}"
         )
 
+    @property
+    def index(self) -> int:
+        """Its number in the topic."""
+        return self._writer.partition.index
+
     # life
 
     @property

@@ -129,3 +129,10 @@ async def test_ids_that_nobody_uses_are_forgotten() -> None:
     assert broker.coordinator.describe("old") is None
     assert broker.coordinator.describe("new") is not None
     broker.stop()
+
+
+async def test_partitions_are_listed_in_their_order(broker: RunningTransactions) -> None:
+    """Whichever was asked for first, as by Kafka."""
+    for name in "cabfed":
+        broker.begin(name)
+    assert [shard.index for shard in broker.coordinator.shards()[0]] == [0, 1, 2]
