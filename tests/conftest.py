@@ -47,12 +47,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave the interop tests out where Java or Maven is missing, and start first what takes longest.
 
     That is what one worker must run one test after the other, interop tests before others; then come the rest of the
-    interop tests. What is short and bound to no worker fills the gaps.
+    interop tests, and what may take longer than others. What is short and bound to no worker fills the gaps, and
+    nothing that takes a minute is left for the end, when the other workers have nothing more to do.
     """
     if missing_programs():
         config.hook.pytest_deselected(items=[item for item in items if _is_interop(item)])
         items[:] = [item for item in items if not _is_interop(item)]
-    items.sort(key=lambda item: (item.get_closest_marker("xdist_group") is None, not _is_interop(item)))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
+    marked = {mark.name for mark in item.iter_markers()}
+    return "xdist_group" not in marked, "interop" not in marked, "timeout" not in marked
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
