@@ -15,9 +15,10 @@ NO_EPOCH = {"current_leader_epoch": -1}
 
 
 def topic(name: str, partitions: int = 1, **config: object) -> Generator[Step, Message, uuid.UUID]:
-    """Create a topic, wait until each partition's leader answers, and return the topic's id."""
+    """Create a topic that node 1 has, wait until each partition's leader answers, and return the topic's id."""
     configs = [{"name": key.replace("_", "."), "value": str(value)} for key, value in config.items()]
-    new = {"name": name, "num_partitions": partitions, "replication_factor": 1, "configs": configs}
+    here = [{"partition_index": index, "broker_ids": [1]} for index in range(partitions)]
+    new = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": here, "configs": configs}
     yield Until("CreateTopics", 7, {"timeout_ms": 8000, "topics": [new]}, lambda answer: True)
     described = yield Until(
         "Metadata", 12, {"topics": [{"name": name}], "allow_auto_topic_creation": False}, _has_leaders
