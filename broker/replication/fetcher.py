@@ -102,6 +102,10 @@ class Fetcher:
         self._changed: dict[_Fetched, None] = {}
         """Those of which the leader may have to be told something, or that are in trouble: all others are not looked at
         for each request."""
+        self._unwritten = 0
+        """Partitions of the last answer of which the disk has yet to get what flush.messages wants there."""
+        self.on_written: Callable[[], None] = _nothing
+        """Called when the disk has what it was waited for."""
 
     def __len__(self) -> int:
         return len(self._fetched)
@@ -127,6 +131,14 @@ class Fetcher:
 
     # asking
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether nothing is to be asked yet: with an offset the leader is told what is safe here, and acknowledges it.
+
+        Kafka's followers flush within their append (flush.messages), which holds up all that they fetch, too.
+        """
+        return self._unwritten > 0
+
     def next_request(self, now: float) -> FetchRequest | ListOffsetsRequest | None:
         """What is to be sent now; None where nothing is: look again in `rest_s`."""
         lookups = [one for one in self._changed if one.lookup is not None and one.rests_until <= now]
@@ -144,7 +156,8 @@ class Fetcher:
         for fetched in list(self._changed):
             following = fetched.following
             is_held_back = quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition)
-            if fetched.rests_until > now or fetched.lookup is not None or is_held_back:
+            is_unsafe = following.partition.safe_end < following.log_end_offset  # the disk refused, and is tried again
+            if fetched.rests_until > now or fetched.lookup is not None or is_held_back or is_unsafe:
                 session.leave_out(following)
                 continue
             session.want(following, following.position())
@@ -237,6 +250,8 @@ class Fetcher:
         following, records = fetched.following, data.records
         if records:
             following.append(memoryview(records))
+            if following.partition.when_written(following.log_end_offset, self._written):
+                self._unwritten += 1
             if self._quota is not None:
                 self._quota.received(following.partition, len(records))
         following.follow_marks(data.high_watermark, data.log_start_offset)
@@ -245,6 +260,12 @@ class Fetcher:
         if fetched.problem:
             log.info("the partition is followed again", partition=str(following))
             fetched.problem = ""
+
+    def _written(self, _outcome: ErrorCode) -> None:
+        """The disk has what a partition appended, or refuses it: such a partition is left out until it does not."""
+        self._unwritten -= 1
+        if not self._unwritten:
+            self.on_written()
 
     def _take_lookup(self, response: ListOffsetsResponse, now: float) -> None:
         by_name = {
@@ -308,3 +329,7 @@ class Fetcher:
 
     def _rest(self, fetched: _Fetched, now: float) -> None:
         fetched.rests_until = max(fetched.rests_until, now + self._settings.replica_fetch_backoff_ms / 1000)
+
+
+def _nothing() -> None:
+    return

@@ -49,6 +49,7 @@ class FetcherDriver:
         self._interruption: TimerHandle | None = None
         self._problem = ""
         self._is_stopped = False
+        fetcher.on_written = lambda: self._run_in(0)
 
     def __len__(self) -> int:
         return len(self._fetcher)
@@ -94,7 +95,7 @@ class FetcherDriver:
 
     def _run(self) -> None:
         self._timer = None
-        if self._is_stopped or self._under_way is not None:
+        if self._is_stopped or self._under_way is not None or self._fetcher.waits_for_disk:
             return
         now = self._loop.time()
         connection = self._connected() if len(self._fetcher) else None

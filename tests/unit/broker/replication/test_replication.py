@@ -99,6 +99,39 @@ def test_producers_that_wait_are_told_when_leadership_goes() -> None:
     assert result(reply).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_what_a_follower_has_counts_once_its_disk_has_it() -> None:
+    """flush.messages: an offset that a follower asks for says what is safe there, and is acknowledged by the leader."""
+    cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
+    cluster.settle()
+    reply = produced(cluster, 1, b"x", timeout_ms=60_000)
+    cluster.settle()
+    cluster[1].flusher.finish()
+    cluster[2].flusher.finish()
+    cluster.pass_time(3)
+    assert ends(cluster) == [1, 1, 1]
+    assert reply.is_waiting
+    cluster[3].flusher.finish()
+    cluster.settle()
+    assert result(reply).error_code == 0
+
+
+def test_follower_whose_disk_refuses_to_sync_tells_nothing_until_it_has() -> None:
+    """It goes on once a later flush ends well."""
+    cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
+    cluster.settle()
+    reply = produced(cluster, 1, b"x", timeout_ms=60_000)
+    cluster.settle()
+    cluster[1].flusher.finish()
+    cluster[2].flusher.finish()
+    cluster[3].flusher.fail()
+    cluster.pass_time(3)
+    assert reply.is_waiting
+    cluster[3].flusher.request(cluster[3].partition)
+    cluster[3].flusher.finish()
+    cluster.pass_time(3)
+    assert result(reply).error_code == 0
+
+
 def test_produce_that_is_not_committed_in_time_is_told_so() -> None:
     """REQUEST_TIMED_OUT; the data stays."""
     cluster = ReplicatedBrokers()
