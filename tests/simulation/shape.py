@@ -103,9 +103,9 @@ def drawn(random: Random) -> Shape:
     return Shape(
         brokers=brokers,
         partitions=random.choice((1, 2)),
-        faults_s=random.choice((4.0, 6.0, 6.0, 8.0, 20.0)),
-        rest_s=random.choice(((0.02, 0.4), (0.1, 1.0), (0.1, 2.0))),
-        produce_pause_s=random.choice((0.05, 0.2, 0.2, 0.5)),
+        faults_s=random.choice((3.0, 4.0, 5.0, 6.0, 6.0, 15.0)),
+        rest_s=random.choice(((0.02, 0.4), (0.1, 0.8), (0.1, 1.5))),
+        produce_pause_s=random.choice((0.1, 0.3, 0.6)),
         session_s=session_s,
         cut_s=(0.2, session_s + random.choice((0.0, 3.0))),
         away_s=(0.05, 1.0, session_s + 2),

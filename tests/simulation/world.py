@@ -60,7 +60,7 @@ class World:
 
     def after(self, delay: float, call: Callable[[], object], process: SimulatedProcess | None = None) -> Event:
         """Let something happen after so many seconds, unless the process has ended by then."""
-        event = Event(self.now + max(0.0, delay), process, call)
+        event = Event(self.now + delay if delay > 0.0 else self.now, process, call)
         self._push(event)
         return event
 
