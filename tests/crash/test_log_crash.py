@@ -11,7 +11,7 @@ import pytest
 from tests.crash.node import Node, crash_everywhere
 from tests.support.logs import NOW_MS
 
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def appends_and_rolls(node: Node) -> None:

@@ -44,7 +44,7 @@ def decodes_or_refuses(cls: type[Message], frame: bytes | memoryview, version: i
 
 @every_message
 @given(data=st.data(), frame=st.binary(max_size=200))
-@examples(20)
+@examples(12)
 def test_arbitrary_bytes_are_decoded_or_refused(cls: type[Message], data: st.DataObject, frame: bytes) -> None:
     """Bytes without any sense never raise anything but DecodeError."""
     version = data.draw(st.sampled_from(versions_of(cls)))
@@ -54,7 +54,7 @@ def test_arbitrary_bytes_are_decoded_or_refused(cls: type[Message], data: st.Dat
 
 @every_message
 @given(data=st.data())
-@examples(20)
+@examples(12)
 def test_mutated_messages_are_decoded_or_refused(cls: type[Message], data: st.DataObject) -> None:
     """A valid message with some bytes replaced, by others or by a huge count, never raises anything but DecodeError."""
     version = data.draw(st.sampled_from(versions_of(cls)))

@@ -13,7 +13,7 @@ every_version = pytest.mark.parametrize(("cls", "version"), MESSAGE_VERSIONS, id
 
 @every_version
 @given(data=st.data())
-@examples(5)
+@examples(3)
 def test_messages_go_both_ways(cls: type[Message], version: int, data: st.DataObject) -> None:
     """Decoding what was encoded gives an equal message, from bytes and from a view, at any offset."""
     message = data.draw(messages(cls, version))
@@ -26,7 +26,7 @@ def test_messages_go_both_ways(cls: type[Message], version: int, data: st.DataOb
 
 @pytest.mark.parametrize("cls", declared_messages().values(), ids=version_id)
 @given(data=st.data())
-@examples(10)
+@examples(6)
 def test_cut_messages_are_refused(cls: type[Message], data: st.DataObject) -> None:
     """A message that ends early is a DecodeError, wherever it ends."""
     version = data.draw(st.sampled_from(versions_of(cls)))
