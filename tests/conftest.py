@@ -6,6 +6,7 @@ broker: that is how they are known to be right.
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if _is_interop(item)])
         items[:] = [item for item in items if not _is_interop(item)]
     items.sort(key=_turn)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look no more at half a million objects of tests that wait for their turn."""
+    gc.freeze()
 
 
 def _turn(item: pytest.Item) -> tuple[bool, bool, bool]:
