@@ -86,6 +86,6 @@ def test_states_and_keys_to_come_are_refused() -> None:
     value[16] = 99
     with pytest.raises(DecodeError, match="state 99"):
         decode_value(bytes(value))
-    for key in (b"", b"\x00", b"\x00\x01\x00\x01a"):
+    for key in (b"", b"\x00", b"\x00\x00", b"\x00\x01\x00\x01a", b"\x00\x00\x00\x02a", b"\x00\x00\x00\x01\xff"):
         with pytest.raises(DecodeError):
             decode_key(key)
