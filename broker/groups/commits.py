@@ -9,6 +9,7 @@ from odradek.broker.groups.classic.values import CommitRequest
 from odradek.broker.groups.consumer.commits import CommitRule
 from odradek.broker.groups.consumer.commits import check_commit as check_consumer_commit
 from odradek.broker.groups.consumer.commits import check_fetch as check_consumer_fetch
+from odradek.broker.groups.consumer.commits import check_transactional_commit as check_consumer_transaction
 from odradek.broker.groups.consumer.group import ConsumerGroup
 from odradek.broker.groups.shard import GroupShard
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -35,6 +36,27 @@ def check_commit(shard: GroupShard, group_id: str, who: CommitRequest, version: 
     elif who.generation >= 0:
         not_found = version >= FIRST_WITH_NOT_FOUND
         error = ErrorCode.GROUP_ID_NOT_FOUND if not_found else ErrorCode.ILLEGAL_GENERATION
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error)
+    return CommitRule(None, who.generation)
+
+
+def check_transactional_commit(shard: GroupShard, group_id: str, who: CommitRequest) -> CommitRule:
+    """Return by which rule a commit in a transaction is taken: who is no member of the current generation is fenced,
+    unless he does not say who he is (KIP-447).
+
+    Raises:
+        KafkaError: the commit is refused.
+    """
+    group = shard.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return check_consumer_transaction(group.state, who.member_id, who.group_instance_id, who.generation)
+    error = ErrorCode.NONE
+    if group is not None:
+        error, effects = group.commit(who)
+        shard.carry_out(group, effects)
+    elif who.generation >= 0:
+        error = ErrorCode.ILLEGAL_GENERATION
     if error is not ErrorCode.NONE:
         raise KafkaError(error)
     return CommitRule(None, who.generation)

@@ -30,8 +30,8 @@ from odradek.storage.names import TopicPartition
 
 log = get_logger("transactions")
 
-TRANSACTION_VERSION: Final = 2
-"""The one in which partitions are added by asking."""
+_ADDING_VERSION: Final = 2
+"""The version of transactions in which partitions are added by asking."""
 
 _FIRST_PRODUCE_THAT_ADDS: Final = 12
 _FIRST_PRODUCE_WITH_ABORTABLE: Final = 11
@@ -93,7 +93,7 @@ class Coordinator(Protocol):
         producer_id: int,
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
-        client_version: int,
+        version: int,
     ) -> ErrorCode | Deferred[ErrorCode]:
         """Make partitions part of the transaction; return how that went once it is safe."""
 
@@ -153,9 +153,7 @@ class TransactionVerifier:
         coordinator = self._coordinator
         try:
             if operation is Operation.ADD:
-                added = coordinator.add_partitions(
-                    transactional_id, producer_id, epoch, partitions, TRANSACTION_VERSION
-                )
+                added = coordinator.add_partitions(transactional_id, producer_id, epoch, partitions, _ADDING_VERSION)
                 return then(added, lambda code: _failures(question, dict.fromkeys(partitions, code)))
             verdicts = coordinator.verify_partitions(transactional_id, producer_id, epoch, partitions)
         except KafkaError as refused:

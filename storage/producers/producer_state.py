@@ -17,7 +17,7 @@ Where batches come from decides how much is checked:
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.storage.errors import CoordinatorFenced, InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence
@@ -46,6 +46,22 @@ class AppendOrigin(IntEnum):
     COORDINATOR = 1
     REPLICATION = 2
     RECOVERY = 3
+
+
+class FirstBatch(Protocol):
+    """What has to be known of the first batch of a transaction for it to be verified: a header says it."""
+
+    @property
+    def producer_id(self) -> int:
+        """Of the producer."""
+
+    @property
+    def producer_epoch(self) -> int:
+        """Of the producer."""
+
+    @property
+    def base_sequence(self) -> int:
+        """Of the first record; -1 for a coordinator's batch, whose sequence is not checked."""
 
 
 class CompletedTransaction(NamedTuple):
@@ -205,7 +221,7 @@ class ProducerStates:
         entry = self._entries.get(producer_id)
         return entry is not None and entry.transaction_first_offset >= 0 and entry.epoch == epoch
 
-    def start_verification(self, header: BatchHeader, supports_epoch_bump: bool, now_ms: int) -> Verification | None:
+    def start_verification(self, header: FirstBatch, supports_epoch_bump: bool, now_ms: int) -> Verification | None:
         """Return the guard under which the coordinator is to be asked for the batch's transaction; None: no need to.
 
         `supports_epoch_bump` says that the producer uses transactions version 2. Raises InvalidProducerEpoch.
@@ -287,7 +303,7 @@ class ProducerStates:
             raise InvalidTxnState(f"Expected transactional write from producer {header.producer_id} in {self.name}")
         return None
 
-    def _check_epoch(self, header: BatchHeader, entry: ProducerEntry) -> None:
+    def _check_epoch(self, header: FirstBatch, entry: ProducerEntry) -> None:
         if header.producer_epoch < entry.epoch:
             raise InvalidProducerEpoch(
                 f"Epoch of producer {header.producer_id} in {self.name} is {header.producer_epoch}, "

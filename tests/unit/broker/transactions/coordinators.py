@@ -39,10 +39,10 @@ class ScriptedCoordinator:
         producer_id: int,
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
-        client_version: int,
+        version: int,
     ) -> ErrorCode | Deferred[ErrorCode]:
         """Add them, or say why not."""
-        assert client_version == 2
+        assert version == 2
         self.calls.append(("add", transactional_id, producer_id, producer_epoch, tuple(partitions)))
         if self.answers_later:
             later: Deferred[ErrorCode] = Deferred()
