@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
+    from odradek.broker.handlers.transactional_produce import Verifications
     from odradek.broker.handlers.transactions import TransactionHandlers
+    from odradek.broker.handlers.txn_offset_commit import TxnOffsetCommitHandler
     from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
     from odradek.broker.raft.describe_quorum import QuorumDescriber
 
@@ -107,7 +109,26 @@ class BrokerHandlers:
             services.clock,
             self.converter,
             services.memory,
+            lambda: self._verifications,
             hints=self.leader_hints,
+        )
+
+    @cached_property
+    def _verifications(self) -> Verifications:
+        from odradek.broker.handlers.transactional_produce import RetrySettings, Verifications
+
+        services, settings = self._services, self._services.settings
+        transactions = services.transactions
+        return Verifications(
+            services.loop,
+            services.partitions,
+            services.clock,
+            services.memory,
+            transactions.verifier,
+            lambda: transactions.verifies,
+            RetrySettings(
+                settings.add_partitions_to_txn_retry_backoff_max_ms, settings.add_partitions_to_txn_retry_backoff_ms
+            ),
         )
 
     @cached_property
@@ -329,6 +350,23 @@ class BrokerHandlers:
         from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
 
         return OffsetFetchHandler(self._services.groups.coordinator, self._services.partitions)
+
+    @cached_property
+    def txn_offset_commits(self) -> TxnOffsetCommitHandler:
+        """Of offsets that are part of transactions."""
+        from odradek.broker.handlers.txn_offset_commit import TxnOffsetCommitHandler
+
+        services = self._services
+        transactions = services.transactions
+        _ = self._verifications  # loaded with the rest of transactions: Produce asks for it when the first one comes
+        return TxnOffsetCommitHandler(
+            services.groups.coordinator,
+            transactions.verifier,
+            services.partitions,
+            services.clock,
+            services.settings.offset_metadata_max_bytes,
+            lambda: transactions.verifies,
+        )
 
     @cached_property
     def txn_markers(self) -> WriteTxnMarkersHandler:

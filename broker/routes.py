@@ -62,6 +62,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.END_TXN: lambda of: of.transactions.end_txn,
     ApiKey.DESCRIBE_TRANSACTIONS: lambda of: of.transaction_admin.describe_transactions,
     ApiKey.LIST_TRANSACTIONS: lambda of: of.transaction_admin.list_transactions,
+    ApiKey.TXN_OFFSET_COMMIT: lambda of: of.txn_offset_commits.txn_offset_commit,
     ApiKey.WRITE_TXN_MARKERS: lambda of: of.txn_markers.write_txn_markers,
     ApiKey.DESCRIBE_GROUPS: lambda of: of.group_admin.describe_groups,
     ApiKey.LIST_GROUPS: lambda of: of.group_admin.list_groups,

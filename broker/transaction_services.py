@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from odradek.broker.nodes.broker_channels import BrokerChannels
     from odradek.broker.transactions.coordinator import TransactionCoordinator
     from odradek.broker.transactions.marker_writer import MarkerWriter
+    from odradek.broker.transactions.verification import TransactionVerifier
     from odradek.storage.names import TopicPartition
 
 
@@ -118,6 +119,20 @@ class TransactionServices:
         return MarkerWriter(
             parts.partitions, groups.end_transaction, parts.loop, parts.clock, timeout_ms, groups.background
         )
+
+    @cached_property
+    def verifier(self) -> TransactionVerifier:
+        """What asks coordinators whether partitions are part of a transaction."""
+        from odradek.broker.transactions.verification import TransactionVerifier
+
+        settings = self._parts.settings()
+        return TransactionVerifier(settings.node_id, self.coordinator, self.channels, settings.request_timeout_ms)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether batches are verified whose producer does not have their partition added by sending them
+        (transaction.partition.verification.enable)."""
+        return self._parts.settings().transaction_partition_verification_enable
 
     def _make_coordinator(self) -> TransactionCoordinator:
         from odradek.broker.coordinator.background import Background

@@ -49,6 +49,8 @@ INTEGERS = (
     "log.cleaner.io.buffer.size",
     "producer.id.expiration.ms",
     "producer.id.expiration.check.interval.ms",
+    "add.partitions.to.txn.retry.backoff.max.ms",
+    "add.partitions.to.txn.retry.backoff.ms",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms",
     "transaction.max.timeout.ms",
     "transaction.remove.expired.transaction.cleanup.interval.ms",

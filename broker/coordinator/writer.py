@@ -31,6 +31,8 @@ _UNAVAILABLE: Final = frozenset(
     }
 )
 _LOST: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+_OF_PRODUCER: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE})
+"""What is wrong with the transaction of a batch is its producer's business, and nothing is wrong here."""
 _TOO_LARGE: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE}
 )
@@ -90,6 +92,8 @@ class PartitionWriter:
                 )
             end = partition.append(batch, now_ms, AppendOrigin.COORDINATOR, guard=guard).last_offset + 1
         except KafkaError as failed:
+            if failed.code in _OF_PRODUCER:
+                raise
             if failed.code is not self._failing:  # a full disk is said once, not with every heartbeat
                 self._failing = failed.code
                 log.error(

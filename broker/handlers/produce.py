@@ -17,6 +17,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
@@ -32,7 +33,6 @@ from odradek.broker.handlers.produce_refusals import (
     refused,
     unknown_topic,
 )
-from odradek.broker.handlers.transactional_produce import Verifications, Verified
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
@@ -50,6 +50,9 @@ from odradek.protocol.messages.produce import PartitionProduceData, ProduceReque
 from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, TakesLonger, check_produce_records
+
+if TYPE_CHECKING:  # most producers need none of it
+    from odradek.broker.handlers.transactional_produce import Verifications, Verified
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _ACKS = (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
@@ -72,13 +75,11 @@ class ProduceHandler:
         clock: Clock,
         converter: Converter,
         memory: RequestMemory,
-        verifications: Verifications | None = None,
+        verifications: Callable[[], Verifications] | None = None,
         hints: LeaderHints | None = None,
     ) -> None:
-        """Without `verifications`, transactions are only written to where they are open already.
-
-        Without `hints`, clients are not told who leads what is led elsewhere.
-        """
+        """`verifications` gives what verifies transactions when that is first needed; without, they are only written to
+        where they are open already. Without `hints`, clients are not told who leads what is led elsewhere."""
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
@@ -108,7 +109,7 @@ class ProduceHandler:
             if refusal is not IN_TRANSACTION:
                 return _refuse(context, request, head, refusal)
             if verified is None and self._verifications is not None:
-                return self._verify_first(self._verifications, context, request, head)
+                return self._verify_first(self._verifications(), context, request, head)
             if verified is not None:
                 guards, admit = verified.guards, _admit_verified(verified)
         now_ms = self._clock.now_ms()

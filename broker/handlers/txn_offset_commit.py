@@ -18,7 +18,8 @@ from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.groups.records import OffsetAndMetadata, OffsetKey, OffsetRecord, encode_commit
 from odradek.broker.groups.shard import GroupShard
 from odradek.broker.handlers.group_offsets import MAX_OFFSETS
-from odradek.broker.partitions.table import PartitionTable, TopicPartitions
+from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, and_then, then

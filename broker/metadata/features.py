@@ -43,13 +43,11 @@ OLDEST: Mapping[str, int] = MappingProxyType(
         ELIGIBLE_LEADER_REPLICAS: 0,
         "group.version": 0,
         KRAFT_VERSION: 0,
+        TRANSACTION_VERSION: 0,
     }
 )
-"""Lowest level of each feature that clients are told of: those whose behaviour is here.
-
-Not share and streams groups, and not `transaction.version`, whatever the metadata has: a producer that is told of its
-level 2 speaks a protocol that has no handler (KIP-890).
-"""
+"""Lowest level of each feature that clients are told of: those whose behaviour is here. Not share and streams groups,
+whatever the metadata has."""
 
 _DIRECTORY_ASSIGNMENT: Final = 17  # Kafka 3.7-IV2
 _ELIGIBLE_LEADERS: Final = 23  # Kafka 4.0-IV1

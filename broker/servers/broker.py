@@ -29,7 +29,6 @@ from odradek.broker.metadata.log import MetadataLog
 from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
-from odradek.broker.partitions.open_transactions import report_open_transactions
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, SERVED, load_all
 from odradek.broker.runtime.logging import get_logger
@@ -149,7 +148,6 @@ class BrokerServer:
         self._partitions.apply(MetadataImage(), metadata.image)
         self._partitions.open_all()
         await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
-        report_open_transactions(self._partitions)
         self._follow_metadata()
         self._network = self._build_network()
         try:
@@ -175,7 +173,6 @@ class BrokerServer:
         for _ in self._partitions.opening():
             await asyncio.sleep(0)
         await self._flusher.settle()
-        report_open_transactions(self._partitions)
         return report
 
     async def _serve(self, report: LoadReport) -> None:

@@ -18,21 +18,3 @@ def test_a_produce_without_records_is_answered(broker: BrokerProcess, topic: str
         answer = wire.ask("Produce", 9, acks=-1, timeout_ms=1000, topic_data=data)
     [partition] = answer["responses"][0]["partition_responses"]
     assert partition["error_code"] == error_code("INVALID_RECORD")
-
-
-def test_there_is_no_coordinator_of_transactions(broker: BrokerProcess) -> None:
-    """Who asks for the coordinator of a transaction is told that there is none, and why."""
-    with WireClient(broker.port) as wire:
-        answer = wire.ask("FindCoordinator", 4, key_type=1, coordinator_keys=["mine"])
-    [coordinator] = answer["coordinators"]
-    assert coordinator["error_code"] == error_code("COORDINATOR_NOT_AVAILABLE")
-    assert "odradek" in coordinator["error_message"]
-
-
-def test_transactional_producers_are_refused(broker: BrokerProcess) -> None:
-    """A producer with a transactional id gets no producer id."""
-    wanted = {"transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
-    with WireClient(broker.port) as wire:
-        answer = wire.ask("InitProducerId", 4, transactional_id="mine", **wanted)
-    assert answer["error_code"] == error_code("COORDINATOR_NOT_AVAILABLE")
-    assert answer["producer_id"] == -1

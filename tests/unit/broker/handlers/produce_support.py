@@ -62,7 +62,8 @@ def produce_handler(
     """Return a handler on the node's loop, or on one with threads."""
     loop = loop or node.loop
     converter = Converter(loop, node.memory)
-    return ProduceHandler(loop, node.table, node.clock, converter, node.memory, verifications)
+    find = None if verifications is None else lambda: verifications
+    return ProduceHandler(loop, node.table, node.clock, converter, node.memory, find)
 
 
 def produce(node: Node, asked: ProduceRequest, version: int = VERSION, client_id: str | None = "client") -> Reply:

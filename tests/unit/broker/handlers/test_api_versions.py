@@ -36,17 +36,19 @@ def test_produce_is_advertised_from_version_0_on() -> None:
 
 
 def test_only_features_that_are_served_are_told() -> None:
-    """Whatever the directory has finalized: of transactions and share groups nothing is here, so nothing is told."""
+    """Whatever the directory has finalized: of share groups nothing is here, so nothing is told."""
     found = ask(4)
     assert {each.name: (each.min_version_level, each.max_version_level) for each in found.finalized_features} == {
         METADATA_VERSION: (25, 25),
         "group.version": (1, 1),
+        "transaction.version": (2, 2),
     }
     assert {each.name: (each.min_version, each.max_version) for each in found.supported_features} == {
         METADATA_VERSION: (7, SUPPORTED[METADATA_VERSION]),
         "eligible.leader.replicas.version": (0, 1),
         "group.version": (0, 1),
         "kraft.version": (0, 1),
+        "transaction.version": (0, 2),
     }
     assert found.finalized_features_epoch == 77
 
