@@ -1,6 +1,8 @@
 """IncrementalAlterConfigs at a broker whose controllers are elsewhere: its own loggers change here, the rest there.
 
-Owns: which resources of a request are whose, and one answer out of both. A request without loggers goes on as it came.
+Owns: which resources of a request are whose, and one answer out of both. Values of brokers are judged here, since
+Apache Kafka's controller keeps whatever it is given. A request without loggers and with nothing to refuse goes on as it
+came.
 Must not know: what a logger is. Source: `ConfigAdminManager` (KIP-412, KIP-590).
 """
 
@@ -48,10 +50,14 @@ class LoggerChanges:
     """Divides requests between this broker and the controller."""
 
     def __init__(
-        self, forward: Callable[[RequestContext, memoryview], Deferred[Response]], change_loggers: ChangeLoggers
+        self,
+        forward: Callable[[RequestContext, memoryview], Deferred[Response]],
+        change_loggers: ChangeLoggers,
+        check_broker: Callable[[ConfigResource, Sequence[ConfigChange]], object],
     ) -> None:
-        """`forward` hands a whole frame on."""
+        """`forward` hands a whole frame on; `check_broker` raises KafkaError for what no broker can be set to."""
         self._forward = forward
+        self._check_broker = check_broker
         self._change_loggers = change_loggers
 
     def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
@@ -67,10 +73,10 @@ class LoggerChanges:
         except DecodeError as bad:
             raise CloseConnectionError(f"a change of configs does not parse: {bad}") from None
         resources = request.resources
-        rest = [one for one in resources if one.resource_type != ResourceType.BROKER_LOGGER]
-        if len(rest) == len(resources):
+        results = self._decide(resources, validate_only=request.validate_only)
+        if not results:
             return self._forward(context, frame)
-        results = self._change(resources, validate_only=request.validate_only)
+        rest = [one for one in resources if _key(one) not in results]
         asked = [_key(one) for one in resources]
         if not rest:
             answer = _encoded(header, asked, results)
@@ -81,12 +87,13 @@ class LoggerChanges:
         handed_on = encode_request_header(header) + encode(reduced, header.api_version)
         return self._forward(context, memoryview(handed_on)).then(partial(_joined, header, asked, results))
 
-    def _change(self, resources: Sequence[AlterConfigsResource], *, validate_only: bool) -> _Results:
+    def _decide(self, resources: Sequence[AlterConfigsResource], *, validate_only: bool) -> _Results:
+        """Change loggers, and refuse what cannot be; return what became of these."""
         times = Counter(map(_key, resources))
         results: _Results = {}
         for one in resources:
             key = _key(one)
-            if key.type != ResourceType.BROKER_LOGGER:
+            if key.type not in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
                 continue
             refusal: KafkaError | None = None
             try:
@@ -95,6 +102,9 @@ class LoggerChanges:
                     one.configs,
                     lambda configs: [ConfigChange(one.name, one.config_operation, one.value) for one in configs],
                 )
+                if key.type == ResourceType.BROKER:
+                    self._check_broker(key, changes)
+                    continue
                 self._change_loggers(key.name, changes, validate_only=validate_only)
             except KafkaError as error:
                 refusal = error.detached()

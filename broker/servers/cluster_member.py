@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
+from odradek.broker.controller.configs import plan_alteration
 from odradek.broker.dispatch.dispatcher import Forward
 from odradek.broker.forwarding.envelopes import Forwarding
 from odradek.broker.forwarding.logger_changes import LoggerChanges
@@ -20,13 +22,17 @@ from odradek.broker.handlers.known_brokers import RegisteredBrokers
 from odradek.broker.lifecycle.driver import LifecycleDriver
 from odradek.broker.lifecycle.registration import AdvertisedListener, registration_of
 from odradek.broker.lifecycle.state import LifecycleTimes
+from odradek.broker.metadata.broker_configs import layers_of
 from odradek.broker.metadata.errors import UnsupportedMetadataError
+from odradek.broker.metadata.image import ConfigResource
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.nodes.controller_channel import ControllerChannel
 from odradek.broker.nodes.requests import Connector, NodeAddress
 from odradek.broker.routes import HANDED_ON
 from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.shared import SharedServer
+from odradek.config.alter import ConfigChange, alter
+from odradek.config.errors import UnknownOperationError
 from odradek.config.listeners import is_wildcard
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import ApiKey
@@ -110,7 +116,8 @@ class ClusterMember:
 
     def decisions(self) -> Decisions:
         """Return how the controllers are asked; they are there after `join`."""
-        loggers = LoggerChanges(self._forwarding.forward, partial(change_loggers, node_id=self._settings.node_id))
+        set_levels = partial(change_loggers, node_id=self._settings.node_id)
+        loggers = LoggerChanges(self._forwarding.forward, set_levels, self._check_broker_configs)
         forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self._forwarding.forward)
         forwards[ApiKey.INCREMENTAL_ALTER_CONFIGS] = loggers.handle
         return Decisions(
@@ -124,6 +131,13 @@ class ClusterMember:
             most_replicas=None,
             connector=self._connector,
         )
+
+    def _check_broker_configs(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
+        """Raise KafkaError for values that no broker can have; what is no operation at all is for the controller."""
+        image, settings = self.metadata.image, self._settings
+        layers = layers_of(image, settings.node_id, settings.values)
+        with suppress(UnknownOperationError):
+            plan_alteration(image, resource, lambda target, now: alter(target, now, changes), None, layers)
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""

@@ -16,6 +16,7 @@ from odradek.storage.files import PosixFiles
 from tests.support.broker import run_java
 from tests.support.cluster import FIRST_CONTROLLER, ApacheKafkaControllers, ClusterBroker
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("cluster_broker")]
 
@@ -123,6 +124,18 @@ def test_the_tools_of_apache_kafka_see_one_cluster(broker: ClusterBroker, contro
     run_java("org.apache.kafka.tools.TopicCommand", *server, "--create", "--topic", "java", "--partitions", "2")
     told = run_java("org.apache.kafka.tools.TopicCommand", *server, "--describe", "--topic", "java").stdout.decode()
     assert told.count("Leader: 1") == 2
+
+
+def test_a_value_that_no_broker_can_have_is_refused(broker: ClusterBroker) -> None:
+    """Of this broker and of all: Apache Kafka's controllers leave that to brokers, and would keep it."""
+    broker_kind, invalid_request = 4, 42
+    with WireClient(broker.port) as wire:
+        for name in ("1", ""):
+            for value, code in (("many", invalid_request), ("2", 0)):
+                change = {"name": "log.cleaner.threads", "config_operation": 0, "value": value}
+                resource = {"resource_type": broker_kind, "resource_name": name, "configs": [change]}
+                answer = wire.ask("IncrementalAlterConfigs", 1, resources=[resource])
+                assert answer["responses"][0]["error_code"] == code
 
 
 def test_an_election_of_the_controllers_is_outlived(broker: ClusterBroker, controllers: ApacheKafkaControllers) -> None:

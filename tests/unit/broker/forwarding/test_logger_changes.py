@@ -6,7 +6,7 @@ import pytest
 
 from odradek.broker.forwarding.logger_changes import LARGEST_LOOKED_INTO, LoggerChanges
 from odradek.broker.forwarding.refusals import refused
-from odradek.broker.metadata.image import ResourceType
+from odradek.broker.metadata.image import ConfigResource, ResourceType
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import CloseConnectionError, Response
@@ -23,7 +23,7 @@ from odradek.protocol.messages.incremental_alter_configs import (
 )
 from odradek.protocol.registry import ApiKey
 
-LOGGER, TOPIC = ResourceType.BROKER_LOGGER, ResourceType.TOPIC
+BROKER, LOGGER, TOPIC = ResourceType.BROKER, ResourceType.BROKER_LOGGER, ResourceType.TOPIC
 CORRELATION_ID = 77
 ROOT = AlterableConfig(name="root", config_operation=AlterConfigOp.SET, value="DEBUG")
 
@@ -40,7 +40,7 @@ class Broker:
         self.forwarded: list[bytes] = []
         self.place: Deferred[Response] = Deferred()
         self.changed: list[tuple[list[str], bool]] = []
-        self.handler = LoggerChanges(self._forward, self._change_loggers)
+        self.handler = LoggerChanges(self._forward, self._change_loggers, self._check_broker)
 
     def _forward(self, _context: RequestContext, frame: memoryview) -> Deferred[Response]:
         self.forwarded.append(bytes(frame))
@@ -50,6 +50,10 @@ class Broker:
         if node != "1":
             raise KafkaError(ErrorCode.INVALID_REQUEST, "not here")
         self.changed.append(([one.value or "" for one in changes], validate_only))
+
+    def _check_broker(self, _resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
+        if any(one.value == "many" for one in changes):
+            raise KafkaError(ErrorCode.INVALID_CONFIG, "not a number")
 
     def ask(
         self, resources: Sequence[AlterConfigsResource], version: int, *, validate_only: bool = False
@@ -119,6 +123,22 @@ def test_what_is_no_logger_is_handed_on_and_answered_in_the_order_of_the_request
         (LOGGER, "1", 0),
         (TOPIC, "b", ErrorCode.INVALID_CONFIG),
     ]
+
+
+def test_a_value_that_no_broker_can_have_is_refused_here() -> None:
+    """Apache Kafka's controller would keep it; what is good goes on, and alone as it came."""
+    bad = AlterableConfig(name="log.cleaner.threads", config_operation=AlterConfigOp.SET, value="many")
+    good = AlterableConfig(name="log.cleaner.threads", config_operation=AlterConfigOp.SET, value="2")
+    broker = Broker()
+    refused_ = broker.ask([resource(BROKER, "1", bad), resource(BROKER, "", bad)], 1)
+    assert results_in(refused_, 1) == [
+        (BROKER, "1", ErrorCode.INVALID_CONFIG),
+        (BROKER, "", ErrorCode.INVALID_CONFIG),
+    ]
+    assert broker.forwarded == []
+    frame = frame_of([resource(BROKER, "1", good)], 1)
+    assert isinstance(broker.handle(frame), Deferred)
+    assert broker.forwarded == [frame]
 
 
 def test_a_request_without_loggers_goes_on_as_it_came() -> None:
