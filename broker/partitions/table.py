@@ -83,6 +83,11 @@ class PartitionTable:
         for topic in self._by_name.values():
             yield from topic
 
+    def in_steps(self) -> Iterator[Partition]:
+        """The partitions whose logs are open, while they come and go between two of them."""
+        for topic in list(self._by_name.values()):
+            yield from list(topic)
+
     def find(self, ref: str | UUID) -> TopicPartitions | None:
         """The topic that a request names, by its name or by its id."""
         return self._by_name.get(ref) if isinstance(ref, str) else self._by_id.get(ref)

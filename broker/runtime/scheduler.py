@@ -46,7 +46,8 @@ class Scheduler:
     ) -> None:
         """Go through what `job` yields every `interval_s` seconds, the first time after `first_s` if that is given.
 
-        Each step should be short: after any of them, the rest may be left to a later turn of the loop.
+        Each step should be short: after any of them, the rest may be left to a later turn of the loop. What a generator
+        returns at its end, if anything, runs on a thread after it.
         """
         delay_s = interval_s if first_s is None else first_s
         self._timers[name] = self._loop.call_later(delay_s, lambda: self._step(interval_s, name, job, job()))
@@ -72,9 +73,13 @@ class Scheduler:
             self._failed(name, failed)
             self.every(interval_s, name, job)
             return
+        self._finish(name, blocking, lambda: self.every(interval_s, name, job))
+
+    def _finish(self, name: str, blocking: Callable[[], None] | None, again: Callable[[], None]) -> None:
+        """Run the rest of a job on a thread, if there is one, and begin anew."""
         if blocking is None:
             self._known_failures.pop(name, None)
-            self.every(interval_s, name, job)
+            again()
             return
         future = self._loop.run_in_executor(self._threads, blocking)
         self._on_threads.add(future)
@@ -87,7 +92,7 @@ class Scheduler:
             else:
                 self._failed(name, failure)
             if not self._stopped:
-                self.every(interval_s, name, job)
+                again()
 
         future.add_done_callback(done)
 
@@ -98,17 +103,22 @@ class Scheduler:
         if self._stopped:
             return
         end = self._loop.time() + TURN_S
+
+        def again() -> None:
+            if interval_s is not None:
+                self.every_in_steps(interval_s, name, job)
+
         try:
-            for _ in steps:
+            while True:
+                next(steps)
                 if self._loop.time() >= end:
                     self._timers[name] = self._loop.call_soon(self._step, interval_s, name, job, steps)
                     return
+        except StopIteration as ended:
+            self._finish(name, ended.value, again)
         except Exception as failed:  # noqa: BLE001 - a job that fails must not end the others
             self._failed(name, failed)
-        else:
-            self._known_failures.pop(name, None)
-        if interval_s is not None:
-            self.every_in_steps(interval_s, name, job)
+            again()
 
     def _failed(self, name: str, failed: BaseException) -> None:
         if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough

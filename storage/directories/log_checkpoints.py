@@ -6,9 +6,10 @@ thread that owns the logs collects what is to be written and returns what writes
 logs come and go. Follows Kafka's `LogManager` and `OffsetCheckpointFile`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from odradek.storage.directories.gathering import Gatherings, Steps
 from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.directories.offset_checkpoints import OffsetFiles, Offsets
 from odradek.storage.errors import StorageError
@@ -45,6 +46,7 @@ class LogCheckpoints:
     ) -> None:
         """`logs` are those that are open, by the path of their log directory, now and later."""
         self._logs = logs
+        self._gatherings = Gatherings(logs)
         self._recovery_points = OffsetFiles(fs, RECOVERY_POINT_FILE, directories, note_error)
         self._log_starts = OffsetFiles(fs, LOG_START_FILE, directories, note_error)
         self._high_watermarks = OffsetFiles(fs, HIGH_WATERMARK_FILE, directories, note_error)
@@ -99,6 +101,31 @@ class LogCheckpoints:
         """Return what writes down these high watermarks, None if nothing has changed."""
         return self._high_watermarks.prepare(self._offsets(lambda log: high_watermarks.get(partition_of(log))))
 
+    def recovery_points_in_steps(self) -> Steps:
+        """Collect how far the logs are on disk, a log at a time."""
+        return self._gatherings.gather(self._recovery_points, _recovery_point, _recovery_point)
+
+    def log_starts_in_steps(self) -> Steps:
+        """Collect where logs start, as far as their files do not say, a log at a time."""
+        return self._gatherings.gather(self._log_starts, _start_to_write, _start_to_write)
+
+    def high_watermarks_in_steps(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> Steps:
+        """Collect these high watermarks, one at a time; of logs that change meanwhile the next time tells."""
+        known: Offsets = {}
+
+        def take() -> Iterator[None]:
+            for partition, offset in high_watermarks:
+                known[partition] = offset
+                yield
+
+        return self._gatherings.gather(
+            self._high_watermarks, lambda log: known.get(partition_of(log)), lambda _: None, take()
+        )
+
+    def touch(self, partition: TopicPartition) -> None:
+        """Tell that a log is another one now, or is cut: what is being collected of it holds no longer."""
+        self._gatherings.touch(partition)
+
     def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None] | None:
         """Note that the log is compacted below `offset`; return what writes it down, None if that is nothing new."""
         self.cleaned_offsets[partition] = offset
@@ -118,6 +145,8 @@ class LogCheckpoints:
     def outdate(self, *gone: TopicPartition) -> None:
         """Note that these partitions are gone, and may still stand in files."""
         self._outdated.update(gone)
+        for partition in gone:
+            self._gatherings.touch(partition)
 
     def is_outdated(self, partition: TopicPartition) -> bool:
         """Return whether files may still speak of a partition of that name that is gone."""
@@ -151,7 +180,7 @@ class LogCheckpoints:
     # --- offsets of open logs
 
     def _recovery_point_offsets(self) -> dict[str, Offsets]:
-        return self._offsets(lambda log: log.local.checkpointed_recovery_point)
+        return self._offsets(_recovery_point)
 
     def _log_start_offsets(self) -> dict[str, Offsets]:
         return self._offsets(_start_to_write)
@@ -180,6 +209,10 @@ def write_now(*writes: Callable[[], None] | None) -> None:
 def partition_of(log: Log) -> TopicPartition:
     """Return the name of the partition that the log is of."""
     return TopicPartition(log.topic, log.partition)
+
+
+def _recovery_point(log: Log) -> int:
+    return log.local.checkpointed_recovery_point
 
 
 def _start_to_write(log: Log) -> int | None:

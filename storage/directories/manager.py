@@ -169,6 +169,7 @@ class LogManager:
     def _serve(self, opening: Opening, loaded: LoadedLog) -> Log:
         log = Log(self._fs, loaded, opening.config, self.deletions, self._failures.note)
         self._logs[opening.partition] = log
+        self.checkpoints.touch(opening.partition)
         self._by_directory[parent_directory(log.directory)][opening.partition] = log
         for directory in self._directories:
             directory.closed.pop(opening.partition, None)
@@ -241,6 +242,7 @@ class LogManager:
 
         The recovery point is written down before that can happen: a crash must not let what comes then pass unchecked.
         """
+        self.checkpoints.touch(partition)
         if self._logs[partition].truncate_to(offset, self._now_ms()):
             checkpoints = self.checkpoints
             if checkpoints.cleaned_offsets.get(partition, 0) > offset:
@@ -249,6 +251,7 @@ class LogManager:
 
     def truncate_fully(self, partition: TopicPartition, offset: int) -> None:
         """Remove all records of an open log, and let it start anew at `offset`. Raises StorageError."""
+        self.checkpoints.touch(partition)
         self._logs[partition].truncate_fully(offset, self._now_ms())
         checkpoints = self.checkpoints
         checkpoints.cleaned_offsets.pop(partition, None)

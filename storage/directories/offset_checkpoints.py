@@ -67,6 +67,16 @@ class OffsetFiles:
                 changed.append(directory)
         return partial(self._write, changed) if changed else None
 
+    def prepare_unseen(self, offsets: Mapping[str, Offsets]) -> Callable[[], None]:
+        """Return what writes these offsets where a file says anything else; that is found out where it is run, too.
+
+        Takes over the offsets. The result may be run on any thread. It raises OSError.
+        """
+        usable = self._usable
+        for directory in usable:
+            self._prepared[directory.path] = self._entries(directory, offsets)
+        return partial(self._write, usable, is_unseen=True)
+
     def forget(
         self, gone: Collection[TopicPartition], offsets: Callable[[], Mapping[str, Offsets]]
     ) -> Callable[[], None] | None:
@@ -101,15 +111,20 @@ class OffsetFiles:
 
     def _entries(self, directory: LogDirectory, offsets: Mapping[str, Offsets]) -> Offsets:
         closed = {partition: self.offsets[partition] for partition in directory.closed if partition in self.offsets}
-        return closed | offsets.get(directory.path, {})
+        of_open = offsets.get(directory.path, {})
+        return closed | of_open if closed else of_open
 
-    def _write(self, changed: Sequence[LogDirectory]) -> None:
-        """Write the files of these directories; one that cannot be written keeps no other from it."""
+    def _write(self, changed: Sequence[LogDirectory], is_unseen: bool = False) -> None:
+        """Write the files of these directories; one that cannot be written keeps no other from it.
+
+        `is_unseen` says that it was not looked yet whether they are to say anything new.
+        """
         problem: OSError | None = None
         with self._lock:
             for directory in changed:
                 entries = self._prepared[directory.path]
-                if entries is self._written.get(directory.path) or directory.failure:
+                written = self._written.get(directory.path)
+                if entries is written or directory.failure or (is_unseen and entries == written):
                     continue
                 self._written.pop(directory.path, None)  # from now on it may say either
                 try:

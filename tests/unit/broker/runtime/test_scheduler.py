@@ -1,7 +1,7 @@
 """Periodic jobs go on whatever happens to one run of them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from odradek.broker.runtime.scheduler import TURN_S, Scheduler
@@ -124,3 +124,23 @@ def test_failing_step_is_tried_again_with_the_next_pass() -> None:
     for _ in range(3):
         loop.advance(1)
     assert len(taken) == 3
+
+
+def test_what_steps_return_runs_on_a_thread_after_them() -> None:
+    """What they have collected is written where nobody waits for the disk, and the next pass begins after that."""
+    loop, threads = ManualLoop(), HandExecutor()
+    done: list[float] = []
+
+    def steps() -> Generator[None, None, Callable[[], None]]:
+        yield
+        return lambda: done.append(loop.time())
+
+    Scheduler(loop, threads).every_in_steps(1.0, "collected", steps)
+    loop.advance(1.0)
+    assert done == []
+    threads.run()
+    loop.settle()
+    assert len(done) == 1
+    loop.advance(1.0)
+    threads.run()
+    assert len(done) == 2
