@@ -98,10 +98,11 @@ class Shape:
 
 def drawn(random: Random) -> Shape:
     """Return the kind of life that chance decides on: mostly short ones."""
-    brokers = random.choice((3, 3, 4))
+    brokers, replicas = random.choice(((2, 2), (3, 2), (3, 3), (3, 3), (4, 3)))
     session_s = random.choice((1.0, 3.0))
     return Shape(
         brokers=brokers,
+        replicas=replicas,
         partitions=random.choice((1, 2)),
         faults_s=random.choice((3.0, 4.0, 5.0, 6.0, 6.0, 15.0)),
         rest_s=random.choice(((0.02, 0.4), (0.1, 0.8), (0.1, 1.5))),
@@ -111,5 +112,5 @@ def drawn(random: Random) -> Shape:
         away_s=(0.05, 1.0, session_s + 2),
         lag_s=random.choice((0.8, 2.0, 5.0)),
         deletes=random.random() < 0.25,
-        faults={**MACHINES, **ADMINISTRATORS} if brokers > 3 or random.random() < 0.5 else MACHINES,
+        faults={**MACHINES, **ADMINISTRATORS} if brokers > replicas or random.random() < 0.5 else MACHINES,
     )
