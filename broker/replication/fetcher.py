@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.partition import Partition
@@ -78,6 +79,8 @@ class _Fetched:
     """How often in a row the leader answered with an error."""
     problem: str = ""
     """What is wrong, and has been logged."""
+    awaits_disk: bool = False
+    """Whether what the log has is being brought to the disk, before the leader is told of it (flush.messages)."""
 
     def wake(self) -> None:
         """Something happened to the partition: its log may begin further on, which the leader is told."""
@@ -156,7 +159,9 @@ class Fetcher:
         for fetched in list(self._changed):
             following = fetched.following
             is_held_back = quota is not None and not fetched.is_in_sync and quota.leaves_out(following.partition)
-            is_unsafe = following.partition.safe_end < following.log_end_offset  # the disk refused, and is tried again
+            is_unsafe = following.partition.safe_end < following.log_end_offset
+            if is_unsafe and not fetched.awaits_disk:  # from before the start, or the config; or the disk refused
+                fetched.awaits_disk = following.partition.when_on_disk(partial(self._is_safe, fetched))
             if fetched.rests_until > now or fetched.lookup is not None or is_held_back or is_unsafe:
                 session.leave_out(following)
                 continue
@@ -260,6 +265,12 @@ class Fetcher:
         if fetched.problem:
             log.info("the partition is followed again", partition=str(following))
             fetched.problem = ""
+
+    def _is_safe(self, fetched: _Fetched, outcome: ErrorCode) -> None:
+        """What a replica had already is on the disk, or is tried again in a while."""
+        fetched.awaits_disk = False
+        if outcome is ErrorCode.NONE:
+            self.on_written()
 
     def _written(self, _outcome: ErrorCode) -> None:
         """The disk has what a partition appended, or refuses it: such a partition is left out until it does not."""

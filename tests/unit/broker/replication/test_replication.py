@@ -132,6 +132,25 @@ def test_follower_whose_disk_refuses_to_sync_tells_nothing_until_it_has() -> Non
     assert result(reply).error_code == 0
 
 
+def test_follower_brings_to_its_disk_what_it_had_before_the_start() -> None:
+    """flush.messages: what a killed process leaves is in the log and not known to be on the disk. Nobody else would
+    bring it there, and the follower would never ask again."""
+    cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
+    cluster.settle()
+    reply = produced(cluster, 1, b"x", timeout_ms=60_000)
+    cluster.settle()
+    cluster[1].flusher.finish()
+    cluster[2].flusher.finish()
+    cluster.start(3, cluster.kill(3))
+    cluster.pass_time(3)
+    assert ends(cluster) == [1, 1, 1]
+    assert reply.is_waiting
+    assert list(cluster[3].flusher.running) == [cluster[3].partition]
+    cluster[3].flusher.finish()
+    cluster.pass_time(3)
+    assert result(reply).error_code == 0
+
+
 def test_produce_that_is_not_committed_in_time_is_told_so() -> None:
     """REQUEST_TIMED_OUT; the data stays."""
     cluster = ReplicatedBrokers()
