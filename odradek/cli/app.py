@@ -22,6 +22,7 @@ COMMANDS = (
     "produce",
     "consume",
     "groups",
+    "transactions",
     "configs",
     "bench",
     "log",

@@ -18,6 +18,7 @@ from odradek.client.errors import ClientError, ConnectionLostError, NotServedErr
 from odradek.client.tls import tls_context
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, sentence
 from odradek.protocol.codec import Message
+from odradek.protocol.registry import ApiKey
 from odradek.terminal.errors import CommandError, WrongUsageError
 
 Address: TypeAlias = tuple[str, int]
@@ -75,13 +76,20 @@ class BrokerRequests:
                 return kept.ask(request, answer)
             except ConnectionLostError:  # brokers close what nobody has used for a while
                 self._forget(address)
-        connection = BrokerConnection(address, CLIENT_ID, self._timeout_s, self._tls())
-        self._connections[address] = connection
+        connection = self._connect(address)
         try:
             return connection.ask(request, answer)
         except ConnectionLostError:
             self._forget(address)
             raise
+
+    def newest_at(self, address: Address, request: type[Message]) -> int:
+        """Return the newest version of a request that a broker serves and we know.
+
+        ClientError where it serves none, or does not tell.
+        """
+        connection = self._connections.get(address) or self._connect(address)
+        return connection.newest(ApiKey(request.SCHEMA.api_key), request.SCHEMA.versions)
 
     def ask_each(
         self, requests: Mapping[Address, Message], answer: type[Answer]
@@ -121,6 +129,11 @@ class BrokerRequests:
     def _in_turn(self) -> list[Address]:
         standing = [] if self._standing is None else [self._standing]
         return [*standing, *(each for each in self._addresses() if each not in standing)]
+
+    def _connect(self, address: Address) -> BrokerConnection:
+        connection = BrokerConnection(address, CLIENT_ID, self._timeout_s, self._tls())
+        self._connections[address] = connection
+        return connection
 
     def _forget(self, address: Address) -> None:
         self._connections.pop(address).close()
