@@ -1,6 +1,7 @@
 """Apache Kafka's own command-line tools, unmodified, against the broker."""
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.integration.clients import BEGINNING, Codec, Confluent, ProduceSettings, Sent
 from tests.support.broker import BrokerProcess, run_java
@@ -104,3 +105,20 @@ def test_config_command(broker: BrokerProcess, topic: str) -> None:
     run_java("kafka.admin.ConfigCommand", *entity, "--alter", "--add-config", "max.message.bytes=4321")
     described = run_java("kafka.admin.ConfigCommand", *entity, "--describe").stdout.decode()
     assert "max.message.bytes=4321" in described
+
+
+def test_transactions_command(broker: BrokerProcess, topic: str) -> None:
+    """kafka-transactions lists an open transaction, finds that it does not hang, and ends it in a partition by hand."""
+    Confluent(broker.bootstrap).create_topic(topic)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"x")
+    assert producer.flush(30) == 0
+    listed = _tool("TransactionsCommand", broker, "list").decode().splitlines()
+    assert [topic, "Ongoing"] in [[words[0], words[-1]] for words in map(str.split, listed)]
+    looked = ["--topic", topic, "--max-transaction-timeout", "0"]
+    assert len(_tool("TransactionsCommand", broker, "find-hanging", *looked).splitlines()) == 1, "the heading alone"
+    _tool("TransactionsCommand", broker, "abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
+    described = _tool("TransactionsCommand", broker, "describe-producers", "--topic", topic, "--partition", "0")
+    assert described.split()[-1] == b"None", "no open transaction is left"
