@@ -233,8 +233,6 @@ class Dispatcher:
                     return head + _encoded(refused, context)
             if route.direct is not None:
                 return route.direct(context, request, head)
-            if len(division.portions) == 1:
-                return self._call(route, context, request, head)
             return partial(self._call_portion, route, context)
 
         return large.large(frame, decode_it, begin, partial(self._finish, api, head, version, context))

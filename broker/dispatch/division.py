@@ -48,6 +48,9 @@ _PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
     ApiKey.LEAVE_GROUP: [[("members", "members")]],
     ApiKey.DESCRIBE_GROUPS: [[("groups", "groups")]],
     ApiKey.DELETE_GROUPS: [[("groups_names", "results")]],
+    ApiKey.ADD_PARTITIONS_TO_TXN: [[("transactions", "results_by_transaction")]],
+    # one partition is asked about, or all that a request names are refused: of many at once, then
+    ApiKey.DESCRIBE_QUORUM: [_PARTITIONS],
     ApiKey.DESCRIBE_TRANSACTIONS: [[("transactional_ids", "transaction_states")]],
     ApiKey.CONSUMER_GROUP_DESCRIBE: [[("group_ids", "groups")]],
 }
@@ -73,6 +76,7 @@ _BESIDE: Mapping[ApiKey, Sequence[str]] = {
     ApiKey.CREATE_PARTITIONS: ("assignments",),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("replicas",),
     ApiKey.ALTER_PARTITION: ("new_isr", "new_isr_with_epochs"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: ("topics",),
     ApiKey.ALTER_CONFIGS: ("configs",),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("configs",),
 }

@@ -6,6 +6,7 @@ expression for the whole transactional id from v2 (KIP-1152), in the syntax that
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from odradek.broker.coordinator.background import Slices
@@ -82,10 +83,16 @@ class TransactionAdminHandlers:
                 expression = Expression(request.transactional_id_pattern)
             except InvalidExpressionError:
                 return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-        unknown = [title for title in dict.fromkeys(request.state_filters) if title not in STATE_TITLES]
-        matches = _Filter(request, self._coordinator.clock.now_ms())
+        now = self._coordinator.clock.now_ms()
 
         def slices() -> Slices[ListTransactionsResponse]:
+            asked: dict[str, None] = {}
+            for start in range(0, len(request.state_filters), _IDS_PER_SLICE):
+                asked |= dict.fromkeys(request.state_filters[start : start + _IDS_PER_SLICE])
+                yield
+            unknown = [title for title in asked if title not in STATE_TITLES]
+            yield
+            matches = _Filter(request, asked.keys() & STATE_TITLES, now)
             listed: list[ListedTransactionState] = []
             for shard in shards:
                 ids = list(shard.transactions)
@@ -105,20 +112,22 @@ class TransactionAdminHandlers:
                     yield
             return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed)
 
-        return self._coordinator.background.result_of(sum(len(shard.transactions) for shard in shards), slices())
+        count = len(request.state_filters) + sum(len(shard.transactions) for shard in shards)
+        return self._coordinator.background.result_of(count, slices())
 
 
 class _Filter:
     """Which transactions are asked for, by what is known of them."""
 
-    def __init__(self, request: ListTransactionsRequest, now: int) -> None:
-        self._states = frozenset(request.state_filters)
+    def __init__(self, request: ListTransactionsRequest, states: Collection[str], now: int) -> None:
+        """`states` are those of the request that there are; where it names others only, nothing is in one."""
+        self._states = states if request.state_filters else STATE_TITLES
         self._producer_ids = frozenset(request.producer_id_filters)
         self._longest_start = now - request.duration_filter if request.duration_filter >= 0 else None
 
     def __call__(self, known: TransactionMetadata) -> bool:
         if self._producer_ids and known.producer_id not in self._producer_ids:
             return False
-        if self._states and known.state.title not in self._states:
+        if known.state.title not in self._states:
             return False
         return self._longest_start is None or known.started_ms < self._longest_start

@@ -20,7 +20,7 @@ from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, and_then, gather, then
 from odradek.broker.transactions.coordinator import TransactionCoordinator
 from odradek.broker.transactions.shard import ProducerResult
-from odradek.broker.transactions.state import Partitions, Producer
+from odradek.broker.transactions.state import PER_SLICE, Partitions, Producer, in_slices
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from odradek.protocol.messages.add_partitions_to_txn import (
@@ -41,9 +41,17 @@ _FIRST_WITH_BUMPS: Final = 5
 _WITHOUT_BUMPS: Final = 0
 _WITH_BUMPS: Final = 2
 """Versions of transactions that a request speaks (`transaction.version`)."""
-_RESULTS_PER_SLICE: Final = 500
 
 Results = list[AddPartitionsToTxnTopicResult]
+
+
+class _Named(NamedTuple):
+    """The partitions that a request names."""
+
+    partitions: Partitions
+    """All of them, if they exist."""
+    unknown: Mapping[TopicPartition, ErrorCode]
+    """Those that do not exist, with their error: where there is one, none is added."""
 
 
 class _Outcome(NamedTuple):
@@ -100,36 +108,58 @@ class TransactionHandlers:
         )
 
     def _add(self, asked: AddPartitionsToTxnTransaction, version: int) -> _Outcome | Deferred[_Outcome]:
-        partitions = _partitions_of(asked.topics)
-        unknown = self._unknown(partitions)
-        if unknown:
-            return _Outcome(ErrorCode.OPERATION_NOT_ATTEMPTED, unknown)
-        producer = Producer(asked.producer_id, asked.producer_epoch)
-        return then(self._coordinator.add(asked.transactional_id, producer, partitions, version), _Outcome)
+        def add(named: _Named) -> _Outcome | Deferred[_Outcome]:
+            if named.unknown:
+                return _Outcome(ErrorCode.OPERATION_NOT_ATTEMPTED, named.unknown)
+            producer = Producer(asked.producer_id, asked.producer_epoch)
+            return then(self._coordinator.add(asked.transactional_id, producer, named.partitions, version), _Outcome)
 
-    def _verify(self, asked: AddPartitionsToTxnTransaction) -> _Outcome:
-        partitions = _partitions_of(asked.topics)
-        unknown = self._unknown(partitions)
-        if unknown:
-            return _Outcome(ErrorCode.OPERATION_NOT_ATTEMPTED, unknown)
-        named = [TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes]
-        codes = self._coordinator.verify_partitions(
-            asked.transactional_id, asked.producer_id, asked.producer_epoch, named
-        )
+        return and_then(self._named(asked.topics), add)
+
+    def _verify(self, asked: AddPartitionsToTxnTransaction) -> _Outcome | Deferred[_Outcome]:
+        def verify(named: _Named) -> _Outcome | Deferred[_Outcome]:
+            if named.unknown:
+                return _Outcome(ErrorCode.OPERATION_NOT_ATTEMPTED, named.unknown)
+            return self._coordinator.background.result_of(_count(asked.topics), self._verdicts(asked, named.partitions))
+
+        return and_then(self._named(asked.topics), verify)
+
+    def _verdicts(self, asked: AddPartitionsToTxnTransaction, partitions: Partitions) -> Slices[_Outcome]:
+        codes: dict[TopicPartition, ErrorCode] = {}
+        for some in in_slices(partitions):
+            codes |= self._coordinator.verify_partitions(
+                asked.transactional_id, asked.producer_id, asked.producer_epoch, list(map(TopicPartition._make, some))
+            )
+            yield
         return _Outcome(ErrorCode.NONE, codes)
 
-    def _unknown(self, partitions: Partitions) -> Mapping[TopicPartition, ErrorCode]:
-        """Return the partitions that do not exist, with their error: where there is one, none is added."""
-        image = self._metadata.image
-        unknown: dict[TopicPartition, ErrorCode] = {}
-        for name, indexes in partitions.items():
-            topic = image.topic(name)
-            count = 0 if topic is None else len(topic.partitions)
-            if indexes and (min(indexes) < 0 or max(indexes) >= count):
-                for index in indexes:
-                    if not 0 <= index < count:
-                        unknown[TopicPartition(name, index)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return unknown
+    def _named(self, topics: Sequence[AddPartitionsToTxnTopic]) -> _Named | Deferred[_Named]:
+        """Return what a request names; in slices where that is much."""
+
+        def slices() -> Slices[_Named]:
+            image = self._metadata.image
+            partitions: dict[str, set[int]] = {}
+            unknown: dict[TopicPartition, ErrorCode] = {}
+            for number, topic in enumerate(topics):
+                name, indexes = topic.name, topic.partitions
+                known = image.topic(name)
+                count = 0 if known is None else len(known.partitions)
+                for start in range(0, len(indexes), PER_SLICE):
+                    some = indexes[start : start + PER_SLICE]
+                    partitions.setdefault(name, set()).update(some)
+                    if min(some) < 0 or max(some) >= count:
+                        for index in some:
+                            if not 0 <= index < count:
+                                unknown[TopicPartition(name, index)] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    if len(some) == PER_SLICE:
+                        yield
+                if number % PER_SLICE == PER_SLICE - 1:
+                    yield
+            if unknown:
+                return _Named({}, unknown)
+            return _Named({name: frozenset(indexes) for name, indexes in partitions.items()}, unknown)
+
+        return self._coordinator.background.result_of(_count(topics), slices())
 
     def _results(self, topics: Sequence[AddPartitionsToTxnTopic], outcome: _Outcome) -> Results | Deferred[Results]:
         """Return what became of each partition, in the order of the request; in slices where they are many.
@@ -148,12 +178,15 @@ class TransactionHandlers:
                     code = codes.get(TopicPartition(topic.name, index), common) if codes else common
                     found.append(AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code))
                     done += 1
-                    if done % _RESULTS_PER_SLICE == 0:
+                    if done % PER_SLICE == 0:
                         yield
+                done += 1
+                if done % PER_SLICE == 0:
+                    yield
                 results.append(AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=found))
             return results
 
-        return self._coordinator.background.result_of(sum(len(topic.partitions) for topic in topics), slices())
+        return self._coordinator.background.result_of(_count(topics), slices())
 
     # offsets
 
@@ -194,11 +227,8 @@ class TransactionHandlers:
         return then(outcome, answer)
 
 
-def _partitions_of(topics: Sequence[AddPartitionsToTxnTopic]) -> Partitions:
-    partitions: dict[str, frozenset[int]] = {}
-    for topic in topics:
-        partitions[topic.name] = partitions.get(topic.name, frozenset()).union(topic.partitions)
-    return partitions
+def _count(topics: Sequence[AddPartitionsToTxnTopic]) -> int:
+    return sum([1 + len(topic.partitions) for topic in topics])
 
 
 def _code_for_version(code: ErrorCode, version: int) -> ErrorCode:

@@ -37,7 +37,7 @@ from odradek.storage.names import TopicPartition
 from odradek.storage.producers.producer_state import Verification
 
 _PER_SLICE = 50
-"""Partitions looked at before others get their turn."""
+"""Topics and partitions looked at before others get their turn."""
 
 _TOLD: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,  # old producers try again then, here
@@ -99,7 +99,7 @@ class TxnOffsetCommitHandler:
     ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
         """Answer a request."""
         operation = of_commit(context.api_version)
-        count = sum([len(topic.partitions) for topic in request.topics])
+        count = sum([1 + len(topic.partitions) for topic in request.topics])
         prepared = self._coordinator.background.result_of(count, self._prepare(request))
         return and_then(prepared, lambda commit: self._commit(request, commit, operation))
 
@@ -107,13 +107,18 @@ class TxnOffsetCommitHandler:
         """Find the partitions and make records for them; whether they may be committed is decided after that."""
         commit = _Commit(TxnOffsetCommitResponse(), [], [], [])
         now, group_id = self._clock.now_ms(), request.group_id
+        count = 0
         for wanted in request.topics:
+            count += 1
+            if count % _PER_SLICE == 0:
+                yield
             topic = self._partitions.find(wanted.name)
             if topic is not None and not wanted.partitions:
                 continue  # Kafka does not mention it either
             results = TxnOffsetCommitResponseTopic(name=wanted.name)
             commit.response.topics.append(results)
-            for count, partition in enumerate(wanted.partitions, 1):
+            for partition in wanted.partitions:
+                count += 1
                 if count % _PER_SLICE == 0:
                     yield
                 index = partition.partition_index

@@ -20,7 +20,7 @@ from odradek.broker.nodes.requests import Disconnected
 from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.transactions.state import Partitions
+from odradek.broker.transactions.state import Partitions, in_slices
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.write_txn_markers import (
@@ -136,12 +136,9 @@ class MarkerSender:
     def send(self, marker: TransactionMarker, partitions: Partitions, done: Callable[[bool], None]) -> Sending:
         """Send a marker; `done` is told True once all partitions have it, and False if another coordinator ends the
         transaction. It may be told before this returns."""
-        named = {TopicPartition(topic, index) for topic, indexes in partitions.items() for index in indexes}
-        sending = Sending(marker, named, done)
-        if not named:
-            sending.settle(())
-        else:
-            self._route(sending, sorted(named))
+        sending = Sending(marker, set(), done)
+        slices = self._name_and_route(sending, partitions)
+        self._parts.background.result_of(sum([len(indexes) for indexes in partitions.values()]), slices)
         return sending
 
     def stop(self) -> None:
@@ -151,6 +148,17 @@ class MarkerSender:
             self._alarm.cancel()
         self._retries.clear()
         self._brokers.clear()
+
+    def _name_and_route(self, sending: Sending, partitions: Partitions) -> Slices[None]:
+        """Send a marker to all partitions, once all of them are known to be due."""
+        for some in in_slices(partitions):
+            sending.remaining.update(map(TopicPartition._make, some))
+            yield
+        if not sending.remaining:
+            sending.settle(())
+        for some in in_slices(partitions):
+            self._route_few(sending, list(map(TopicPartition._make, some)))
+            yield
 
     def _route(self, sending: Sending, partitions: Sequence[TopicPartition]) -> None:
         """Send a marker to partitions where they are led now; many of them in the background."""

@@ -6,7 +6,7 @@ Values only. The numbers and names are Kafka's (`TransactionState`); the fields 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -16,6 +16,9 @@ NO_PRODUCER_EPOCH: Final = -1
 NO_TIME: Final = -1
 LAST_EPOCH: Final = 0x7FFF
 """Never given to a producer, so that one can always be fenced."""
+
+PER_SLICE: Final = 200
+"""Partitions of a transaction that are worked on before others get their turn: a millisecond at most."""
 
 Partitions = Mapping[str, frozenset[int]]
 """Partitions by topic; no topic without any."""
@@ -89,6 +92,19 @@ class TransactionMetadata(NamedTuple):
 def is_exhausted(epoch: int) -> bool:
     """Whether no producer may be given a higher epoch."""
     return epoch >= LAST_EPOCH - 1
+
+
+def in_slices(partitions: Partitions) -> Iterator[list[tuple[str, int]]]:
+    """The partitions one by one, in their order, no more than `PER_SLICE` at a time."""
+    some: list[tuple[str, int]] = []
+    for topic in sorted(partitions):
+        for index in sorted(partitions[topic]):
+            some.append((topic, index))
+            if len(some) == PER_SLICE:
+                yield some
+                some = []
+    if some:
+        yield some
 
 
 def union(known: Partitions, added: Partitions) -> Partitions:

@@ -10,6 +10,11 @@ from odradek.broker.controller.elections import refused_elections
 from odradek.broker.dispatch.division import MOST_CHANGES, MOST_OF_A_PORTION, Division
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from odradek.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionState, AlterPartitionTopic
 from odradek.protocol.messages.assign_replicas_to_dirs import (
@@ -23,6 +28,11 @@ from odradek.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsResponse,
 )
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.protocol.messages.describe_quorum import (
+    DescribeQuorumPartition,
+    DescribeQuorumRequest,
+    DescribeQuorumTopic,
+)
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest
 from odradek.protocol.messages.elect_leaders import TopicPartitions as ElectedPartitions
 from odradek.protocol.messages.list_offsets import (
@@ -120,6 +130,25 @@ def test_elections_are_divided_and_their_topics_told_apart() -> None:
         assert sum(len(topic.partitions) for topic in portion.topic_partitions or ()) <= MOST_CHANGES
         responses.append(refused_elections(portion, KafkaError(ErrorCode.NOT_CONTROLLER)))
     assert division.join(responses) == refused_elections(request, KafkaError(ErrorCode.NOT_CONTROLLER))
+
+
+def test_transactions_and_what_is_asked_of_the_quorum_are_divided() -> None:
+    """Of 30,000 transactions, and of 200,000 partitions that are none of the quorum's, each held everybody up for half
+    a second; a transaction's own partitions stay together."""
+    topics = [AddPartitionsToTxnTopic(name="t", partitions=[0]), AddPartitionsToTxnTopic(name="u", partitions=[1])]
+    transactions = [AddPartitionsToTxnTransaction(transactional_id=f"x{i}", topics=topics) for i in range(3_000)]
+    parts = Division(ApiKey.ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest(transactions=transactions)).portions
+    found = [part.transactions for part in parts if isinstance(part, AddPartitionsToTxnRequest)]
+    assert [one for some in found for one in some] == transactions
+    assert max(map(len, found)) <= MOST_OF_A_PORTION
+    asked = DescribeQuorumRequest(
+        topics=[
+            DescribeQuorumTopic(
+                topic_name="t", partitions=[DescribeQuorumPartition(partition_index=i) for i in range(2_000)]
+            )
+        ]
+    )
+    assert len(Division(ApiKey.DESCRIBE_QUORUM, asked).portions) >= 4
 
 
 def test_configs_of_the_resources_make_a_portion_larger() -> None:

@@ -4,6 +4,7 @@ Every error at every version is compared with Apache Kafka's over the wire (`tes
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -141,12 +142,21 @@ async def test_offsets_of_a_group_make_its_partition_part_of_the_transaction(bro
 
 async def test_very_many_partitions_have_an_answer_each(broker: RunningTransactions) -> None:
     """Made in slices: others have their turn in between."""
-    producer = broker.begin()
-    outcome = broker.handlers().add_partitions_to_txn(at(3), by_client(producer, t=list(range(50_000))))
-    assert isinstance(outcome, Deferred)
-    told = await asyncio.wait_for(outcome, 10)
-    (topic,) = told.results_by_topic_v3_and_below
-    assert len(topic.results_by_partition) == 50_000
+    producer, handlers, many = broker.begin(), broker.handlers(), list(range(250_000))
+    for is_verified in (None, True, False):
+        began = time.thread_time()
+        if is_verified is None:
+            outcome = handlers.add_partitions_to_txn(at(3), by_client(producer, t=many))
+        else:
+            request = AddPartitionsToTxnRequest(transactions=[by_broker(producer, is_verified, t=many)])
+            outcome = handlers.add_partitions_to_txn(at(5), request)
+        assert time.thread_time() - began < 0.05, "it would take 0.3 s in one go"
+        assert isinstance(outcome, Deferred)
+        told = await asyncio.wait_for(outcome, 30)
+        transaction = told.results_by_transaction
+        (topic,) = transaction[0].topic_results if transaction else told.results_by_topic_v3_and_below
+        assert len(topic.results_by_partition) == len(many)
+        assert topic.results_by_partition[3].partition_error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def listed(told: ListTransactionsResponse) -> set[str]:

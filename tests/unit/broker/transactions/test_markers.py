@@ -226,8 +226,8 @@ def test_very_many_partitions_are_told_a_few_at_a_time() -> None:
     """Others have their turn in between, and no request is larger than it may be."""
     count = MOST_IN_REQUEST + 3 * FEW
     markers = Markers(b2=range(count))
-    markers.send(*range(count))
-    assert markers.asked == []
+    sending = markers.send(*range(count))
+    assert (markers.asked, len(sending.remaining)) == ([], 0), "not even their names are put together at once"
     sizes = []
     while not markers.told:
         markers.world.scheduler.advance(0.01)
