@@ -160,6 +160,9 @@ class Faults:
         node.slow_disk(self._world.random.choice((1, 20, 200)))
 
     def _full_disk(self, node: SimulatedNode) -> None:
+        """Of a broker that serves: one that starts ends with a sentence that says so, and somebody makes room first."""
+        if node.partitions is None:
+            return
         self.tell(f"the disk of {node.name} is full")
         node.fill_disk(self._world.random.choice((0, 0, 300)))
 
