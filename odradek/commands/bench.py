@@ -18,7 +18,9 @@ from odradek.cluster.errors import sentence
 from odradek.cluster.offset_spec import SYNTAX, Latest, parse_offset_spec
 from odradek.cluster.producing import MAX_RECORD_BYTES, MESSAGE_TIMEOUT_MS, SendRate, drain
 from odradek.cluster.topics import partitions_of
+from odradek.cluster.transacting import Transactions
 from odradek.documents import bench as documents
+from odradek.load.histogram import Histogram
 from odradek.load.payload import payloads
 from odradek.load.report import Report
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
@@ -49,7 +51,8 @@ Topic = Annotated[str, Argument(metavar="TOPIC", help="A topic that exists.", sh
     examples="""\
     odradek bench produce load --records 1000000 --size 100
     odradek bench produce load --rate 1000 --linger 0 --acks all --json
-    odradek bench produce load --compression zstd --batch 1000000""",
+    odradek bench produce load --compression zstd --batch 1000000
+    odradek bench produce load --transactional-id load-1 --transaction-records 100""",
 )
 def produce(
     cluster: ClusterClients,
@@ -67,8 +70,19 @@ def produce(
     ] = ProducerCompression.NONE,
     linger: Annotated[float, Option("--linger", min=0, metavar="MS", help="How long a batch waits for more.")] = 5,
     batch: Annotated[int, Option("--batch", min=1, max=2**31 - 1, metavar="BYTES", help="Largest batch.")] = 1_000_000,
+    transactional_id: Annotated[
+        str | None, Option("--transactional-id", metavar="ID", help="Produce in transactions of this id.")
+    ] = None,
+    transaction_records: Annotated[
+        int, Option("--transaction-records", min=1, metavar="N", help="How many records a transaction has.")
+    ] = 1_000,
 ) -> int:
-    """Produce records as fast as they go, or at a rate, and report how long each took to be acknowledged."""
+    """Produce records as fast as they go, or at a rate, and report how long each took to be acknowledged.
+
+    In transactions it is also reported how long a commit took, from asking for it to its answer.
+    """
+    if transactional_id is not None and acks is not Acks.ALL:
+        raise WrongUsageError("transactions need --acks all")
     partitions_of(cluster, topic)
     report = Report(topic)
     errors: list[KafkaError] = []
@@ -83,13 +97,23 @@ def produce(
         report.latency.add(int((message.latency() or 0) * 1_000_000))
 
     settings = {"acks": acks.value, "compression.type": compression.value, "linger.ms": linger, "batch.size": batch}
+    if transactional_id is not None:
+        settings["transactional.id"] = transactional_id
     producer = cluster.producer(settings, defaults=DEFAULTS)
+    transactions = None
+    if transactional_id is not None:
+        commits = report.commits = Histogram()
+        transactions = Transactions(
+            producer, transactional_id, transaction_records, lambda seconds: commits.add(int(seconds * 1_000_000))
+        )
     pace = SendRate(rate)
     began = time.monotonic()
     with asked_to_stop() as asked, output.progress() as progress:
         task = progress.add_task(f"to {topic}", total=records)
         for number, value in enumerate(islice(payloads(size), records)):
             pace.wait(producer.poll)
+            if transactions is not None:
+                transactions.before_record()
             while not asked():
                 try:
                     producer.produce(topic, value, on_delivery=on_delivery)
@@ -103,6 +127,10 @@ def produce(
                 progress.update(task, completed=report.records)
         if errors:
             producer.purge()  # no reason to wait for the others
+            if transactions is not None:
+                transactions.abort()
+        elif transactions is not None:
+            transactions.commit()
         left = drain(producer, asked)
         stopped = asked()
     report.seconds = time.monotonic() - began

@@ -24,6 +24,35 @@ def test_produce_and_consume(cli: Cli, topic: str) -> None:
     assert all(consumed[name] > 0 for name in FIGURES)
 
 
+def test_transactions(cli: Cli, topic: str) -> None:
+    """All records are in transactions of so many, the last one has the rest; commits have their own latencies."""
+    cli("topics", "create", topic)
+    load = ["bench", "produce", topic, "--transactional-id", f"tx-{topic}", "--transaction-records", "40"]
+    produced = cli(*load, "--records", "100", "--json").json
+    assert (produced["records"], produced["transactions"]["committed"]) == (100, 3)
+    assert 0 < produced["transactions"]["commit_ms"]["p50"] <= produced["transactions"]["commit_ms"]["max"]
+    [listed] = cli("transactions", "list", "--transactional-id-pattern", f"tx-{topic}", "--json").json["transactions"]
+    assert listed["state"] == "CompleteCommit"
+    # 100 records and 3 markers
+    [partition] = cli("topics", "describe", topic, "--json").json["topics"][0]["partitions"]
+    assert partition["end"] == 103
+    lines = cli(*load, "-n", "40").lines
+    assert lines[4].startswith("1 transaction: ")
+    assert lines[5] == "milliseconds from asking for a commit to its answer:"
+    assert cli("bench", "consume", topic, "--json").json["transactions"] is None
+
+
+def test_transactions_that_come_to_nothing(cli: Cli, topic: str) -> None:
+    """What is refused is aborted; who waits for less than all replicas has no transactions."""
+    cli("topics", "create", topic)
+    load = ["bench", "produce", topic, "-n", "2", "--transactional-id", f"tx-{topic}"]
+    result = cli(*load, "--size", "2000000")
+    assert (result.code, "(MSG_SIZE_TOO_LARGE)" in result.error) == (1, True)
+    [described] = cli("transactions", "describe", f"tx-{topic}", "--json").json["transactions"]
+    assert described["state"] != "Ongoing"
+    assert cli(*load, "--acks", "1").error == "odradek: transactions need --acks all\n"
+
+
 def test_for_people(cli: Cli, topic: str) -> None:
     """One line of speed, one table of latencies."""
     cli("topics", "create", topic)
