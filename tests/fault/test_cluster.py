@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.support.cluster_processes import ProxiedCluster, ProxiedNode, replica_bytes
+from tests.support.cluster_faults import Faults
+from tests.support.cluster_processes import ProxiedCluster, replica_bytes
 from tests.support.waiting import eventually
 
 SECONDS = float(os.environ.get("ODRADEK_CLUSTER_FAULT_SECONDS", "30"))
@@ -103,70 +103,6 @@ class NumberingProducer:
         return delivered
 
 
-class Faults:
-    """What goes wrong, one thing or two at a time, by chance; never more than one broker at a time is dead or alone."""
-
-    def __init__(self, cluster: ProxiedCluster, seed: int) -> None:
-        self._cluster = cluster
-        self._random = random.Random(seed)
-        self.story: list[str] = []
-
-    def go_on(self, seconds: float) -> None:
-        """Let things go wrong for so long."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            node = self._random.choice(self._cluster.brokers)
-            fault = self._random.choice(
-                [self._kill, self._kill, self._stop, self._pause, self._cut_off, self._cut_one_way, self._controller]
-            )
-            self._tell(f"{fault.__name__} {node.node_id}")
-            fault(node)
-            self._wait(self._random.uniform(0.5, 2.5))
-
-    def _kill(self, node: ProxiedNode) -> None:
-        node.kill()
-        self._wait(self._random.choice([0.1, 1.0, SESSION_S + 2]))
-        node.start()
-
-    def _stop(self, node: ProxiedNode) -> None:
-        assert node.stop() == 0, node.log
-        self._wait(self._random.choice([0.1, 2.0]))
-        node.start()
-
-    def _pause(self, node: ProxiedNode) -> None:
-        node.signal(signal.SIGSTOP)
-        self._wait(self._random.choice([0.5, 2.0, SESSION_S + 3]))
-        node.signal(signal.SIGCONT)
-
-    def _cut_off(self, node: ProxiedNode) -> None:
-        node.proxy.cut()
-        self._wait(self._random.choice([1.0, SESSION_S + 2]))
-        node.proxy.heal()
-
-    def _cut_one_way(self, node: ProxiedNode) -> None:
-        inward = self._random.random() < 0.5
-        node.proxy.cut(inward=inward, outward=not inward)
-        self._wait(self._random.choice([1.0, SESSION_S + 2]))
-        node.proxy.heal()
-
-    def _controller(self, _node: ProxiedNode) -> None:
-        controller = self._cluster.controller
-        if self._random.random() < 0.5:
-            controller.kill()
-            self._wait(self._random.uniform(0.1, 2.0))
-            controller.start()
-        else:
-            controller.proxy.cut()
-            self._wait(self._random.uniform(0.5, SESSION_S + 1))
-            controller.proxy.heal()
-
-    def _wait(self, seconds: float) -> None:
-        threading.Event().wait(seconds)  # a fault lasts: there is nothing to wait for but time
-
-    def _tell(self, what: str) -> None:
-        self.story.append(f"{time.strftime('%H:%M:%S')} {what}")
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[ProxiedCluster]:
     nodes = ProxiedCluster(tmp_path, 3, SETTINGS)
@@ -186,7 +122,7 @@ def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster:
         for partition in range(PARTITIONS)
         for idempotent in (True, False)
     ]
-    faults = Faults(cluster, SEED)
+    faults = Faults(cluster, SEED, SESSION_S)
     for producer in producers:
         producer.start()
     try:
