@@ -1,0 +1,131 @@
+"""Apache Kafka's own programs with transactions, and its tool that looks at them, unmodified, against the broker."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.conftest import BrokerFactory
+from tests.integration.test_transactions import new_producer, send, values
+from tests.interop import hand_over
+from tests.support.broker import BrokerProcess, java_command, run_java
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
+
+TIMEOUT_S = 60
+NUMBERS = 3000
+OF_OLD = 1_500_000_000_000
+QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+
+
+class Copiers:
+    """Apache Kafka's TransactionalMessageCopier from `source` to `target`, a third of whose transactions it aborts."""
+
+    def __init__(self, bootstrap: str, output: Path) -> None:
+        self._bootstrap = bootstrap
+        self._output = output
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start one, which goes on where the group is, with the transactional id of the one before."""
+        given = ["--broker-list", self._bootstrap, "--input-topic", "source", "--input-partition", "0"]
+        given += ["--output-topic", "target", "--consumer-group", "copier", "--transactional-id", "copier"]
+        given += ["--transaction-size", "40", "--enable-random-aborts", "--use-group-metadata"]
+        command = java_command("org.apache.kafka.tools.TransactionalMessageCopier", *given, heap="128m")
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+
+    def await_copied(self, number: int) -> None:
+        """Wait until the one that runs has copied so many."""
+        eventually(lambda: self._copied() >= number, f"{number} are copied", TIMEOUT_S)
+
+    def _copied(self) -> int:
+        """Return how many it says are copied."""
+        assert self._process is not None
+        assert self._process.poll() is None, self._output.read_text()
+        told = re.findall(r'"totalProcessed":(\d+)', self._output.read_text())
+        return int(told[-1]) if told else 0
+
+    def finish(self) -> None:
+        """Wait until all is copied."""
+        assert self._process is not None
+        assert self._process.wait(TIMEOUT_S) == 0, self._output.read_text()
+
+    def kill(self) -> None:
+        """Kill the one that runs, if any does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+@pytest.fixture
+def copiers(new_broker: BrokerFactory, tmp_path: Path) -> Iterator[tuple[BrokerProcess, Copiers]]:
+    """A broker with numbers in `source`, and who copies them."""
+    broker = new_broker(QUICK)
+    broker.start()
+    hand_over.create(broker, "source")
+    hand_over.create(broker, "target")
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    send(producer, "source", *(b"%d" % number for number in range(NUMBERS)))
+    copying = Copiers(broker.bootstrap, tmp_path / "copier.txt")
+    yield broker, copying
+    copying.kill()
+
+
+def test_the_transactional_message_copier_copies_everything_once(copiers: tuple[BrokerProcess, Copiers]) -> None:
+    """In order, too, though first the broker is killed and then the copier, and a third of all is aborted."""
+    broker, copying = copiers
+    copying.start()
+    copying.await_copied(200)
+    broker.kill()
+    broker.start()
+    copying.await_copied(600)
+    copying.kill()
+    copying.start()
+    copying.finish()
+    assert values(broker.bootstrap, "target") == [b"%d" % number for number in range(NUMBERS)]
+    assert len(values(broker.bootstrap, "target", isolation="read_uncommitted")) > NUMBERS
+    assert hand_over.committed(broker, "copier") == {("source", 0): NUMBERS}
+
+
+def _tool(broker: BrokerProcess, *arguments: str) -> list[dict[str, str]]:
+    """Return the table that `kafka-transactions` prints, row by row."""
+    told = run_java(
+        "org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", broker.bootstrap, *arguments
+    ).stdout.decode()
+    head, *rows = [re.split(r"\s*\t\s*", line.strip()) for line in told.splitlines()]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_kafka_transactions_lists_describes_and_aborts_what_hangs(new_broker: BrokerFactory) -> None:
+    """What a producer left in a partition, of which no coordinator knows, is found and aborted, and nothing else is."""
+    broker = new_broker({"transaction.partition.verification.enable": "false"})
+    broker.start()
+    hand_over.create(broker, "held-up")
+    hand_over.create(broker, "fine")
+    known = new_producer(broker.bootstrap, "known")
+    known.begin_transaction()
+    send(known, "fine", b"in")
+    lost = hand_over.new_producer(broker, "lost")
+    assert hand_over.produce(broker, "held-up", [b"lost"], lost, 0, "lost", OF_OLD) == (0, 0)
+    assert hand_over.produce(broker, "held-up", [b"behind"]) == (0, 1)
+    assert values(broker.bootstrap, "held-up") == []
+
+    states = {row["TransactionalId"]: row["TransactionState"] for row in _tool(broker, "list")}
+    assert states == {"known": "Ongoing", "lost": "Empty"}
+    [described] = _tool(broker, "describe", "--transactional-id", "known")
+    assert (described["TransactionState"], described["TopicPartitions"]) == ("Ongoing", "fine-0")
+    [hanging] = _tool(broker, "find-hanging", "--broker-id", "1")
+    assert (hanging["Topic"], hanging["Partition"], hanging["ProducerId"]) == ("held-up", "0", str(lost.producer_id))
+    run_java(
+        "org.apache.kafka.tools.TransactionsCommand",
+        *("--bootstrap-server", broker.bootstrap, "abort"),
+        *("--topic", "held-up", "--partition", "0", "--start-offset", hanging["StartOffset"]),
+    )
+    assert values(broker.bootstrap, "held-up") == [b"behind"]
+    known.commit_transaction(TIMEOUT_S)
+    assert values(broker.bootstrap, "fine") == [b"in"]
