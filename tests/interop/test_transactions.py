@@ -1,7 +1,6 @@
 """Apache Kafka's own programs with transactions, and its tool that looks at them, unmodified, against the broker."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,55 +10,15 @@ from confluent_kafka import Producer
 from tests.conftest import BrokerFactory
 from tests.integration.test_transactions import new_producer, send, values
 from tests.interop import hand_over
-from tests.support.broker import BrokerProcess, java_command, run_java
-from tests.support.waiting import eventually
+from tests.interop.copiers import Copiers
+from tests.support.broker import BrokerProcess, run_java
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
 
 TIMEOUT_S = 60
-NUMBERS = 3000
+NUMBERS = 5000
 OF_OLD = 1_500_000_000_000
 QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
-
-
-class Copiers:
-    """Apache Kafka's TransactionalMessageCopier from `source` to `target`, a third of whose transactions it aborts."""
-
-    def __init__(self, bootstrap: str, output: Path) -> None:
-        self._bootstrap = bootstrap
-        self._output = output
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start one, which goes on where the group is, with the transactional id of the one before."""
-        given = ["--broker-list", self._bootstrap, "--input-topic", "source", "--input-partition", "0"]
-        given += ["--output-topic", "target", "--consumer-group", "copier", "--transactional-id", "copier"]
-        given += ["--transaction-size", "40", "--enable-random-aborts", "--use-group-metadata"]
-        command = java_command("org.apache.kafka.tools.TransactionalMessageCopier", *given, heap="128m")
-        with self._output.open("wb") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-
-    def await_copied(self, number: int) -> None:
-        """Wait until the one that runs has copied so many."""
-        eventually(lambda: self._copied() >= number, f"{number} are copied", TIMEOUT_S)
-
-    def _copied(self) -> int:
-        """Return how many it says are copied."""
-        assert self._process is not None
-        assert self._process.poll() is None, self._output.read_text()
-        told = re.findall(r'"totalProcessed":(\d+)', self._output.read_text())
-        return int(told[-1]) if told else 0
-
-    def finish(self) -> None:
-        """Wait until all is copied."""
-        assert self._process is not None
-        assert self._process.wait(TIMEOUT_S) == 0, self._output.read_text()
-
-    def kill(self) -> None:
-        """Kill the one that runs, if any does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
 
 @pytest.fixture
