@@ -134,7 +134,9 @@ class Partition:
             KafkaError: INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED for a marker that comes too late, or
                 KAFKA_STORAGE_ERROR; nothing was written.
         """
-        info = self.log.append_marker(marker.batch(now_ms), self.leader_epoch, now_ms, marker.transaction_version)
+        log = self.log
+        batch = marker.batch(now_ms, log.rules.log_append_time)
+        info = log.append_marker(batch, self.leader_epoch, now_ms, marker.transaction_version)
         self._grown()
         return info
 

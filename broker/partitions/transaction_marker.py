@@ -20,7 +20,9 @@ class TransactionMarker(NamedTuple):
     transaction_version: int
     """The version of transactions that the producer speaks, which is not in the log."""
 
-    def batch(self, timestamp: int) -> bytearray:
-        """Return the control batch of this marker."""
+    def batch(self, timestamp: int, is_append_time: bool) -> bytearray:
+        """Return the control batch of this marker, for a topic that has the times of its clients or of its brokers."""
         marker = EndTransactionMarker(self.committed, self.coordinator_epoch)
-        return build_end_transaction_batch(marker, self.producer_id, self.producer_epoch, timestamp)
+        return build_end_transaction_batch(
+            marker, self.producer_id, self.producer_epoch, timestamp, is_append_time=is_append_time
+        )

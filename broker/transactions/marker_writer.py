@@ -57,7 +57,8 @@ class MarkerWriter:
 
         Errors: UNKNOWN_TOPIC_OR_PARTITION where this broker has no replica, NOT_LEADER_OR_FOLLOWER,
         NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR, and for a marker
-        that comes too late INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED.
+        that comes too late INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED. UNKNOWN_SERVER_ERROR for a marker
+        of no producer.
         """
         each = list(dict.fromkeys(partitions))
         outcome = self.write_all([(marker, partition) for partition in each])
@@ -74,6 +75,8 @@ class MarkerWriter:
         topic = self._partitions.find(name)
         if topic is None or topic.get_replica(index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if min(marker.producer_id, marker.producer_epoch, marker.transaction_version) < 0:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # nobody's: what Kafka cannot make a batch of
         if name == OFFSETS_TOPIC:
             return then(self._end_offsets(index, marker), _of_leader)
         partition = topic.get(index)

@@ -79,8 +79,11 @@ def build_end_transaction_batch(
     timestamp: int,
     offset: int = 0,
     leader_epoch: int = -1,
+    *,
+    is_append_time: bool = False,
 ) -> bytearray:
-    """Return the batch of one record that ends the producer's transaction."""
+    """Return the batch of one record that ends the producer's transaction; `is_append_time` says that `timestamp` is
+    the time of a broker whose topic asks for that."""
     kind = ControlType.COMMIT if marker.committed else ControlType.ABORT
     value = _MARKER.pack(_VERSION, marker.coordinator_epoch)
     fields = BatchFields(
@@ -90,6 +93,7 @@ def build_end_transaction_batch(
         transactional=True,
         control=True,
         leader_epoch=leader_epoch,
+        log_append_time_ms=timestamp if is_append_time else None,
     )
     return build_batch([Record(offset, timestamp, control_key(kind), value)], fields)
 

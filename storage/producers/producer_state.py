@@ -37,6 +37,7 @@ _TRANSACTIONAL_BIT = 0x10
 PRODUCERS_PER_STEP = 5_000
 """Producers that are looked at in one step of a job that looks at all."""
 _FIRST_VERSION_WITH_EPOCH_BUMP = 2
+_STRANGER = ProducerEntry()
 
 
 class AppendOrigin(IntEnum):
@@ -160,9 +161,7 @@ class ProducerStates:
         From transactions version 2 on a marker has an epoch of its own, one above that of the transaction; the same
         epoch is accepted again where no transaction is open (the coordinator repeats itself, KAFKA-19999).
         """
-        entry = self._entries.get(header.producer_id)
-        if entry is None:
-            return
+        entry = self._entries.get(header.producer_id) or _STRANGER
         epoch = header.producer_epoch
         repeated = epoch == entry.epoch and entry.transaction_first_offset >= 0
         if epoch < entry.epoch or (transaction_version >= _FIRST_VERSION_WITH_EPOCH_BUMP and repeated):

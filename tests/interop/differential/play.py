@@ -23,6 +23,8 @@ class Ask:
     api: str
     version: int
     fields: Mapping[str, object] = field(default_factory=dict)
+    view: Callable[[Message], Message] = dict
+    """What of the answer is compared, where it holds what each broker makes for itself."""
 
     @property
     def name(self) -> str:
@@ -48,7 +50,16 @@ class Frame:
     data: bytes
 
 
-Step = Ask | Until | Frame
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A request that is not answered."""
+
+    api: str
+    version: int
+    fields: Mapping[str, object]
+
+
+Step = Ask | Until | Frame | Tell
 Steps = Generator[Step, Message, None]
 """A scenario yields steps and is sent each answer back; an empty one where the broker closed the connection."""
 Scenario = Callable[[], Steps]
@@ -86,6 +97,9 @@ def _carry_out(step: Step, wire: WireClient, answers: dict[str, Comparable]) -> 
             assert step.label not in answers, f"two frames are named {step.label!r}"
             answers[step.label] = _send(step, wire)
             return {}
+        case Tell():
+            wire.send(step.api, step.version, **step.fields)
+            return {}
 
 
 def _ask(step: Ask, wire: WireClient) -> tuple[Message, Comparable]:
@@ -96,7 +110,7 @@ def _ask(step: Ask, wire: WireClient) -> tuple[Message, Comparable]:
     except UndecodableError as error:
         wire.close()
         return {}, f"undecodable: {error}"
-    return answer, normalise(answer)
+    return answer, normalise(step.view(answer))
 
 
 def _send(step: Frame, wire: WireClient) -> Comparable:

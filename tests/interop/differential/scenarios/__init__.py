@@ -17,6 +17,8 @@ from tests.interop.differential.scenarios.produce import produce
 from tests.interop.differential.scenarios.producers import producers
 from tests.interop.differential.scenarios.times import times
 from tests.interop.differential.scenarios.topics import topics
+from tests.interop.differential.scenarios.transactional_offsets import transactional_offsets
+from tests.interop.differential.scenarios.transactional_writes import committed_reads, markers, transactional_writes
 from tests.interop.differential.scenarios.transactions import transactions
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -36,4 +38,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "groups": groups,
     "consumer_groups": consumer_groups,
     "transactions": transactions,
+    "transactional_offsets": transactional_offsets,
+    "transactional_writes": transactional_writes,
+    "markers": markers,
+    "committed_reads": committed_reads,
 }

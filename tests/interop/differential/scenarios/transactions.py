@@ -1,31 +1,22 @@
 """The transaction coordinator: who may begin, add and end, at every version and in every state; and what it tells."""
 
-from collections.abc import Generator, Sequence
-from typing import NamedTuple
-
-from tests.interop.differential.play import Ask, Step, Steps, Until
+from tests.interop.differential.play import Ask, Steps, Until
 from tests.interop.differential.prepare import topic
-from tests.support.wire import Message, served_versions
+from tests.interop.differential.transactional import (
+    FIRST_OF_BROKERS,
+    FIRST_WITH_BUMPS,
+    Prepared,
+    Producer,
+    adding,
+    begin,
+    coordinated,
+    ending,
+    initialised,
+    settled,
+)
+from tests.support.wire import served_versions
 
-TIMEOUT_MS = 60_000
-NOBODY = {"producer_id": -1, "producer_epoch": -1}
-FIRST_OF_BROKERS = 4
-FIRST_WITH_BUMPS = 5
 FIRST_WITH_PRODUCER = 3
-
-Prepared = Generator[Step, Message, "Producer"]
-
-
-class Producer(NamedTuple):
-    """Who begins, adds and ends."""
-
-    transactional_id: str
-    producer_id: int
-    epoch: int
-
-    def at(self, epoch: int) -> "Producer":
-        """Return the same with another epoch."""
-        return self._replace(epoch=epoch)
 
 
 def transactions() -> Steps:
@@ -41,72 +32,16 @@ def transactions() -> Steps:
     yield from _looking()
 
 
-# short spellings
-
-
-def _begin(transactional_id: str | None, **fields: object) -> Message:
-    return {"transactional_id": transactional_id, "transaction_timeout_ms": TIMEOUT_MS, **NOBODY, **fields}
-
-
-def _initialised(transactional_id: str) -> Prepared:
-    """Begin, whatever was before; for the preparation alone."""
-    answer = yield Until("InitProducerId", 4, _begin(transactional_id), lambda told: not told["error_code"])
-    producer_id, epoch = answer["producer_id"], answer["producer_epoch"]
-    assert isinstance(producer_id, int)
-    assert isinstance(epoch, int)
-    return Producer(transactional_id, producer_id, epoch)
-
-
-def _partitions(producer: Producer, version: int, topics: Sequence[tuple[str, list[int]]], verify: bool) -> Message:
-    named = [{"name": name, "partitions": indexes} for name, indexes in topics]
-    if version < FIRST_OF_BROKERS:
-        return {
-            "v3_and_below_transactional_id": producer.transactional_id,
-            "v3_and_below_producer_id": producer.producer_id,
-            "v3_and_below_producer_epoch": producer.epoch,
-            "v3_and_below_topics": named,
-        }
-    transaction = {
-        "transactional_id": producer.transactional_id,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-        "verify_only": verify,
-        "topics": named,
-    }
-    return {"transactions": [transaction]}
-
-
 def _open(transactional_id: str, version: int = 3) -> Prepared:
     """Begin a transaction with one partition."""
-    producer = yield from _initialised(transactional_id)
-    fields = _partitions(producer, version, [("txn", [0])], False)
+    producer = yield from initialised(transactional_id)
+    fields = adding(producer, version, [("txn", [0])], False)
     yield Until("AddPartitionsToTxn", version, fields, lambda _: True)
     return producer
 
 
-def _end(producer: Producer, is_commit: bool) -> Message:
-    return {
-        "transactional_id": producer.transactional_id,
-        "producer_id": producer.producer_id,
-        "producer_epoch": producer.epoch,
-        "committed": is_commit,
-    }
-
-
-def _settled(transactional_id: str) -> Steps:
-    """Wait until the end of a transaction is complete."""
-    yield Until("DescribeTransactions", 0, {"transactional_ids": [transactional_id]}, _is_complete)
-
-
-def _is_complete(answer: Message) -> bool:
-    return str(answer["transaction_states"][0]["transaction_state"]).startswith("Complete")
-
-
-# what is asked
-
-
 def _finding() -> Steps:
-    yield Until("FindCoordinator", 4, {"key_type": 1, "coordinator_keys": ["t"]}, _is_found)
+    yield from coordinated()
     for version in served_versions("FindCoordinator"):
         if version >= 4:
             yield Ask("ids", "FindCoordinator", version, {"key_type": 1, "coordinator_keys": ["t", "u", ""]})
@@ -114,16 +49,12 @@ def _finding() -> Steps:
             yield Ask("an id", "FindCoordinator", version, {"key_type": 1, "key": "t"})
 
 
-def _is_found(answer: Message) -> bool:
-    return not answer["coordinators"][0]["error_code"]
-
-
 def _beginning() -> Steps:
-    yield from _initialised("warm")
+    yield from initialised("warm")
     for version in served_versions("InitProducerId"):
 
         def init(label: str, transactional_id: str | None, version: int = version, **fields: object) -> Ask:
-            return Ask(label, "InitProducerId", version, _begin(transactional_id, **fields))
+            return Ask(label, "InitProducerId", version, begin(transactional_id, **fields))
 
         name = f"begin-{version}"
         yield init("no id", None)
@@ -136,7 +67,7 @@ def _beginning() -> Steps:
         yield init("longest", name, transaction_timeout_ms=900_000)
         if version < FIRST_WITH_PRODUCER:
             continue
-        known = yield from _initialised(name)
+        known = yield from initialised(name)
         yield init("id alone", name, producer_id=known.producer_id)
         yield init("epoch alone", name, producer_epoch=known.epoch)
         yield init("another producer", name, producer_id=known.producer_id + 100_000, producer_epoch=known.epoch)
@@ -148,7 +79,7 @@ def _beginning() -> Steps:
 
 def _adding() -> Steps:
     for version in served_versions("AddPartitionsToTxn"):
-        producer = yield from _initialised(f"add-{version}")
+        producer = yield from initialised(f"add-{version}")
         for verify in (False, True) if version >= FIRST_OF_BROKERS else (False,):
             what = "verify" if verify else "add"
 
@@ -160,7 +91,7 @@ def _adding() -> Steps:
                 verify: bool = verify,
                 what: str = what,
             ) -> Ask:
-                return Ask(f"{what} {label}", "AddPartitionsToTxn", version, _partitions(who, version, topics, verify))
+                return Ask(f"{what} {label}", "AddPartitionsToTxn", version, adding(who, version, topics, verify))
 
             yield add("for nobody", producer._replace(transactional_id=""), ("txn", [0]))
             yield add("for a stranger", producer._replace(transactional_id="stranger"), ("txn", [0]))
@@ -176,18 +107,16 @@ def _adding() -> Steps:
         if version >= FIRST_OF_BROKERS:
             other = yield from _open(f"add-other-{version}")
             several = [
-                *_partitions(producer, version, [("txn", [0])], True)["transactions"],
-                *_partitions(other, version, [("txn", [1])], True)["transactions"],
-                *_partitions(other._replace(transactional_id="stranger"), version, [("txn", [1])], False)[
-                    "transactions"
-                ],
+                *adding(producer, version, [("txn", [0])], True)["transactions"],
+                *adding(other, version, [("txn", [1])], True)["transactions"],
+                *adding(other._replace(transactional_id="stranger"), version, [("txn", [1])], False)["transactions"],
             ]
             yield Ask("several", "AddPartitionsToTxn", version, {"transactions": several})
 
 
 def _adding_offsets() -> Steps:
     for version in served_versions("AddOffsetsToTxn"):
-        producer = yield from _initialised(f"offsets-{version}")
+        producer = yield from initialised(f"offsets-{version}")
 
         def add(label: str, who: Producer, version: int = version) -> Ask:
             fields = {
@@ -212,11 +141,11 @@ def _ending() -> Steps:
 
         def end(label: str, who: Producer, is_commit: bool, version: int = version) -> Ask:
             how = "commit" if is_commit else "abort"
-            return Ask(f"{how} {label}", "EndTxn", version, _end(who, is_commit))
+            return Ask(f"{how} {label}", "EndTxn", version, ending(who, is_commit))
 
         for is_commit in (True, False):
             name = f"end-{version}-{is_commit}"
-            producer = yield from _initialised(name)
+            producer = yield from initialised(name)
             yield end("of nobody", producer._replace(transactional_id=""), is_commit)
             yield end("of a stranger", producer._replace(transactional_id="stranger"), is_commit)
             yield end("of another producer", producer._replace(producer_id=producer.producer_id + 9), is_commit)
@@ -227,11 +156,11 @@ def _ending() -> Steps:
             yield end("of an old epoch", producer.at(-1), is_commit)
             yield end("with a new epoch", producer.at(producer.epoch + 1), is_commit)
             yield end("well", producer, is_commit)
-            yield from _settled(producer.transactional_id)
+            yield from settled(producer.transactional_id)
             yield end("again", producer, is_commit)
             yield end("the other way", producer, not is_commit)
             if version < FIRST_WITH_BUMPS:
-                fields = _partitions(producer, 3, [("txn", [1])], False)
+                fields = adding(producer, 3, [("txn", [1])], False)
                 yield Ask(f"next after {is_commit} {version}", "AddPartitionsToTxn", 3, fields)
 
 
@@ -239,7 +168,7 @@ def _ending_with_bumps() -> Steps:
     """What follows the last end of a transaction, with its epoch and with the next (KIP-890)."""
 
     def end(label: str, who: Producer, is_commit: bool) -> Ask:
-        return Ask(f"{'commit' if is_commit else 'abort'} {label}", "EndTxn", FIRST_WITH_BUMPS, _end(who, is_commit))
+        return Ask(f"{'commit' if is_commit else 'abort'} {label}", "EndTxn", FIRST_WITH_BUMPS, ending(who, is_commit))
 
     for before in (None, True, False):
         state = {None: "nothing", True: "a commit", False: "an abort"}[before]
@@ -247,18 +176,20 @@ def _ending_with_bumps() -> Steps:
             for is_retry in (True, False):
                 name = f"bump-{before}-{is_commit}-{is_retry}"
                 if before is None:
-                    producer = yield from _initialised(name)
-                    yield from _initialised(name)
+                    producer = yield from initialised(name)
+                    yield from initialised(name)
                     producer = producer.at(producer.epoch + (0 if is_retry else 1))
                 else:
                     producer = yield from _open(name)
-                    yield Until("EndTxn", FIRST_WITH_BUMPS, _end(producer, before), lambda told: not told["error_code"])
-                    yield from _settled(name)
+                    yield Until(
+                        "EndTxn", FIRST_WITH_BUMPS, ending(producer, before), lambda told: not told["error_code"]
+                    )
+                    yield from settled(name)
                     producer = producer.at(producer.epoch + (0 if is_retry else 1))
                 how = "once more" if is_retry else "as the next"
                 yield end(f"{how} after {state}", producer, is_commit)
                 if not is_commit and not is_retry:
-                    yield from _settled(name)
+                    yield from settled(name)
                 yield end(f"{how} after {state}, two epochs on", producer.at(producer.epoch + 2), is_commit)
 
 
@@ -267,23 +198,23 @@ def _fencing() -> Steps:
     for version in (3, 5):
         producer = yield from _open(f"fence-{version}", version)
         ids = {"transactional_ids": [producer.transactional_id]}
-        yield Ask(f"began over an open one {version}", "InitProducerId", 4, _begin(producer.transactional_id))
-        yield from _settled(producer.transactional_id)
+        yield Ask(f"began over an open one {version}", "InitProducerId", 4, begin(producer.transactional_id))
+        yield from settled(producer.transactional_id)
         yield Ask(f"fenced {version}", "DescribeTransactions", 0, ids)
-        yield Ask(f"began anew {version}", "InitProducerId", 4, _begin(producer.transactional_id))
-        yield Ask(f"fenced end {version}", "EndTxn", 3, _end(producer, True))
-        yield Ask(f"fenced end {version}, new", "EndTxn", 5, _end(producer, True))
-        fields = _partitions(producer, 3, [("txn", [0])], False)
+        yield Ask(f"began anew {version}", "InitProducerId", 4, begin(producer.transactional_id))
+        yield Ask(f"fenced end {version}", "EndTxn", 3, ending(producer, True))
+        yield Ask(f"fenced end {version}, new", "EndTxn", 5, ending(producer, True))
+        fields = adding(producer, 3, [("txn", [0])], False)
         yield Ask(f"fenced add {version}", "AddPartitionsToTxn", 3, fields)
         yield Ask(f"fenced add {version}, old", "AddPartitionsToTxn", 0, fields)
-        going_on = _begin(producer.transactional_id, producer_id=producer.producer_id, producer_epoch=producer.epoch)
+        going_on = begin(producer.transactional_id, producer_id=producer.producer_id, producer_epoch=producer.epoch)
         yield Ask(f"fenced going on {version}", "InitProducerId", 5, going_on)
         yield Ask(f"fenced going on {version}, old", "InitProducerId", 3, going_on)
 
 
 def _looking() -> Steps:
     producer = yield from _open("look-open")
-    yield from _initialised("look-empty")
+    yield from initialised("look-empty")
     ids = ["look-open", "look-empty", "look-none", ""]
     yield Ask("all kinds", "DescribeTransactions", 0, {"transactional_ids": ids})
     yield Ask("one twice", "DescribeTransactions", 0, {"transactional_ids": ["look-empty", "look-empty"]})

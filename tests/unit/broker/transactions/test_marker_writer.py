@@ -7,6 +7,7 @@ from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.transactions.marker_writer import MarkerWriter, Written
 from odradek.protocol.errors import ErrorCode
+from odradek.protocol.records.batch import check_crc, read_header
 from odradek.protocol.records.building import BatchFields
 from odradek.storage.names import TopicPartition
 from tests.support.partitions import Node
@@ -75,6 +76,32 @@ def test_partitions_fail_one_by_one(node: Node) -> None:
     node.table.get("t", 0).append_marker(TransactionMarker(8, 0, 5, True, 0), 0)
     [codes] = told(writer_of(node).write(TransactionMarker(8, 0, 4, True, 0), places[:1]))
     assert codes == {places[0]: ErrorCode.TRANSACTION_COORDINATOR_FENCED}
+
+
+def test_a_marker_has_the_broker_s_time_where_the_topic_says_so(node: Node) -> None:
+    """As every other batch of the topic (attributes of the batch)."""
+    node.create("stamped", 1, **{"message.timestamp.type": "LogAppendTime"})
+    places = [TopicPartition("t", 0), TopicPartition("stamped", 0)]
+    assert told(writer_of(node).write(COMMIT, places)) == [dict.fromkeys(places, ErrorCode.NONE)]
+    for place, is_append_time in zip(places, (False, True), strict=True):
+        region = node.table.get(*place).log.read(0, 1 << 20, 1, at_least_one=True)
+        assert region.file is not None
+        batch = memoryview(region.file.pread(region.length, region.position))
+        header = read_header(batch)
+        assert (header.is_log_append_time, header.max_timestamp) == (is_append_time, node.clock.now_ms())
+        check_crc(batch, header)
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [COMMIT._replace(producer_id=-1), COMMIT._replace(producer_epoch=-1), COMMIT._replace(transaction_version=-1)],
+)
+def test_a_marker_of_no_producer_is_not_written(node: Node, marker: TransactionMarker) -> None:
+    """UNKNOWN_SERVER_ERROR, but for partitions that are not there."""
+    places = [TopicPartition("t", 0), TopicPartition("u", 0)]
+    [codes] = told(writer_of(node).write(marker, places))
+    assert list(codes.values()) == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert node.table.get("t", 0).log.log_end_offset == 0
 
 
 def test_partitions_of_groups_are_the_group_coordinators(node: Node) -> None:

@@ -106,6 +106,9 @@ def test_old_marker_is_fenced() -> None:
     with pytest.raises(CoordinatorFenced, match=r"4 \(zombie\), 5 \(current\)"):
         states.check_marker(marker(epoch=3), 4, transaction_version=0)
     states.check_marker(marker(epoch=3), 5, transaction_version=0)
+    with pytest.raises(CoordinatorFenced):
+        states.check_marker(marker(producer_id=99), -2, transaction_version=0)
+    states.check_marker(marker(producer_id=99), -1, transaction_version=0)
     states.check_marker(marker(epoch=0, producer_id=99), 0, transaction_version=2)
 
 
