@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionFilter:
+class TransactionSelection:
     """Which transactions; what is empty or None lets all through."""
 
     states: Sequence[str] = ()
@@ -56,7 +56,7 @@ class TransactionFilter:
     """A regular expression for the whole transactional id (since Kafka 4.1)."""
 
 
-NO_FILTER: Final = TransactionFilter()
+NO_FILTER: Final = TransactionSelection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Successor:
 
 
 def list_transactions(
-    requests: BrokerRequests, brokers: Mapping[int, Address], only: TransactionFilter = NO_FILTER
+    requests: BrokerRequests, brokers: Mapping[int, Address], only: TransactionSelection = NO_FILTER
 ) -> list[ListedTransaction]:
     """Return the transactional ids of all coordinators, by id.
 
@@ -227,7 +227,7 @@ def _description(coordinator: int, state: DescribedTransactionState) -> Transact
     )
 
 
-def _check_served(requests: BrokerRequests, brokers: Mapping[int, Address], only: TransactionFilter) -> None:
+def _check_served(requests: BrokerRequests, brokers: Mapping[int, Address], only: TransactionSelection) -> None:
     """Raise CommandError where a broker would list transactions without looking at a filter."""
     needed = 2 if only.pattern is not None else 1 if only.duration_ms is not None else 0
     for number, address in brokers.items() if needed else ():

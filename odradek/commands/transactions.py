@@ -25,7 +25,7 @@ from odradek.cluster.partition_producers import (
 from odradek.cluster.topology import PartitionState, describe_brokers, describe_partitions
 from odradek.cluster.transactions import (
     TransactionDescription,
-    TransactionFilter,
+    TransactionSelection,
     describe_transactions,
     force_terminate,
     list_transactions,
@@ -75,7 +75,7 @@ def list_all(
     ] = None,
 ) -> None:
     """List transactional ids with the state of their transaction; all brokers are asked."""
-    only = TransactionFilter(
+    only = TransactionSelection(
         states=states or (),
         producer_ids=producer_ids or (),
         duration_ms=None if duration is None else _duration_ms(duration, "--duration"),
@@ -307,7 +307,7 @@ def _hanging(
     if not opened:
         return []
     ids = sorted({each.producer_id for each in opened})
-    listed = list_transactions(cluster.requests, _addresses(cluster), TransactionFilter(producer_ids=ids))
+    listed = list_transactions(cluster.requests, _addresses(cluster), TransactionSelection(producer_ids=ids))
     named = {each.producer_id: each.transactional_id for each in listed}
     found = hanging(opened, named, describe_transactions(cluster.requests, list(named.values())))
     places = {each.key for each in found}

@@ -11,7 +11,7 @@ from odradek.cluster.transactions import (
     ListedTransaction,
     Successor,
     TransactionDescription,
-    TransactionFilter,
+    TransactionSelection,
     describe_transactions,
     force_terminate,
     list_transactions,
@@ -71,7 +71,7 @@ def _listed(*ids: str) -> ListTransactionsResponse:
 def test_all_brokers_are_listed() -> None:
     """In the order of their ids, with the filters handed on."""
     with coordinator(lambda _: _listed("b")) as (one, requests), coordinator(lambda _: _listed("a")) as (two, _):
-        only = TransactionFilter(["Ongoing"], [7], 5_000, "[ab]")
+        only = TransactionSelection(["Ongoing"], [7], 5_000, "[ab]")
         found = list_transactions(requests, {1: one.address, 2: two.address}, only)
     assert found == [ListedTransaction("a", 2, 7, "Ongoing"), ListedTransaction("b", 1, 7, "Ongoing")]
     asked = ListTransactionsRequest(
@@ -109,22 +109,22 @@ def test_filters_that_are_refused() -> None:
     """A state that there is not, a pattern that is none: both are wrong arguments."""
     unknown = ListTransactionsResponse(unknown_state_filters=["Open"])
     with coordinator(lambda _: unknown) as (broker, requests), pytest.raises(WrongUsageError, match="state Open"):
-        list_transactions(requests, {5: broker.address}, TransactionFilter(["Open"]))
+        list_transactions(requests, {5: broker.address}, TransactionSelection(["Open"]))
     no_pattern = ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     with coordinator(lambda _: no_pattern) as (broker, requests), pytest.raises(WrongUsageError, match=r"'\('"):
-        list_transactions(requests, {5: broker.address}, TransactionFilter(pattern="("))
+        list_transactions(requests, {5: broker.address}, TransactionSelection(pattern="("))
 
 
 @pytest.mark.parametrize(
     ("version", "only", "is_listed"),
     [
-        (0, TransactionFilter(), True),
-        (0, TransactionFilter(duration_ms=1), False),
-        (1, TransactionFilter(duration_ms=1), True),
-        (1, TransactionFilter(pattern="a"), False),
+        (0, TransactionSelection(), True),
+        (0, TransactionSelection(duration_ms=1), False),
+        (1, TransactionSelection(duration_ms=1), True),
+        (1, TransactionSelection(pattern="a"), False),
     ],
 )
-def test_a_filter_that_a_broker_does_not_know(version: int, only: TransactionFilter, is_listed: bool) -> None:
+def test_a_filter_that_a_broker_does_not_know(version: int, only: TransactionSelection, is_listed: bool) -> None:
     """It is not left out in silence."""
     with coordinator(lambda _: _listed("a"), version) as (broker, requests):
         if is_listed:
