@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from typing import Any
 
 from tests.interop.differential.play import Ask, Steps, Until
 from tests.interop.differential.prepare import topic
@@ -195,8 +196,8 @@ def _classic_members(version: int) -> Steps:
         "protocols": [{"name": "range", "metadata": SUBSCRIPTION}],
     }
     joined = yield Until("JoinGroup", 5, joining, lambda answer: not answer["error_code"])
-    member = {"member_id": joined["member_id"], "group_instance_id": "static"}
-    generation = {"generation_id": joined["generation_id"]}
+    member: dict[str, Any] = {"member_id": joined["member_id"], "group_instance_id": "static"}
+    generation: dict[str, Any] = {"generation_id": joined["generation_id"]}
     yield commit("unfinished", **member, **generation)
     syncing = {"group_id": group, **member, **generation, "assignments": []}
     syncing["assignments"] = [{"member_id": joined["member_id"], "assignment": b"abc"}]
@@ -222,14 +223,14 @@ def _consumer_members(version: int) -> Steps:
         "topic_partitions": [],
     }
     joined = yield Until("ConsumerGroupHeartbeat", 1, beat, lambda answer: not answer["error_code"])
-    member = {"member_id": beat["member_id"]}
+    member: dict[str, Any] = {"member_id": beat["member_id"]}
     yield from _fenced(commit, member, {"generation_id": joined["member_epoch"]})
     yield commit("of nobody in particular", **member)
     yield from _ended(version, producer, True)
     yield from _seen("of a member", group)
 
 
-def _fenced(commit: _Commit, member: Mapping[str, object], generation: Mapping[str, int]) -> Steps:
+def _fenced(commit: _Commit, member: Mapping[str, Any], generation: Mapping[str, Any]) -> Steps:
     """Right and wrong names of a member."""
     current = generation["generation_id"]
     yield commit("member", **member, **generation)
