@@ -83,6 +83,11 @@ def ensure_zookeeper_jars() -> Path:
     return _ensure(_cache() / f"apache-kafka-{ZOOKEEPER_VERSION}", ("kafka_2.13",), ZOOKEEPER_VERSION)
 
 
+def ensure_streams_jars() -> Path:
+    """Return the directory of the jars of Kafka Streams; else like `ensure_jars`."""
+    return _ensure(_cache() / f"kafka-streams-{KAFKA_VERSION}", ("kafka-streams",), KAFKA_VERSION)
+
+
 def ensure_client_jars(version: str) -> Path:
     """Return the directory of the jars of a Java client alone, of that version; else like `ensure_jars`."""
     return _ensure(_cache() / f"kafka-clients-{version}", ("kafka-clients",), version)
@@ -125,6 +130,7 @@ def main() -> int:
     try:
         ensure_jars()
         ensure_zookeeper_jars()
+        ensure_streams_jars()
         for version in OLD_CLIENTS:
             ensure_client_jars(version)
     except KafkaUnavailableError as error:
