@@ -80,7 +80,8 @@ def _frame(api_key: int, version: int, body: bytes, *, flexible: bool) -> bytes:
     return SIZE.pack(len(header) + len(body)) + header + body
 
 
-def _compact_string(text: str) -> bytes:
+def compact_string(text: str) -> bytes:
+    """A string as flexible versions write it."""
     data = text.encode()
     return unsigned_varint(len(data) + 1) + data
 
@@ -93,6 +94,11 @@ def _string(text: str) -> bytes:
 def request(api_key: int, version: int, body: bytes) -> bytes:
     """A request of an inflexible version whose body is written by the caller."""
     return _frame(api_key, version, body, flexible=False)
+
+
+def flexible_request(api_key: int, version: int, body: bytes) -> bytes:
+    """A request of a flexible version whose body, with its tag sections, is written by the caller."""
+    return _frame(api_key, version, body, flexible=True)
 
 
 def string(text: str) -> bytes:
@@ -109,7 +115,7 @@ def metadata(topics: Sequence[str] | None) -> bytes:
     """Metadata 12 for the named topics, or for all; never creates one."""
     body = bytearray(_NO_TAGS if topics is None else unsigned_varint(len(topics) + 1))
     for name in topics or ():
-        body += bytes(16) + _compact_string(name) + _NO_TAGS
+        body += bytes(16) + compact_string(name) + _NO_TAGS
     body += b"\0\0" + _NO_TAGS  # allow_auto_topic_creation, include_topic_authorized_operations
     return _frame(_METADATA, 12, bytes(body), flexible=True)
 
@@ -119,21 +125,21 @@ def cluster_image(answer: memoryview) -> ClusterImage:
     position = 4 + 1 + 4
     brokers: dict[int, tuple[str, int]] = {}
     partitions: dict[str, dict[int, PartitionState]] = {}
-    count, position = _read_unsigned(answer, position)
+    count, position = read_unsigned(answer, position)
     for _ in range(count - 1):
         (node_id,) = SIZE.unpack_from(answer, position)
-        host, position = _read_string(answer, position + 4)
+        host, position = read_string(answer, position + 4)
         (port,) = SIZE.unpack_from(answer, position)
-        _rack, position = _read_string(answer, position + 4)
+        _rack, position = read_string(answer, position + 4)
         position += 1
         brokers[node_id] = (host, port)
-    _cluster, position = _read_string(answer, position)
-    count, position = _read_unsigned(answer, position + 4)
+    _cluster, position = read_string(answer, position)
+    count, position = read_unsigned(answer, position + 4)
     for _ in range(count - 1):
         (error,) = struct.unpack_from(">h", answer, position)
-        name, position = _read_string(answer, position + 2)
+        name, position = read_string(answer, position + 2)
         of_topic: dict[int, PartitionState] = {}
-        length, position = _read_unsigned(answer, position + 16 + 1)
+        length, position = read_unsigned(answer, position + 16 + 1)
         for _ in range(length - 1):
             _error, index, leader, _epoch = struct.unpack_from(">hiii", answer, position)
             replicas, position = _read_integers(answer, position + 14)
@@ -183,7 +189,7 @@ def delete_topics(names: Sequence[str], timeout_ms: int = 30_000) -> bytes:
 
 def reassign(topic: str, partition: int, replicas: Sequence[int], timeout_ms: int = 30_000) -> bytes:
     """AlterPartitionReassignments 0 of one partition."""
-    body = SIZE.pack(timeout_ms) + b"\2" + _compact_string(topic) + b"\2" + SIZE.pack(partition)
+    body = SIZE.pack(timeout_ms) + b"\2" + compact_string(topic) + b"\2" + SIZE.pack(partition)
     body += unsigned_varint(len(replicas) + 1) + struct.pack(f">{len(replicas)}i", *replicas) + _NO_TAGS * 3
     return _frame(_ALTER_REASSIGNMENTS, 0, body, flexible=True)
 
@@ -193,18 +199,19 @@ def check_reassigned(answer: memoryview) -> None:
     (error,) = struct.unpack_from(">h", answer, 4 + 1 + 4)
     if error:
         raise WireError("reassigning", error)
-    _message, position = _read_string(answer, 11)
-    _topics, position = _read_unsigned(answer, position)
-    _name, position = _read_string(answer, position)
-    _partitions, position = _read_unsigned(answer, position)
+    _message, position = read_string(answer, 11)
+    _topics, position = read_unsigned(answer, position)
+    _name, position = read_string(answer, position)
+    _partitions, position = read_unsigned(answer, position)
     (error,) = struct.unpack_from(">h", answer, position + 4)
     if error:
         raise WireError("reassigning the partition", error)
 
 
-def list_offsets(topic: str, partitions: Sequence[int], timestamp: int) -> bytes:
-    """ListOffsets 2 of partitions of one topic for `timestamp`, or LATEST or EARLIEST."""
-    body = bytearray(struct.pack(">ibi", -1, 0, 1) + _string(topic) + SIZE.pack(len(partitions)))
+def list_offsets(topic: str, partitions: Sequence[int], timestamp: int, *, committed: bool = False) -> bytes:
+    """ListOffsets 2 of partitions of one topic for `timestamp`, or LATEST or EARLIEST; `committed`: LATEST is where the
+    first open transaction begins."""
+    body = bytearray(struct.pack(">ibi", -1, committed, 1) + _string(topic) + SIZE.pack(len(partitions)))
     for partition in partitions:
         body += struct.pack(">iq", partition, timestamp)
     return _frame(_LIST_OFFSETS, 2, bytes(body), flexible=False)
@@ -230,7 +237,7 @@ def produce(topic: str, partition: int, batch: bytes | bytearray, acks: int = -1
             b"\0",  # no transactional id
             struct.pack(">hi", acks, 30_000),
             b"\2",
-            _compact_string(topic),
+            compact_string(topic),
             b"\2",
             SIZE.pack(partition),
             unsigned_varint(len(batch) + 1),
@@ -251,7 +258,7 @@ def acknowledged(answer: bytes | memoryview, topic: str) -> int:
 
     `answer` begins with the correlation id.
     """
-    error, base_offset = struct.unpack_from(">hq", answer, 4 + 1 + 1 + len(_compact_string(topic)) + 1 + 4)
+    error, base_offset = struct.unpack_from(">hq", answer, 4 + 1 + 1 + len(compact_string(topic)) + 1 + 4)
     if error:
         raise WireError(f"producing to {topic}", error)
     return int(base_offset)
@@ -266,7 +273,7 @@ def fetch(topic: str, partition: int, *, max_wait_ms: int, min_bytes: int, max_b
         (
             struct.pack(">iiiibii", -1, max_wait_ms, min_bytes, max_bytes, 0, 0, -1),
             b"\2",
-            _compact_string(topic),
+            compact_string(topic),
             b"\2",
             _FETCH_PARTITION.pack(partition, -1, 0, -1, -1, max_bytes),
             _NO_TAGS * 2,
@@ -286,22 +293,23 @@ def fetched(answer: memoryview) -> Fetched:
     """What a Fetch 12 answer of one partition holds; WireError when it carries an error code."""
     error, _session = struct.unpack_from(">hi", answer, 9)
     position = 15
-    topics, position = _read_unsigned(answer, position)
+    topics, position = read_unsigned(answer, position)
     if error or topics != 2:
         raise WireError(f"fetch answered {topics - 1} topics where one was asked for", error)
-    name, position = _read_unsigned(answer, position)
-    _partitions, position = _read_unsigned(answer, position + name - 1)
+    name, position = read_unsigned(answer, position)
+    _partitions, position = read_unsigned(answer, position + name - 1)
     _index, error, high_watermark, _stable, _start = struct.unpack_from(">ihqqq", answer, position)
     if error:
         raise WireError("fetch of the partition", error)
-    aborted, position = _read_unsigned(answer, position + 30)
+    aborted, position = read_unsigned(answer, position + 30)
     if aborted > 1:
         raise WireError("fetch answered aborted transactions where there were none")
-    size, position = _read_unsigned(answer, position + 4)
+    size, position = read_unsigned(answer, position + 4)
     return Fetched(high_watermark, answer[position : position + max(size - 1, 0)])
 
 
-def _read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
+def read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
+    """An unsigned varint, and where what follows begins."""
     value = shift = 0
     while True:
         byte = data[position]
@@ -312,14 +320,14 @@ def _read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
         shift += 7
 
 
-def _read_string(data: memoryview, position: int) -> tuple[str, int]:
+def read_string(data: memoryview, position: int) -> tuple[str, int]:
     """A compact string, empty where it is null, and where what follows begins."""
-    length, position = _read_unsigned(data, position)
+    length, position = read_unsigned(data, position)
     end = position + max(length - 1, 0)
     return bytes(data[position:end]).decode(), end
 
 
 def _read_integers(data: memoryview, position: int) -> tuple[tuple[int, ...], int]:
     """A compact array of 32-bit integers, and where what follows begins."""
-    count, position = _read_unsigned(data, position)
+    count, position = read_unsigned(data, position)
     return struct.unpack_from(f">{count - 1}i", data, position), position + 4 * (count - 1)

@@ -20,6 +20,7 @@ from benchmarks.axes import (
     requests,
     spark,
     startup,
+    transactions,
 )
 from benchmarks.axis import Axis
 
@@ -29,6 +30,7 @@ ALL: tuple[Axis, ...] = (
     *requests.AXES,
     *endtoend.AXES,
     *groups.AXES,
+    *transactions.AXES,
     *durable.AXES,
     *produce.AXES,
     *fetch.AXES,
