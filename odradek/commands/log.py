@@ -93,7 +93,8 @@ def explain(
     """Show how a log finds an offset or a time, step by step.
 
     The binary search over the names of the segments, the entry of the sparse index, the position, the way over batch
-    headers from there, the batch, the record; with what each step read and how long it took.
+    headers from there, the batch, the record; with what each step read and how long it took. The record is looked for
+    among the first 200,000 of its batch: what is said to stand for more is not gone through to its end.
     """
     if (offset is None) == (timestamp is None):
         raise WrongUsageError("give either --offset or --timestamp")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from odradek.logs.dump import MAX_DECODED_BATCH
@@ -31,6 +32,9 @@ from odradek.protocol.records.record import Record
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem, OpenFile
 from odradek.storage.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name, parse_file_name
+
+MOST_RECORDS = 200_000
+"""Records of a batch that are gone through, a second's worth: a few kilobytes may stand for a hundred times as many."""
 
 Clock = Callable[[], int]
 """Nanoseconds of a clock that never goes back."""
@@ -217,12 +221,23 @@ class _Seeker:
         batch, is_right = self._read(found)
         told = replace(told, batch=FoundBatch(position, header, is_right))
         try:
-            numbered = enumerate(iter_entry_records(batch))
-            record = next((FoundRecord(each, number) for number, each in numbered if is_found(each)), None)
+            numbered = enumerate(islice(iter_entry_records(batch), MOST_RECORDS + 1))
+            record, number = None, -1
+            for number, each in numbered:
+                if number == MOST_RECORDS:
+                    break
+                if is_found(each):
+                    record = FoundRecord(each, number)
+                    break
         except KafkaError as error:
             told = replace(told, problem=f"the records of the batch cannot be read: {error}")
         else:
             gone = "the batch has no such record any more: compaction removed it; a reader goes on with the next one"
+            if number == MOST_RECORDS:
+                gone = (
+                    f"it is not among the first {MOST_RECORDS} records of the batch, and no more are gone through:"
+                    " `odradek log dump --deep` shows them all"
+                )
             told = replace(told, record=record, problem="" if record else gone)
         return self.charge(told, "batch", header.size, started)
 

@@ -6,17 +6,21 @@ from itertools import count
 
 import pytest
 
-from odradek.logs.explain import Explanation, explain_offset, explain_timestamp
+from odradek.logs.explain import MOST_RECORDS, Explanation, explain_offset, explain_timestamp
 from odradek.logs.explain_json import explain_json
 from odradek.logs.explain_text import explain_lines
 from odradek.logs.lookup import search_segments
+from odradek.protocol.records.batch import Codec
+from odradek.protocol.records.compression import compress
 from odradek.storage.errors import CorruptFile
 from odradek.storage.names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, file_name
+from odradek.storage.producers.producer_state import AppendOrigin
 from tests.support.log_samples import SPOOL, flip, make_log_directory
 from tests.support.logs import NOW_MS, read_all
 from tests.support.logs import open_at as open_log_at
 from tests.support.lookup_example import FIRST_TIME_MS, SEGMENTS, SOUGHT, make_example
 from tests.support.memory_files import MemoryFiles
+from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord
 
 
 @pytest.fixture
@@ -129,6 +133,22 @@ def test_an_entry_that_leads_astray_is_told(example: tuple[MemoryFiles, str]) ->
         assert told.record is None
         assert "log verify" in told.problem
         fs.write_bytes(path, content)
+
+
+def test_no_more_records_are_gone_through_than_can_be_waited_for() -> None:
+    """A batch of a few hundred bytes may stand for millions; what is behind the bound is not looked for."""
+    fs = MemoryFiles()
+    log = open_log_at(fs)
+    count = MOST_RECORDS + 100
+    body = compress(Codec.ZSTD, HandmadeRecord(key=None, value=None).encode() * count)
+    batch = HandmadeBatch(body, attributes=Codec.ZSTD, count=count, base_timestamp=NOW_MS).encode()
+    log.append(memoryview(bytearray(batch)), 0, NOW_MS, AppendOrigin.COORDINATOR)
+    log.flush()
+    told = explain_offset(fs, log.directory, 0, _ticks().__next__)
+    assert told.record is not None
+    told = explain_offset(fs, log.directory, count - 1, _ticks().__next__)
+    assert told.record is None
+    assert f"the first {MOST_RECORDS} records" in told.problem
 
 
 def test_a_directory_without_segments_is_refused(example: tuple[MemoryFiles, str]) -> None:
