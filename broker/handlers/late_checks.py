@@ -1,7 +1,7 @@
 """Batches whose check takes longer than a turn of the event loop may: checked on a thread, appended when that is done.
 
 A few kilobytes can stand for tens of megabytes and a million records, so what is left of the `Effort` of a request
-decides, not its size. Checks run one after the other, so their memory is that of one; those that wait hold copies of
+decides, not its size. Checks run one after the other, so their memory is that of one; those that wait keep
 their records, which count as memory of requests. Must not know: how batches are checked, what a response looks like.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.topic_partitions import TopicPartitions
+from odradek.broker.runtime.kept_records import kept, kept_bytes
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -60,7 +61,7 @@ class LateBatch:
     topic: TopicPartitions
     partition: Partition
     records: memoryview
-    """Of the frame, and a copy of the batch's own once it waits."""
+    """Of the frame, and the batch's own (`kept_records`) once it waits."""
     results: list[ProduceResult]
     place: int
     """Index of its result in `results`."""
@@ -92,21 +93,21 @@ class LateChecks:
             log.warning("a batch is over a limit", topic=topic, code=error.code.name, reason=error.message, peer=peer)
 
     def keep(self, late: Sequence[LateBatch]) -> float:
-        """Keep copies of the batches, since the memory they came in is used again; return until when they may wait.
+        """Keep the batches, whatever becomes of the memory they came in; return until when they may wait.
 
         They are to be let go by `let_go`. Raises TooBusy where there is no memory for them.
         """
-        size = sum(len(batch.records) for batch in late)
+        size = kept_bytes([batch.records for batch in late])
         if not self._memory.may_hold(size):
             raise TooBusy
         self._memory.hold(size)
         for batch in late:
-            batch.records = memoryview(bytearray(batch.records))
+            batch.records = kept(batch.records)
         return self._loop.time() + LONGEST_WAIT_S
 
     def let_go(self, late: Sequence[LateBatch]) -> None:
         """The batches are appended or refused."""
-        self._memory.release(sum(len(batch.records) for batch in late))
+        self._memory.release(kept_bytes([batch.records for batch in late]))
 
     async def check(self, batch: LateBatch, now_ms: int, until: float) -> ValidatedBatch:
         """Return the batch as it may be appended. Raises what `validate_client_batch` raises, and TooBusy."""

@@ -1,7 +1,7 @@
 """Produce versions 0 to 2: message sets of old clients, made into batches and then handled like any other.
 
 Small sets are converted at once; if one of a request is large, or decompresses to much, all of it is done on a thread,
-with a copy of the records, since the memory they came in is used again. Rules: Kafka's log behaviour, produce path.
+whatever becomes of the memory they came in (`kept_records`). Rules: Kafka's log behaviour, produce path.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from odradek.broker.handlers.converting import Converter
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
+from odradek.broker.runtime.kept_records import kept, kept_bytes
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
@@ -69,7 +70,7 @@ class MessageSets:
         """Convert all that the request has, on the thread; its memory is not needed after this call."""
         found = list(self._find(request))
         for data, _ in found:
-            data.records = memoryview(bytes(data.records)) if data.records is not None else None
+            data.records = kept(memoryview(data.records)) if data.records is not None else None
         self._memory.hold(_size_of(found))
         return self._convert(found)
 
@@ -91,7 +92,7 @@ class MessageSets:
 
 
 def _size_of(found: list[tuple[PartitionProduceData, ValidationRules]]) -> int:
-    return sum(len(data.records or b"") for data, _ in found)
+    return kept_bytes([memoryview(data.records) for data, _ in found if data.records is not None])
 
 
 def _convert_all(

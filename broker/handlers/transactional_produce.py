@@ -16,6 +16,7 @@ from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.kept_records import kept, kept_bytes
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.transactions.verification import (
     Operation,
@@ -67,7 +68,7 @@ class Verified:
     """Under which this broker led when the coordinator was asked."""
     errors: dict[Partition, KafkaError] = field(default_factory=dict)
     held_bytes: int = 0
-    """Of the copies that were kept of the request's records."""
+    """Of the request's records, which are kept."""
 
     def check(self, partition: Partition) -> None:
         """Raise the KafkaError that a partition's batch is refused with, if it is."""
@@ -101,7 +102,7 @@ class Verifications:
         self._retries = retries
 
     def verify(self, request: ProduceRequest, version: int) -> Verified | Deferred[Verified]:
-        """Return what may be written; where that comes later, copies of the records are kept until `let_go`.
+        """Return what may be written; where that comes later, the records are kept until `let_go`.
 
         Raises:
             KafkaError: the request as a whole is refused: INVALID_PRODUCER_ID_MAPPING, or REQUEST_TIMED_OUT where there
@@ -220,12 +221,12 @@ def _told(code: ErrorCode, operation: Operation) -> KafkaError:
 
 
 def _keep(request: ProduceRequest, memory: RequestMemory) -> int:
-    """Keep copies of the records, since the memory they came in is used again; return how much they take."""
+    """Keep the records, whatever becomes of the memory they came in; return how much they take."""
     held = [data for topic in request.topic_data for data in topic.partition_data if data.records is not None]
-    size = sum(len(data.records or b"") for data in held)
+    size = kept_bytes([memoryview(data.records or b"") for data in held])
     if not memory.may_hold(size):
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "Too many batches wait for their transactions to be verified")
     memory.hold(size)
     for data in held:
-        data.records = memoryview(bytearray(data.records or b""))
+        data.records = kept(memoryview(data.records or b""))
     return size

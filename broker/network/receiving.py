@@ -13,6 +13,7 @@ from mmap import mmap
 from struct import Struct
 
 from odradek.broker.network.transport import Transport
+from odradek.broker.runtime.kept_records import REUSED_BYTES
 from odradek.broker.runtime.request_memory import RequestMemory
 
 SCRATCH_BYTES = 256 * 1024
@@ -25,10 +26,6 @@ SMALL_BYTES = 4096
 GROWTH = 4
 """A buffer grows to so many times what has arrived, but not beyond the frame that was announced: announcing costs
 nothing."""
-
-SPARE_BYTES = 4 * 1024 * 1024
-"""A buffer up to this size is kept for the next large frame: its pages are already mapped, which a fresh one would pay
-for."""
 
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
@@ -62,8 +59,12 @@ class ReceiveBuffers:
         return bytearray(size)  # all of whose bytes are written at once, with zeros
 
     def give_back(self, buffer: Buffer) -> None:
-        """Return a buffer that nothing refers to any more."""
-        if len(buffer) <= SPARE_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
+        """Return a buffer whose frames are worked on.
+
+        One up to `REUSED_BYTES` is kept for the next large frame: its pages are already mapped, which a fresh one would
+        pay for. A larger one had a single frame, and whoever works on that may go on to refer to it.
+        """
+        if len(buffer) <= REUSED_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
             self._spare = buffer
 
 

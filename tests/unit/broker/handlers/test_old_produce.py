@@ -46,13 +46,13 @@ async def produce_slowly(
 ) -> tuple[Reply, list[PartitionProduceResponse]]:
     """Give the handler a request that is converted on a thread, and wait for its answer."""
     handler = produce_handler(node, asyncio.get_running_loop())
+    arrived = [data.records for wanted in asked.topic_data for data in wanted.partition_data]
     reply = Reply(handler(context(version), asked, HEAD))
     assert reply.is_waiting
-    for wanted in asked.topic_data:
-        for data in wanted.partition_data:
-            assert isinstance(data.records, memoryview)
-            if not data.records.readonly:
-                data.records[:] = bytes(len(data.records))  # the memory of a request is used again
+    for records in arrived:
+        assert isinstance(records, memoryview)
+        if not records.readonly:
+            records[:] = bytes(len(records))  # the memory of a request is used again
     await answered(reply)
     return reply, results(reply, version) if reply.answers != [None] else []
 
