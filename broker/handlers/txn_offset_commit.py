@@ -1,6 +1,7 @@
 """TxnOffsetCommit (0-5): how far a group has read, as part of a producer's transaction (KIP-98, KIP-447, KIP-890).
 
-Partitions that are not there are refused one by one. Version notes: leader epochs come with v2; before v3 nobody says
+Partitions that are not there are refused one by one. Version notes: leader epochs come with v2; before it producers may
+fail at COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296) and are told COORDINATOR_NOT_AVAILABLE; before v3 nobody says
 which member of the group he is, and nobody is fenced; TRANSACTION_ABORTABLE is told from v4 on; v5 makes the group's
 partition of `__consumer_offsets` part of the transaction, and before it has to be that.
 """
@@ -44,6 +45,9 @@ _TOLD: Final[Mapping[ErrorCode, ErrorCode]] = {
     ErrorCode.STALE_MEMBER_EPOCH: ErrorCode.ILLEGAL_GENERATION,
 }
 """Errors that producers do not know, and what they are told instead."""
+
+_FIRST_THAT_WAITS: Final = 2
+"""The version from which on producers know that a coordinator may be loading."""
 
 
 class _Producer(NamedTuple):
@@ -101,7 +105,7 @@ class TxnOffsetCommitHandler:
         operation = of_commit(context.api_version)
         count = sum([1 + len(topic.partitions) for topic in request.topics])
         prepared = self._coordinator.background.result_of(count, self._prepare(request))
-        return and_then(prepared, lambda commit: self._commit(request, commit, operation))
+        return and_then(prepared, lambda commit: self._commit(request, commit, operation, context.api_version))
 
     def _prepare(self, request: TxnOffsetCommitRequest) -> Slices[_Commit]:
         """Find the partitions and make records for them; whether they may be committed is decided after that."""
@@ -143,11 +147,11 @@ class TxnOffsetCommitHandler:
         return commit
 
     def _commit(
-        self, request: TxnOffsetCommitRequest, commit: _Commit, operation: Operation
+        self, request: TxnOffsetCommitRequest, commit: _Commit, operation: Operation, version: int
     ) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
         if not commit.places:
             return commit.response
-        return then(self._written(request, commit, operation), lambda code: _finish(commit, code))
+        return then(self._written(request, commit, operation), lambda code: _finish(commit, code, version))
 
     def _written(
         self, request: TxnOffsetCommitRequest, commit: _Commit, operation: Operation
@@ -206,9 +210,11 @@ class TxnOffsetCommitHandler:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _finish(commit: _Commit, code: ErrorCode) -> TxnOffsetCommitResponse:
+def _finish(commit: _Commit, code: ErrorCode, version: int) -> TxnOffsetCommitResponse:
     if code is not ErrorCode.NONE:
         told = _TOLD.get(code, code)
+        if told is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _FIRST_THAT_WAITS:
+            told = ErrorCode.COORDINATOR_NOT_AVAILABLE
         for place in commit.places:
             if place.result.error_code == ErrorCode.NONE:
                 place.result.error_code = told

@@ -72,7 +72,7 @@ def test_the_same_versions_are_offered_but_for_those_that_kafka_4_dropped(pair: 
     assert {first for first, _ in odradek.values()} == {0}
 
 
-WITHOUT_BEHAVIOUR = {"transaction.version", "share.version", "streams.version"}
+WITHOUT_BEHAVIOUR = {"share.version", "streams.version"}
 """Features that Kafka tells of, and that a client would act on in vain here."""
 
 

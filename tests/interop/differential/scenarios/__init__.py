@@ -17,6 +17,7 @@ from tests.interop.differential.scenarios.produce import produce
 from tests.interop.differential.scenarios.producers import producers
 from tests.interop.differential.scenarios.times import times
 from tests.interop.differential.scenarios.topics import topics
+from tests.interop.differential.scenarios.transaction_versions import transaction_versions
 from tests.interop.differential.scenarios.transactional_offsets import transactional_offsets
 from tests.interop.differential.scenarios.transactional_writes import committed_reads, markers, transactional_writes
 from tests.interop.differential.scenarios.transactions import transactions
@@ -42,4 +43,5 @@ SCENARIOS: Mapping[str, Scenario] = {
     "transactional_writes": transactional_writes,
     "markers": markers,
     "committed_reads": committed_reads,
+    "transaction_versions": transaction_versions,
 }
