@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,14 +11,12 @@ from benchmarks import isolation, machine, wire
 from benchmarks import transaction_wire as messages
 from benchmarks.axis import Axis, Measure, Stage, Values
 from benchmarks.clients import transactions
-from benchmarks.clients.transactions import IdLoad, TransactionLoad, await_coordinator, id_name
+from benchmarks.clients.transactions import SAMPLE, IdLoad, TransactionLoad, await_coordinator, id_name
 from benchmarks.connection import await_leaders
 from benchmarks.target import Broker
 
 _IDS, _OPEN = 100_000, 10_000
 _OPEN_PARTITIONS = 10
-_DESCRIBED = 500
-"""Ids asked for after a start: enough to be in every partition of `__transaction_state`."""
 _WAIT_SECONDS = 60
 _OPEN_MS = 900_000
 """transaction.max.timeout.ms: none is over while it is measured."""
@@ -85,18 +83,19 @@ def _open(stage: Stage) -> Values:
 
 def _kept(stage: Stage, count: int, load_of: Callable[[Broker], IdLoad], state: str) -> Values:
     """Memory for each id, CPU to begin one, and how long a broker takes to serve them after a kill."""
+    names = [id_name(number) for number in range(min(count, SAMPLE))]
     stage.close()
     with stage.bench.scratch("ids") as directory:
         with stage.target.start(directory) as broker:
             load = load_of(broker)
             with broker.connect() as connection:
-                await_coordinator(connection, [id_name(0)])
+                await_coordinator(connection, names)
             time.sleep(stage.warmup_seconds)
             before = machine.resident_bytes(broker.pid)
             begun = isolation.run(transactions.begin, load)
             grown = machine.resident_bytes(broker.pid) - before
             _check_listed(broker, state, count)
-        served, cpu = _served_again(stage, directory, state, count)
+        served, cpu = _served_again(stage, directory, names, state, count)
     return {
         "memory": grown / count,
         "cpu": begun.broker_cpu * 1e6 / count,
@@ -105,9 +104,8 @@ def _kept(stage: Stage, count: int, load_of: Callable[[Broker], IdLoad], state: 
     }
 
 
-def _served_again(stage: Stage, directory: Path, state: str, count: int) -> tuple[float, float]:
+def _served_again(stage: Stage, directory: Path, names: Sequence[str], state: str, count: int) -> tuple[float, float]:
     """Seconds from the start of the process to when every partition tells its ids, and the CPU seconds until then."""
-    names = [id_name(number) for number in range(min(count, _DESCRIBED))]
     with stage.target.start(directory) as broker:
         with broker.connect() as connection:
             await_coordinator(connection, names)

@@ -13,7 +13,7 @@ import select
 import socket
 import time
 from array import array
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from benchmarks import records, wire
@@ -27,6 +27,8 @@ from benchmarks.transaction_wire import Producer
 _PAUSE_NS = 5_000_000
 """How long a producer waits that is told to ask again. Java's waits for 20 ms, which would measure nothing else."""
 _WINDOW = 64
+SAMPLE = 500
+"""Ids to ask for where all have to be served: enough to be in every partition of `__transaction_state`."""
 _READY_SECONDS = 60
 
 Steps = Generator[bytes | bytearray | None, memoryview, None]
@@ -216,7 +218,7 @@ def begin(load: IdLoad) -> Begun:
     names = [id_name(number) for number in range(load.count)]
     batch = records.build_batch(records.values_of(1, 100), int(time.time() * 1000))
     with Connection(load.endpoint.address) as connection:
-        await_coordinator(connection, names[:1])
+        await_coordinator(connection, names[:SAMPLE])
         with Meter(load.endpoint.pid) as meter:
             for start in range(0, load.count, _WINDOW):
                 window = names[start : start + _WINDOW]
@@ -233,7 +235,7 @@ def id_name(number: int) -> str:
     return f"service-{number:06d}"
 
 
-def await_coordinator(connection: Connection, names: list[str]) -> None:
+def await_coordinator(connection: Connection, names: Sequence[str]) -> None:
     """Return once the coordinator of these ids serves; the topic of transactions is made where there is none."""
     deadline = time.monotonic() + _READY_SECONDS
     while error := messages.coordinator_error(connection.ask(messages.find_coordinator(names[0]))):

@@ -16,7 +16,6 @@ from odradek.broker.transactions.state import (
 )
 from odradek.protocol.codec import DecodeError, decode, encode_into
 from odradek.protocol.messages.transaction_records import (
-    TransactionLogKey,
     TransactionLogValue,
     TransactionPartitions,
 )
@@ -26,6 +25,8 @@ MAX_ID_BYTES: Final = 0x7FFF
 """The longest transactional id that a key can hold."""
 
 _VERSION: Final = Struct(">h")
+_KEY: Final = Struct(">hh")
+"""The version of a key, and the length of the id behind it."""
 _IDLE: Final = Struct(">hqhibBqqBBBq")
 """Version 1 without partitions (0: null, 1: none), with the producer id before as its first tagged field: what nearly
 every record is that a load reads."""
@@ -35,9 +36,8 @@ _VERSION_TAG: Final = Struct(">BBh")
 
 def encode_key(transactional_id: str) -> bytes:
     """Return the key of a transactional id."""
-    key = bytearray(_VERSION.pack(KEY_VERSION))
-    encode_into(key, TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
-    return bytes(key)
+    data = transactional_id.encode()
+    return _KEY.pack(KEY_VERSION, len(data)) + data  # one of a record, three records of a transaction: kept short
 
 
 def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:

@@ -82,11 +82,13 @@ def build_batch(records: Sequence[Record], fields: BatchFields = PLAIN) -> bytea
     else:
         base_timestamp = first.timestamp if first else NO_TIMESTAMP
     body = bytearray()
+    max_timestamp = first.timestamp if first else NO_TIMESTAMP
     for record in records:
         append_record(body, record, base_offset, base_timestamp)
-    max_timestamp = max((record.timestamp for record in records), default=NO_TIMESTAMP)
+        if record.timestamp > max_timestamp:
+            max_timestamp = record.timestamp
     return assemble_batch(
-        bytes(body),
+        body,
         fields,
         offsets=(base_offset, last_offset),
         timestamps=(base_timestamp, max_timestamp),
@@ -95,7 +97,7 @@ def build_batch(records: Sequence[Record], fields: BatchFields = PLAIN) -> bytea
 
 
 def assemble_batch(
-    body: bytes, fields: BatchFields, offsets: tuple[int, int], timestamps: tuple[int, int], count: int
+    body: bytes | bytearray, fields: BatchFields, offsets: tuple[int, int], timestamps: tuple[int, int], count: int
 ) -> bytearray:
     """Return a batch around `body`, the encoded but uncompressed records.
 
@@ -115,7 +117,7 @@ def assemble_batch(
         attributes |= LOG_APPEND_TIME_BIT
         max_timestamp = fields.log_append_time_ms
     if codec:
-        body = compress(codec, body, fields.level)
+        body = compress(codec, bytes(body), fields.level)
     out = bytearray(HEADER_SIZE)
     out += body
     HEADER.pack_into(
