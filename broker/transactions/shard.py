@@ -323,24 +323,26 @@ class TransactionShard:
             told(failed.code)
             return
 
-        def waited(error: ErrorCode) -> None:
-            if error is ErrorCode.NONE or (not self._is_gone and self._writer.is_safe(end_offset)):
-                settled(ErrorCode.NONE)
-                told(error)
-            elif self._is_gone:
-                told(error)
-            else:
-                told(error)
-                self._services.scheduler.call_later(WAIT_AGAIN_S, wait)
-
-        def wait() -> None:
-            if not self._is_gone:
-                self._writer.when_safe(end_offset, waited)
-
         if self._writer.is_safe(end_offset):
-            waited(ErrorCode.NONE)
+            settled(ErrorCode.NONE)
+            told(ErrorCode.NONE)
         else:
-            wait()
+            self._wait(end_offset, settled, told)
+
+    def _wait(self, end_offset: int, settled: Done, told: Done) -> None:
+        """Wait until a record is committed, again and again; `told` does not wait for longer than a write may take."""
+        if self._is_gone:
+            return
+
+        def waited(error: ErrorCode) -> None:
+            is_safe = error is ErrorCode.NONE or (not self._is_gone and self._writer.is_safe(end_offset))
+            if is_safe:
+                settled(ErrorCode.NONE)
+            told(error)
+            if not is_safe and not self._is_gone:
+                self._services.scheduler.call_later(WAIT_AGAIN_S, self._wait, end_offset, settled, told)
+
+        self._writer.when_safe(end_offset, waited)
 
     def _take_over(self, transactional_id: str, new: TransactionMetadata) -> None:
         self.transactions[transactional_id] = new

@@ -1,5 +1,7 @@
 """A partition of `__transaction_state`: from requests to records to markers, over restarts, time-outs and failures."""
 
+import gc
+
 import pytest
 
 from odradek.broker.partitions.transaction_marker import TransactionMarker
@@ -283,3 +285,20 @@ def test_very_many_decided_transactions_are_ended_a_few_at_a_time() -> None:
     assert world.leaders.written == []
     world.scheduler.advance(1)
     assert {known.state for known in world.shard.transactions.values()} == {TransactionState.COMPLETE_COMMIT}
+
+
+def test_a_transaction_leaves_nothing_to_the_garbage_collector() -> None:
+    """Whose work grows with all that a broker keeps, and would come with every few hundred transactions."""
+    world = World()
+    producer = world.begin(2, T01)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            ended = world.end(producer, True, 2).producer
+            assert ended is not None
+            producer = ended
+            assert world.add(producer, T0, 2).error is NONE
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
