@@ -5,16 +5,18 @@ Owns: which version is written. Must not know: logs. Follows Kafka's `Transactio
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import Struct, pack
 from typing import Final
 
 from odradek.broker.transactions.state import (
     NO_PARTITIONS,
+    NO_PRODUCER_ID,
     Partitions,
     TransactionMetadata,
     TransactionState,
 )
 from odradek.protocol.codec import DecodeError, decode, encode_into
+from odradek.protocol.codec.runtime import uvarint
 from odradek.protocol.messages.transaction_records import (
     TransactionLogValue,
     TransactionPartitions,
@@ -32,6 +34,11 @@ _IDLE: Final = Struct(">hqhibBqqBBBq")
 every record is that a load reads."""
 _IDLE_TAG: Final = (0, 8)
 _VERSION_TAG: Final = Struct(">BBh")
+_HEAD: Final = Struct(">hqhib")
+"""What comes before the partitions in version 1."""
+_TIMES_AND_TAGS: Final = Struct(">qqB")
+"""What comes behind them, and how many tagged fields follow."""
+_ID_TAG: Final = Struct(">BBq")
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -42,8 +49,9 @@ def encode_key(transactional_id: str) -> bytes:
 
 def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
     """Return what is known of an id as it is stored; `transaction_version` is the broker's."""
-    version = 1 if transaction_version >= 1 else 0
-    value = bytearray(_VERSION.pack(version))
+    if transaction_version >= 1:
+        return _encode_value(known)
+    value = bytearray(_VERSION.pack(0))
     partitions = None
     if known.state is not TransactionState.EMPTY:
         partitions = [
@@ -52,17 +60,37 @@ def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
         ]
     message = TransactionLogValue(
         producer_id=known.producer_id,
-        previous_producer_id=known.previous_id,
-        next_producer_id=known.next_id,
         producer_epoch=known.producer_epoch,
         transaction_timeout_ms=known.timeout_ms,
         transaction_status=known.state,
         transaction_partitions=partitions,
         transaction_last_update_timestamp_ms=known.updated_ms,
         transaction_start_timestamp_ms=known.started_ms,
-        client_transaction_version=known.version,
     )
-    encode_into(value, message, version)
+    encode_into(value, message, 0)
+    return bytes(value)
+
+
+def _encode_value(known: TransactionMetadata) -> bytes:
+    """Return version 1, written by hand: each transaction has three, and most of what a coordinator does is this."""
+    producer_id, epoch, timeout_ms, state, partitions, updated, started, _, previous, following, spoken = known
+    value = bytearray(_HEAD.pack(1, producer_id, epoch, timeout_ms, state))
+    if state is TransactionState.EMPTY:
+        value += b"\0"  # null
+    else:
+        value += uvarint(len(partitions) + 1)
+        for topic, indexes in partitions.items():
+            name, count = topic.encode(), len(indexes)
+            value += uvarint(len(name) + 1) + name + uvarint(count + 1)
+            value += pack(f">{count}iB", *sorted(indexes), 0)
+    has_previous, has_next, has_version = previous != NO_PRODUCER_ID, following != NO_PRODUCER_ID, spoken != 0
+    value += _TIMES_AND_TAGS.pack(updated, started, has_previous + has_next + has_version)
+    if has_previous:
+        value += _ID_TAG.pack(0, 8, previous)
+    if has_next:
+        value += _ID_TAG.pack(1, 8, following)
+    if has_version:
+        value += _VERSION_TAG.pack(2, 2, spoken)
     return bytes(value)
 
 

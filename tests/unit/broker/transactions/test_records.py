@@ -73,6 +73,13 @@ def test_what_is_written_is_read_back(known: TransactionMetadata) -> None:
     assert decode_value(encode_value(known, 0)) == known._replace(previous_id=-1, next_id=-1, version=0)
 
 
+def test_very_many_partitions_with_long_names_are_read_back() -> None:
+    """Lengths then take more than a byte."""
+    partitions = {f"{number:0200}": frozenset(range(number, number + 300)) for number in range(200)}
+    known = OPEN._replace(partitions=partitions)
+    assert decode_value(encode_value(known, 1)) == known
+
+
 @pytest.mark.parametrize("value", ["", "00", "0002", "0001", "000100000000000000330000"])
 def test_bytes_that_are_no_record_are_refused(value: str) -> None:
     """Too short, or of a version to come."""
