@@ -3,35 +3,44 @@
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.integration.test_transactions import new_consumer, new_producer, send
+from tests.integration.test_transactions import values as committed_values
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import ApacheKafkaBroker, ApacheKafkaControllers, ClusterBroker
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("replication")]
 
 SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+SETTINGS = {
+    **SESSION,
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "6",
+}
 PARTITIONS = 3
 PATIENCE_S = 60
 
 Brokers = list[BrokerProcess]
 
 
-@pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[Brokers]:
-    """Two brokers of this project and one of Apache Kafka."""
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    """Two brokers of this project and one of Apache Kafka; each test leaves all of them running and in sync."""
+    tmp_path = tmp_path_factory.mktemp("replication")
     controllers = ApacheKafkaControllers(tmp_path / "controllers", 1, SESSION)
     started: Brokers = []
     try:
         controllers.start()
         for node in (1, 2):
-            started.append(ClusterBroker(tmp_path / f"broker-{node}", node, controllers.voters, SESSION))
-        started.append(ApacheKafkaBroker(tmp_path / "broker-3", 3, controllers.voters, SESSION))
+            started.append(ClusterBroker(tmp_path / f"broker-{node}", node, controllers.voters, SETTINGS))
+        started.append(ApacheKafkaBroker(tmp_path / "broker-3", 3, controllers.voters, SETTINGS))
         for broker in started:
             broker.start()
         yield started
@@ -158,3 +167,72 @@ def test_nothing_acknowledged_is_lost_whoever_leads_and_falls(brokers: Brokers) 
     assert max(Counter(number for each in found for number in each).values()) == 1
     assert [sorted(each) for each in found] == found
     eventually(lambda: logs(first, "t") == logs(second, "t") == logs(kafka, "t"), "the replicas are equal", PATIENCE_S)
+
+
+def _coordinator(broker: BrokerProcess, key: str, key_type: int) -> int:
+    """Return the node that is the coordinator of a transactional id (1), or a group (0)."""
+
+    def ask() -> int:
+        with WireClient(broker.port) as wire:
+            answer = wire.ask("FindCoordinator", 2, key=key, key_type=key_type)
+        return 0 if answer["error_code"] else int(answer["node_id"])
+
+    return eventually(ask, f"the coordinator of {key} is known", PATIENCE_S)
+
+
+def _one_of_each(broker: BrokerProcess, key_type: int) -> dict[int, str]:
+    """Return for each node a name whose coordinator it is."""
+    found: dict[int, str] = {}
+    for number in range(100):
+        found.setdefault(_coordinator(broker, f"name-{number}", key_type), f"name-{number}")
+    assert sorted(found) == [1, 2, 3]
+    return found
+
+
+def test_transactions_span_brokers_of_both_kinds(brokers: Brokers) -> None:
+    """Whoever coordinates them, leads their partitions and keeps their offsets; also when one that does is killed.
+
+    Readers of committed records see whole transactions, and the files of all replicas are the same bytes.
+    """
+    bootstrap = bootstrap_of(brokers)
+    topic = NewTopic(
+        "tx", PARTITIONS, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]], config={"min.insync.replicas": "2"}
+    )
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin.create_topics([topic])["tx"].result(20)
+    producers = {node: new_producer(bootstrap, name) for node, name in _one_of_each(brokers[0], 1).items()}
+    groups = _one_of_each(brokers[0], 0)
+    expected: list[bytes] = []
+
+    def write(coordinator: int, name: str) -> bytes:
+        value = f"{name} {coordinator}".encode()
+        producers[coordinator].begin_transaction()
+        for partition in range(PARTITIONS):
+            send(producers[coordinator], "tx", value, partition=partition)
+        for group in groups.values():
+            member = new_consumer(bootstrap, group)
+            places = [TopicPartition("tx", partition, len(expected) + 1) for partition in range(PARTITIONS)]
+            producers[coordinator].send_offsets_to_transaction(places, member.consumer_group_metadata(), PATIENCE_S)
+            member.close()
+        return value
+
+    for coordinator, producer in producers.items():
+        expected.append(write(coordinator, "committed"))
+        producer.commit_transaction(PATIENCE_S)
+        write(coordinator, "aborted")
+        producer.abort_transaction(PATIENCE_S)
+    for coordinator in (1, 3):
+        expected.append(write(coordinator, "killed"))
+        brokers[coordinator - 1].kill()
+        producers[coordinator].commit_transaction(PATIENCE_S)
+        brokers[coordinator - 1].start()
+        await_all_in_sync(brokers, "tx")
+    for partition in range(PARTITIONS):
+        assert committed_values(bootstrap, "tx", partition) == expected
+    for group in groups.values():
+        reader = new_consumer(bootstrap, group)
+        places = reader.committed([TopicPartition("tx", partition) for partition in range(PARTITIONS)], PATIENCE_S)
+        assert [place.offset for place in places] == [len(expected)] * PARTITIONS
+        reader.close()
+    first, second, kafka = brokers
+    eventually(lambda: logs(first, "tx") == logs(second, "tx") == logs(kafka, "tx"), "replicas are equal", PATIENCE_S)
