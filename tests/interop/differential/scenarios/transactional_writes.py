@@ -32,7 +32,7 @@ LONG_MS = 900_000
 def transactional_writes() -> Steps:
     """Batches with and without a transaction around them, at every version of Produce that knows transactions."""
     yield from coordinated()
-    for version in served_versions("Produce", 9):
+    for version in served_versions("Produce", 3):
         yield from _writing(version)
     yield from _beginning_over_an_open_one()
 
