@@ -136,23 +136,21 @@ def produced_error(answer: memoryview) -> int:
     return 0
 
 
-def described_error(answer: memoryview) -> int:
-    """The first error code in DescribeTransactions 0, 0 for none."""
+def described_errors(answer: memoryview) -> set[int]:
+    """The error codes in DescribeTransactions 0."""
+    errors: set[int] = set()
     count, position = wire.read_unsigned(answer, _BODY_AT + 4)
     for _ in range(count - 1):
-        (error,) = struct.unpack_from(">h", answer, position)
-        if error:
-            return int(error)
-        for _text in range(2):
-            length, position = wire.read_unsigned(answer, position + (0 if _text else 2))
-            position += max(length - 1, 0)
+        errors.update(struct.unpack_from(">h", answer, position))
+        _name, position = wire.read_string(answer, position + 2)
+        _state, position = wire.read_string(answer, position)
         topics, position = wire.read_unsigned(answer, position + 4 + 8 + 8 + 2)
         for _topic in range(topics - 1):
-            length, position = wire.read_unsigned(answer, position)
-            partitions, position = wire.read_unsigned(answer, position + length - 1)
+            _name, position = wire.read_string(answer, position)
+            partitions, position = wire.read_unsigned(answer, position)
             position += 4 * (partitions - 1) + 1
         position += 1
-    return 0
+    return errors - {0}
 
 
 def listed_count(answer: memoryview) -> int:

@@ -13,7 +13,7 @@ import select
 import socket
 import time
 from array import array
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks import records, wire
@@ -222,11 +222,9 @@ def begin(load: IdLoad) -> Begun:
         with Meter(load.endpoint.pid) as meter:
             for start in range(0, load.count, _WINDOW):
                 window = names[start : start + _WINDOW]
-                asked = b"".join(messages.init_producer_id(name, load.timeout_ms) for name in window)
-                connection.socket.sendall(asked)
-                producers = [_begun(connection.receive()) for _ in window]
+                producers = _begin(connection, load, window)
                 if load.topic:
-                    _open(connection, load, window, producers, batch)
+                    _open(connection, load, producers, batch)
     return Begun(meter.elapsed, meter.broker_cpu, meter.client_cpu)
 
 
@@ -240,32 +238,44 @@ def await_coordinator(connection: Connection, names: Sequence[str]) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while error := messages.coordinator_error(connection.ask(messages.find_coordinator(names[0]))):
         _wait(error, deadline)
-    while (error := messages.described_error(connection.ask(messages.describe(names)))) in messages.NOT_YET:
-        _wait(error, deadline)
+    while errors := messages.described_errors(connection.ask(messages.describe(names))) & messages.NOT_YET:
+        _wait(max(errors), deadline)
 
 
 def _wait(error: int, deadline: float) -> None:
     if error not in messages.NOT_YET or time.monotonic() > deadline:
-        raise wire.WireError("waiting for the coordinator of transactions", error)
+        raise wire.WireError("waiting for the coordinator of transactions, or for producer ids", error)
     time.sleep(0.002)
 
 
-def _open(connection: Connection, load: IdLoad, names: list[str], producers: list[Producer], batch: bytearray) -> None:
+def _begin(connection: Connection, load: IdLoad, names: Sequence[str]) -> dict[str, Producer]:
+    """Begin ids, all at once; again where Apache Kafka waits for its next producer ids, and says that it loads."""
+    producers: dict[str, Producer] = {}
+    deadline = time.monotonic() + _READY_SECONDS
+    while missing := [name for name in names if name not in producers]:
+        connection.socket.sendall(b"".join(messages.init_producer_id(name, load.timeout_ms) for name in missing))
+        errors = set()
+        for name in missing:
+            answer = connection.receive()
+            if error := messages.coordinator_error(answer):
+                errors.add(error)
+            else:
+                producers[name] = messages.producer_of(answer)
+        if errors:
+            _wait(max(errors), deadline)
+    return producers
+
+
+def _open(connection: Connection, load: IdLoad, producers: Mapping[str, Producer], batch: bytearray) -> None:
     asked = bytearray()
-    for name, producer in zip(names, producers, strict=True):
+    for name, producer in producers.items():
         partition = producer.producer_id % load.partitions
         produce = messages.TransactionalProduce(name, load.topic, [(partition, batch)], implicit=True)
         asked += produce.request(producer, 0)
     connection.socket.sendall(asked)
-    for _ in names:
+    for _ in producers:
         if error := messages.produced_error(connection.receive()):
             raise wire.WireError("opening a transaction", error)
-
-
-def _begun(answer: memoryview) -> Producer:
-    if error := messages.coordinator_error(answer):
-        raise wire.WireError("beginning a transactional id", error)
-    return messages.producer_of(answer)
 
 
 def _answer(sock: socket.socket, descriptor: int) -> memoryview:

@@ -105,13 +105,6 @@ def _produced(code: int) -> memoryview:
     return _answer(ProduceResponse(responses=[TopicProduceResponse(name="topic", partition_responses=responses)]), 12)
 
 
-def _described(code: int) -> memoryview:
-    topic = DescribeTransactionsTopic(topic="topic", partitions=[1, 2])
-    first = DescribedTransactionState(transactional_id="first", transaction_state="Ongoing", topics=[topic, topic])
-    second = DescribedTransactionState(transactional_id="second", transaction_state="", error_code=code)
-    return _answer(DescribeTransactionsResponse(transaction_states=[first, second]), 0)
-
-
 @pytest.mark.parametrize(
     ("answer", "error_of"),
     [
@@ -119,13 +112,27 @@ def _described(code: int) -> memoryview:
         (lambda code: _answer(EndTxnResponse(error_code=code), 5), messages.coordinator_error),
         (_added, messages.added_error),
         (_produced, messages.produced_error),
-        (_described, messages.described_error),
     ],
 )
 def test_the_error_of_an_answer_is_found(
     answer: Callable[[int], memoryview], error_of: Callable[[memoryview], int]
 ) -> None:
     assert [error_of(answer(code)) for code in (0, 51)] == [0, 51]
+
+
+@pytest.mark.parametrize(("codes", "errors"), [([0, 0], set()), ([105, 0, 14, 105], {105, 14})])
+def test_all_errors_of_described_transactions_are_found(codes: list[int], errors: set[int]) -> None:
+    topic = DescribeTransactionsTopic(topic="topic", partitions=[1, 2])
+    states = [
+        DescribedTransactionState(
+            transactional_id=str(place),
+            transaction_state="" if code else "Ongoing",
+            error_code=code,
+            topics=[] if code else [topic, topic],
+        )
+        for place, code in enumerate(codes)
+    ]
+    assert messages.described_errors(_answer(DescribeTransactionsResponse(transaction_states=states), 0)) == errors
 
 
 def test_the_producer_of_the_next_transaction_is_read() -> None:
