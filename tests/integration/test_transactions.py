@@ -1,9 +1,12 @@
-"""Transactions of real clients: librdkafka's and kafka-python's producers, and readers of what is committed."""
+"""Transactions of real clients, librdkafka's, kafka-python's and aiokafka's, and readers of what is committed."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaProducer
 
@@ -173,6 +176,32 @@ def test_kafka_python_has_transactions(bootstrap: str, topic: str, python_produc
         python_producer.send(topic, value).get(TIMEOUT_S)
         ends()
     assert values(bootstrap, topic) == [b"a", b"c"]
+
+
+def test_aiokafka_has_transactions(bootstrap: str, topic: str) -> None:
+    """Its transactions carry records and offsets, and those that are aborted leave neither."""
+    Confluent(bootstrap).create_topic(topic, 1)
+    group, place = f"group-{topic}", AioTopicPartition(topic, 0)
+
+    async def write() -> int:
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"tx-{topic}")
+        consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+        await producer.start()
+        await consumer.start()
+        try:
+            for number, ends in enumerate((producer.commit_transaction, producer.abort_transaction), 1):
+                await producer.begin_transaction()
+                await producer.send_and_wait(topic, b"%d" % number)
+                await producer.send_offsets_to_transaction({place: number}, group)
+                await ends()
+            offset: int = await consumer.committed(place)
+            return offset
+        finally:
+            await consumer.stop()
+            await producer.stop()
+
+    assert asyncio.run(asyncio.wait_for(write(), TIMEOUT_S)) == 1
+    assert values(bootstrap, topic) == [b"1"]
 
 
 def test_transactions_outlive_a_kill(new_broker: BrokerFactory) -> None:
