@@ -1,7 +1,8 @@
-"""Apache Kafka's TransactionalMessageCopier, as a process that tests start, kill and wait for."""
+"""Copiers of a topic, as processes that tests start, kill and wait for."""
 
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.broker import java_command
@@ -10,22 +11,36 @@ from tests.support.waiting import eventually
 TIMEOUT_S = 60
 
 
-class Copiers:
-    """Apache Kafka's TransactionalMessageCopier from `source` to `target`, a third of whose transactions it aborts."""
+def java_copier(bootstrap: str, timeout_ms: int) -> list[str]:
+    """Return how to run Apache Kafka's TransactionalMessageCopier, whose transactions may be open for so long.
 
-    def __init__(self, bootstrap: str, output: Path) -> None:
-        self._bootstrap = bootstrap
+    For so long, too, the successor of one that was killed waits: it asks for its offset before it ends what was left.
+    """
+    given = ["--broker-list", bootstrap, "--input-topic", "source", "--input-partition", "0"]
+    given += ["--output-topic", "target", "--consumer-group", "copier", "--transactional-id", "copier"]
+    given += [
+        "--transaction-timeout",
+        str(timeout_ms),
+        "--transaction-size",
+        "40",
+        "--enable-random-aborts",
+        "--use-group-metadata",
+    ]
+    return java_command("org.apache.kafka.tools.TransactionalMessageCopier", *given, heap="128m")
+
+
+class Copiers:
+    """A copier from `source` to `target`, which aborts a third of its transactions, and its successors."""
+
+    def __init__(self, command: Sequence[str], output: Path) -> None:
+        self._command = command
         self._output = output
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start one, which goes on where the group is, with the transactional id of the one before."""
-        given = ["--broker-list", self._bootstrap, "--input-topic", "source", "--input-partition", "0"]
-        given += ["--output-topic", "target", "--consumer-group", "copier", "--transactional-id", "copier"]
-        given += ["--transaction-size", "40", "--enable-random-aborts", "--use-group-metadata"]
-        command = java_command("org.apache.kafka.tools.TransactionalMessageCopier", *given, heap="128m")
         with self._output.open("wb") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            self._process = subprocess.Popen(self._command, stdout=output, stderr=subprocess.STDOUT)
 
     def await_copied(self, number: int) -> None:
         """Wait until the one that runs has copied so many."""

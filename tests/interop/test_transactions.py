@@ -1,7 +1,6 @@
 """Apache Kafka's own programs with transactions, and its tool that looks at them, unmodified, against the broker."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,9 @@ from confluent_kafka import Producer
 from tests.conftest import BrokerFactory
 from tests.integration.test_transactions import new_producer, send, values
 from tests.interop import hand_over
-from tests.interop.copiers import Copiers
+from tests.interop.clients import go_copier
+from tests.interop.copiers import Copiers, java_copier
+from tests.interop.test_groups import needs_go
 from tests.support.broker import BrokerProcess, run_java
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
@@ -22,33 +23,55 @@ QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 
 
 @pytest.fixture
-def copiers(new_broker: BrokerFactory, tmp_path: Path) -> Iterator[tuple[BrokerProcess, Copiers]]:
-    """A broker with numbers in `source`, and who copies them."""
+def copied(new_broker: BrokerFactory) -> BrokerProcess:
+    """A broker with numbers in `source`, and `target` for their copies."""
     broker = new_broker(QUICK)
     broker.start()
     hand_over.create(broker, "source")
     hand_over.create(broker, "target")
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     send(producer, "source", *(b"%d" % number for number in range(NUMBERS)))
-    copying = Copiers(broker.bootstrap, tmp_path / "copier.txt")
-    yield broker, copying
-    copying.kill()
+    return broker
 
 
-def test_the_transactional_message_copier_copies_everything_once(copiers: tuple[BrokerProcess, Copiers]) -> None:
-    """In order, too, though first the broker is killed and then the copier, and a third of all is aborted."""
-    broker, copying = copiers
-    copying.start()
-    copying.await_copied(200)
-    broker.kill()
-    broker.start()
-    copying.await_copied(600)
-    copying.kill()
-    copying.start()
-    copying.finish()
+def _all_copied_once(broker: BrokerProcess) -> None:
+    """See that readers of what is committed find each number once, in order, and others more than that."""
     assert values(broker.bootstrap, "target") == [b"%d" % number for number in range(NUMBERS)]
     assert len(values(broker.bootstrap, "target", isolation="read_uncommitted")) > NUMBERS
     assert hand_over.committed(broker, "copier") == {("source", 0): NUMBERS}
+
+
+def test_the_transactional_message_copier_copies_everything_once(copied: BrokerProcess, tmp_path: Path) -> None:
+    """In order, too, though first the broker is killed and then the copier, and a third of all is aborted."""
+    copiers = Copiers(java_copier(copied.bootstrap, 12_000), tmp_path / "copier.txt")
+    try:
+        copiers.start()
+        copiers.await_copied(200)
+        copied.kill()
+        copied.start()
+        copiers.await_copied(600)
+        copiers.kill()
+        copiers.start()
+        copiers.finish()
+    finally:
+        copiers.kill()
+    _all_copied_once(copied)
+
+
+@needs_go
+def test_franz_go_copies_everything_once(copied: BrokerProcess, tmp_path: Path) -> None:
+    """As a member of a group, in order, though the broker is killed meanwhile, and a third of all is aborted."""
+    command = [*go_copier(), copied.bootstrap, "source", "target", "copier", str(NUMBERS)]
+    copiers = Copiers(command, tmp_path / "copier.txt")
+    try:
+        copiers.start()
+        copiers.await_copied(200)
+        copied.kill()
+        copied.start()
+        copiers.finish()
+    finally:
+        copiers.kill()
+    _all_copied_once(copied)
 
 
 def _tool(broker: BrokerProcess, *arguments: str) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from confluent_kafka import Producer, TopicPartition
 
 from tests.integration.test_transactions import QUIET, new_consumer, new_producer, send, values
 from tests.interop import hand_over
-from tests.interop.copiers import Copiers
+from tests.interop.copiers import Copiers, java_copier
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.waiting import eventually
 
@@ -84,7 +84,7 @@ def test_transactions_go_on_where_brokers_are_exchanged(
     for name, partitions in (("source", 1), ("target", 1), ("t", 2)):
         hand_over.create(kafka, name, partitions)
     plain = Producer({**QUIET, "bootstrap.servers": kafka.bootstrap})
-    copying = Copiers(kafka.bootstrap, tmp_path / "copier.txt")
+    copying = Copiers(java_copier(kafka.bootstrap, 120_000), tmp_path / "copier.txt")
     # librdkafka 2.16 hangs in send_offsets_to_transaction() where it has once begun anew with its bootstrap servers
     kept = {"transaction.timeout.ms": 300_000, "metadata.recovery.strategy": "none"}
     living = new_producer(kafka.bootstrap, "living", **kept)

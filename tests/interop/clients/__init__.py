@@ -19,6 +19,7 @@ from tests.support.broker import java_command
 SOURCES = Path(__file__).parent
 BUILD_TIMEOUT_S = 300
 _GO = ("go.mod", "go.sum", "member.go")
+_GO_COPIER = ("go.mod", "go.sum", "copier/copier.go")
 _NODE = ("package.json", "package-lock.json", "member.js")
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor",
@@ -56,6 +57,11 @@ def java_member(directory: Path) -> Command:
 def go_member(settings: MemberSettings) -> list[str]:
     """Return how to run the member with franz-go."""
     return [str(_built(_GO, ["go", "build", "-o", "member", "."]) / "member"), *settings.options()]
+
+
+def go_copier() -> list[str]:
+    """Return how to run the copier with franz-go, of which clients/copier/copier.go names the arguments."""
+    return [str(_built(_GO_COPIER, ["go", "build", "-o", "copier", "."]) / "copier")]
 
 
 def node_member(settings: MemberSettings) -> list[str]:
