@@ -23,7 +23,7 @@ from tests.support.cluster_faults import Faults
 from tests.support.cluster_processes import ProxiedCluster
 from tests.support.waiting import eventually
 
-SECONDS = float(os.environ.get("ODRADEK_CLUSTER_FAULT_SECONDS", "10"))
+SECONDS = float(os.environ.get("ODRADEK_CLUSTER_FAULT_SECONDS", "8"))
 SEED = int(os.environ.get("ODRADEK_CLUSTER_FAULT_SEED", str(random.SystemRandom().randrange(1 << 32))))
 SOURCE, TARGET, GROUP = "source", "target", "copiers"
 PARTITIONS = 2
