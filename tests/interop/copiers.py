@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.broker import java_command
 from tests.support.waiting import eventually
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 def java_copier(bootstrap: str, timeout_ms: int) -> list[str]:
