@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from contextlib import ExitStack
+from dataclasses import replace
 from random import Random
 from unittest import mock
 
@@ -21,14 +22,20 @@ from odradek.broker.runtime.logging import configure_logging
 from tests.simulation.clients import BrokenPromiseError
 from tests.simulation.planted import PLANTED
 from tests.simulation.scenario import Scenario
-from tests.simulation.shape import Shape
+from tests.simulation.shape import Shape, shape_of
 
 LIVES_PER_COLLECTION = 10
 """Garbage is collected between lives only: each is small, and goes as a whole."""
 
 
-def live(seed: int, shape: Shape | None) -> Scenario:
-    """Live through the life of one seed, and return it; raises BrokenPromiseError."""
+def live(seed: int, shape: Shape | None, transactions: bool) -> Scenario:
+    """Live through the life of one seed, and return it; raises BrokenPromiseError.
+
+    `transactions`: that there are some in it, by one copier or two.
+    """
+    if transactions:
+        shape = shape or shape_of(seed)
+        shape = replace(shape, copiers=1 + seed % 2)
     chance = Random(seed)
     scenario = Scenario(seed, shape)
     with mock.patch("os.urandom", chance.randbytes):
@@ -40,6 +47,7 @@ def main() -> int:
     """Live through the lives that the arguments name; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", default="", help="first-last, the last one left out")
+    parser.add_argument("--transactions", action="store_true", help="copies in transactions in each of them")
     parser.add_argument("--seed", type=int, help="one seed")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--story", action="store_true", help="show what went wrong with the nodes, and when")
@@ -71,7 +79,7 @@ def main() -> int:
             if time.monotonic() > end or (broken and given.until_broken):
                 break
             try:
-                scenario = live(seed, shape)
+                scenario = live(seed, shape, given.transactions)
             except BrokenPromiseError as promise:
                 broken += 1
                 print(promise, flush=True)  # noqa: T201

@@ -27,6 +27,8 @@ from tests.simulation.network import SimulatedNetwork
 from tests.simulation.world import EPOCH_MS, SimulatedProcess
 
 TOPIC = "values"
+PASSING = "passing"
+"""A topic that is deleted and made again."""
 PRODUCE_VERSION, FETCH_VERSION = 12, 12
 """The last ones that name topics."""
 METADATA_VERSION = 12
@@ -174,6 +176,8 @@ class SimulatedProducer(SimulatedClient):
         self._producer_id = -1
         self._sequence = 0
         self._number = 0
+        self.acknowledged = 0
+        """How many values were."""
         self.is_done = False
 
     def start(self) -> None:
@@ -236,6 +240,7 @@ class SimulatedProducer(SimulatedClient):
             self.later(lambda: self.learn(self._send_next))  # it may be there or not
 
     def _acknowledged(self, value: bytes, offset: int) -> None:
+        self.acknowledged += 1
         promise = Acknowledged(self._partition, offset, value, self.world.now)
         if self.topic == TOPIC:
             self.ledger.acknowledged.setdefault(self._partition, []).append(promise)

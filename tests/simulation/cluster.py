@@ -15,7 +15,7 @@ from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.settings import BrokerSettings, build_settings
 from tests.simulation.checks import Replica
-from tests.simulation.clients import TOPIC
+from tests.simulation.clients import PASSING, TOPIC
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.node import SimulatedHost
 from tests.simulation.world import SimulatedLoop, SimulatedProcess, World
@@ -180,15 +180,18 @@ class SimulatedCluster:
                     yield Replica(node.name, partition)
 
     def all_in_sync(self) -> bool:
-        """Whether all brokers serve, and all replicas of the topic are in sync, as the controller has it durably."""
+        """Whether all brokers serve, and all replicas of the topics that stay are in sync, as is durable."""
         image = self.nodes[CONTROLLER].image
-        topic = image.topic(TOPIC) if image is not None else None
-        if topic is None or not all(node.partitions is not None and not node.is_stopping for node in self.brokers):
+        if image is None or image.topic(TOPIC) is None:
+            return False
+        if not all(node.partitions is not None and not node.is_stopping for node in self.brokers):
             return False
         return all(
             part.leader >= 0
             and len(part.isr) == len(part.replicas) == self._replicas
             and not part.adding_replicas
             and not part.removing_replicas
+            for topic in image.topics_by_name.values()
+            if topic.name != PASSING
             for part in topic.partitions
         )

@@ -10,12 +10,9 @@ from collections.abc import Callable
 
 from odradek.broker.metadata.image import TopicImage
 from tests.simulation.administrator import Administrator
-from tests.simulation.clients import TOPIC
+from tests.simulation.clients import PASSING, TOPIC
 from tests.simulation.cluster import CONTROLLER, SimulatedCluster, SimulatedNode
 from tests.simulation.shape import Fault, Shape
-
-PASSING = "passing"
-"""A topic that is deleted and made again."""
 
 
 class Faults:
@@ -70,6 +67,7 @@ class Faults:
             node.slow_disk(1)
             node.room_on_disk()
             node.process.stopped_until = 0.0
+            node.process.clock_offset_ms = 0
             if not node.is_alive:
                 node.start()
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
+from collections.abc import Callable, Mapping
 
 from tests.simulation.administrator import Administrator
 from tests.simulation.checks import ClusterChecks
-from tests.simulation.clients import TOPIC, BrokenPromiseError, Ledger, SimulatedConsumer, SimulatedProducer
+from tests.simulation.clients import PASSING, TOPIC, BrokenPromiseError, Ledger, SimulatedConsumer, SimulatedProducer
 from tests.simulation.cluster import CONTROLLER, SimulatedCluster
-from tests.simulation.faults import PASSING, Faults
-from tests.simulation.shape import Fault, Shape, drawn
+from tests.simulation.copiers import COPIES, COPY_PARTITIONS, NUMBERS
+from tests.simulation.copying import Copying
+from tests.simulation.faults import Faults
+from tests.simulation.shape import Fault, Shape, shape_of
 from tests.simulation.world import SimulatedProcess, World
 
 HEAL_S = 60.0
 """Until when a cluster must be whole again once nothing is wrong any more."""
 START_S = 30.0
+TRANSACTION_END_S = 400.0
+"""Until when all transactions must have ended: a clock that jumped ahead by a minute and back lets them last longer."""
 
 
 class Scenario:
@@ -24,7 +27,7 @@ class Scenario:
     def __init__(self, seed: int, shape: Shape | None = None) -> None:
         """Without a shape, the seed decides on that, too."""
         self.world = World(seed)
-        self.shape = shape = shape or drawn(Random(f"shape {seed}"))
+        self.shape = shape = shape or shape_of(seed)
         self.cluster = SimulatedCluster(self.world, shape.brokers, shape.replicas, shape.settings)
         self.ledger = Ledger()
         self.checks = ClusterChecks(self.ledger, shape.deletes)
@@ -32,6 +35,7 @@ class Scenario:
         self.faults = Faults(self.cluster, shape, self.administrator)
         self.producers: list[SimulatedProducer] = []
         self.consumers: list[SimulatedConsumer] = []
+        self.copying: Copying | None = None
 
     def run(self) -> None:
         """Live through all of it; raises BrokenPromiseError with the story for what must not be."""
@@ -56,25 +60,33 @@ class Scenario:
             node.start()
         if not self.world.run_until(lambda: all(node.partitions is not None for node in self.cluster.brokers), START_S):
             raise BrokenPromiseError(f"the cluster does not start: {self._failures()}")
-        self._create(TOPIC, self.shape.partitions)
+        self._create(TOPIC, self.shape.partitions, self.shape.configs)
         for partition in range(self.shape.partitions):
             self._produce(f"once-{partition}", partition, idempotent=True)
             self._produce(f"plain-{partition}", partition, idempotent=False)
             self._consume(f"reader-{partition}", partition)
         if Fault.RECREATE in self.shape.faults:
-            self._create(PASSING, 1)
+            self._create(PASSING, 1, self.shape.configs)
             self._produce("passing", 0, idempotent=False, topic=PASSING)
+        if self.shape.copiers:
+            self._begin_copying()
         for producer in self.producers:
             producer.start()
         for consumer in self.consumers:
             consumer.start()
         self._pass(self.world.random.uniform(0.0, 0.5))
 
-    def _create(self, topic: str, partitions: int) -> None:
+    def _begin_copying(self) -> None:
+        shape = self.shape
+        configs = {"min.insync.replicas": "2", "internal.segment.bytes": "1000"}  # nothing of it is deleted
+        self._create(NUMBERS, shape.copiers, configs)
+        self._create(COPIES, COPY_PARTITIONS, configs)
+        self.copying = Copying(self.cluster, self.ledger, shape.copiers, shape.produce_pause_s, self.faults.tell)
+        self.copying.start()
+
+    def _create(self, topic: str, partitions: int, configs: Mapping[str, str]) -> None:
         created: list[bool] = []
-        self.administrator.create(
-            topic, partitions, self.shape.replicas, self.shape.configs, lambda: created.append(True)
-        )
+        self.administrator.create(topic, partitions, self.shape.replicas, configs, lambda: created.append(True))
         if not self.world.run_until(lambda: bool(created), START_S):
             raise BrokenPromiseError(f"the topic {topic} cannot be made")
 
@@ -96,6 +108,8 @@ class Scenario:
 
     def _heal(self) -> None:
         self.faults.end()
+        if self.copying is not None:
+            self.copying.let_live()
         self._until(self.cluster.all_in_sync, "all replicas are in sync")
         before = {partition: len(promises) for partition, promises in self.ledger.acknowledged.items()}
         self._until(
@@ -106,7 +120,19 @@ class Scenario:
             "every partition takes records",
         )
 
+    def _end_copying(self, copying: Copying) -> None:
+        copying.stop_feeding()
+        self._until(copying.are_fed, "all numbers are acknowledged")
+        self._until(copying.are_copied, "all numbers are copied", TRANSACTION_END_S)
+        copying.stop_copying()
+        self._until(copying.have_stopped, "the group tells how far it has come")
+        copying.read_again()
+        self._until(copying.are_read, "readers of committed records come to the end of the logs", TRANSACTION_END_S)
+        copying.check()
+
     def _end(self) -> None:
+        if self.copying is not None:
+            self._end_copying(self.copying)
         for client in (*self.producers, *self.consumers):
             client.is_stopping = True
         self._until(lambda: all(producer.is_done for producer in self.producers), "everything is acknowledged")
@@ -125,11 +151,11 @@ class Scenario:
     def _pass(self, seconds: float) -> None:
         self.world.run(seconds, self._look)
 
-    def _until(self, condition: Callable[[], bool], what: str) -> None:
-        end = self.world.now + HEAL_S
+    def _until(self, condition: Callable[[], bool], what: str, within: float = HEAL_S) -> None:
+        end = self.world.now + within
         while not condition():
             if self.world.now > end:
-                raise BrokenPromiseError(f"not within {HEAL_S:g} s of quiet: {what}; {self._failures()}")
+                raise BrokenPromiseError(f"not within {within:g} s of quiet: {what}; {self._failures()}")
             self._pass(0.1)
 
     def _look(self, process: SimulatedProcess) -> None:

@@ -76,6 +76,8 @@ class Shape:
     """replica.lag.time.max.ms"""
     deletes: bool = False
     """Whether old records go: segments are small, and retention keeps few of them."""
+    copiers: int = 0
+    """How many clients copy numbers from topic to topic in transactions."""
     faults: Mapping[Fault, int] = field(default_factory=lambda: MACHINES)
     """What may go wrong, and how likely each is beside the others."""
 
@@ -87,6 +89,12 @@ class Shape:
             "broker.heartbeat.interval.ms": str(round(self.session_s * 1000 / 6)),
             "replica.lag.time.max.ms": str(round(self.lag_s * 1000)),
             "log.retention.check.interval.ms": "1000",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": str(self.replicas),
+            "transaction.state.log.num.partitions": "2",
+            "transaction.state.log.replication.factor": str(self.replicas),
+            "transaction.state.log.min.isr": "2",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
         }
 
     @property
@@ -96,8 +104,9 @@ class Shape:
         return {"min.insync.replicas": "2", **(small if self.deletes else {})}
 
 
-def drawn(random: Random) -> Shape:
-    """Return the kind of life that chance decides on: mostly short ones."""
+def shape_of(seed: int) -> Shape:
+    """Return the kind of life that a seed leads: mostly short ones."""
+    random = Random(f"shape {seed}")
     brokers, replicas = random.choice(((2, 2), (3, 2), (3, 3), (3, 3), (4, 3)))
     session_s = random.choice((1.0, 3.0))
     return Shape(

@@ -26,6 +26,13 @@ def test_no_promise_is_broken_in_as_many_lives_as_there_is_time_for() -> None:
     assert not lives.stdout.startswith("0 lives")
 
 
+def test_numbers_are_copied_once_in_transactions_whatever_happens_to_brokers_and_copiers() -> None:
+    """Readers of committed records see each number once, nothing that was aborted, and wait for nobody in the end."""
+    lives = simulation("--transactions", "--seeds", "0-4")
+    assert lives.returncode == 0, lives.stdout + lives.stderr
+    assert lives.stdout.startswith("4 lives, 0 broken")
+
+
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command, and return what it said."""
     command = [sys.executable, "-m", "tests.simulation", *arguments]
