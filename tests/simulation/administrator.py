@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.protocol.codec import Message
@@ -25,12 +26,13 @@ from odradek.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.simulation.clients import TOPIC, SimulatedClient
+from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from tests.simulation.clients import METADATA_VERSION, TOPIC, SimulatedClient
 
 TIMEOUT_MS = 5000
 TOPIC_RESOURCE = 2
 SET = 0
-GONE = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+GONE = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID})
 THERE = frozenset({ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS})
 
 
@@ -57,15 +59,29 @@ class Administrator(SimulatedClient):
         self._ask_any(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS), 5, answered)
 
     def delete(self, name: str, then: Callable[[], None]) -> None:
-        """Delete a topic, however long it takes."""
+        """Delete the topic that has this name now, however long it takes.
 
+        By its id: a request that was given up may arrive after the next topic of that name was made.
+        """
+
+        def answered(found: Message | None) -> None:
+            if isinstance(found, MetadataResponse) and found.topics and found.topics[0].error_code == ErrorCode.NONE:
+                self._delete(found.topics[0].topic_id, then)
+            else:
+                self.later(lambda: self.delete(name, then))
+
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        self._ask_any(request, METADATA_VERSION, answered)
+
+    def _delete(self, topic_id: UUID, then: Callable[[], None]) -> None:
         def answered(found: Message | None) -> None:
             if isinstance(found, DeleteTopicsResponse) and found.responses[0].error_code in GONE:
                 then()
             else:
-                self.later(lambda: self.delete(name, then))
+                self.later(lambda: self._delete(topic_id, then))
 
-        self._ask_any(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=TIMEOUT_MS), 6, answered)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=topic_id)], timeout_ms=TIMEOUT_MS)
+        self._ask_any(request, 6, answered)
 
     def reassign(self, partition: int, replicas: Sequence[int] | None) -> None:
         """Wish a partition on other brokers; None: that it stays where it was."""
