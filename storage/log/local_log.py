@@ -30,7 +30,7 @@ from odradek.storage.log.flush_plan import FlushPlan, stretches_in_doubt
 from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.log_reader import LogReader
 from odradek.storage.log.roll import create_segment, must_roll, remove_new_files, roll_limits
-from odradek.storage.names import SYNC_FAILED_FILE
+from odradek.storage.names import PARTITION_METADATA_FILE, SYNC_FAILED_FILE
 from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 
@@ -53,6 +53,7 @@ class LocalLog:
         "directory",
         "fs",
         "generation",
+        "is_topic_id_unsynced",
         "limits",
         "log_end_offset",
         "name",
@@ -94,6 +95,8 @@ class LocalLog:
         """Why the disk refused the last flush; nothing is appended until one ends well. Empty: it did not."""
         self.reader = LogReader(self.segments)
         self._unsynced = loaded.unsynced
+        self.is_topic_id_unsynced = self._topic_id_path in loaded.unsynced.paths
+        """Whether a power cut could take the topic id; it is brought to the disk before any record is written."""
         self.deletions = deletions
         self._before_roll = before_roll
         self._note_error = note_error
@@ -126,6 +129,8 @@ class LocalLog:
                 f"Cannot append to {self.name} in {self.directory} before the disk has taken what it refused: "
                 f"{self.sync_problem}"
             )
+        if self.is_topic_id_unsynced:
+            self._sync_topic_id()
         size = len(data)
         segment = self.segments.active
         if must_roll(segment, self.limits, size, last_offset, max_timestamp, now_ms):
@@ -145,6 +150,20 @@ class LocalLog:
         self.log_end_offset = last_offset + 1
         self.size += size
         return segment
+
+    @property
+    def _topic_id_path(self) -> str:
+        return f"{self.directory}/{PARTITION_METADATA_FILE}"
+
+    def _sync_topic_id(self) -> None:
+        """Bring the id of the topic to the disk, if no flush has done so yet, as Kafka does before the first append.
+
+        Records whose directory does not say whose they are would be taken for those of the next topic of that name.
+        """
+        with self.translated("append to"):
+            self.fs.write_atomic(self._topic_id_path, self.fs.read_bytes(self._topic_id_path))
+        self._unsynced.paths.discard(self._topic_id_path)
+        self.is_topic_id_unsynced = False
 
     def too_large(self, size: int) -> RecordListTooLarge:
         """Return the error for batches that no segment can take."""
@@ -234,6 +253,8 @@ class LocalLog:
         unsynced = self._unsynced
         unsynced.segments = [segment for segment in unsynced.segments if not segment.indexes.are_synced]
         unsynced.paths -= plan.paths
+        if self.is_topic_id_unsynced:
+            self.is_topic_id_unsynced = self._topic_id_path in unsynced.paths
         unsynced.directories -= plan.directories
         self.recovery_point = max(self.recovery_point, plan.offset)
         if plan.follows_failure:

@@ -177,12 +177,17 @@ class _Load:
                         f"{self.directory} has data of a topic with the id {found}, but {self.opening.partition} has "
                         f"the id {wanted}: move the directory away."
                     )
+                if not self.clean and not self.recover_from:
+                    self._note_unsynced_topic_id()  # it was never flushed, and not even a record may have come
                 return found
         if wanted is not None:
             write_topic_id(self.fs, self.directory, wanted, sync=False)
-            self.unsynced.paths.add(f"{self.directory}/{PARTITION_METADATA_FILE}")
-            self.unsynced.directories.add(self.directory)
+            self._note_unsynced_topic_id()
         return wanted
+
+    def _note_unsynced_topic_id(self) -> None:
+        self.unsynced.paths.add(f"{self.directory}/{PARTITION_METADATA_FILE}")
+        self.unsynced.directories.add(self.directory)
 
     def _open_segments(self, files: list[FileName]) -> None:
         """Make a segment of each data file; there is always one."""

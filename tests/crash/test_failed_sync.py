@@ -74,7 +74,7 @@ def test_what_is_promised_after_a_failed_sync_survives_a_power_cut(error: int) -
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
 def test_what_is_promised_after_a_failed_sync_and_a_kill_survives_a_power_cut(error: int) -> None:
     """A new process finds the data in memory that the disk has not, and writes it again before it counts on it."""
-    for failing in range(SYNCS):
+    for failing in range(1, SYNCS):  # the first one is the topic id's, without which nothing is appended
         fs = CountingFiles(failing, error)
         written: list[bytes] = []
         log = _begin(fs)

@@ -266,7 +266,7 @@ async def test_stop_waits_for_what_runs_and_what_follows_from_it(fails: bool) ->
     background = BackgroundFlusher(loop, threads, threads, node.clock)
     partition = Partition(log, 1, 0, background)
     if fails:
-        node.files.fail("sync", path_part="/t-0/", times=10)
+        node.files.fail("sync", path_part=".log", times=10)
     for _ in range(3):
         partition.append(batch(), NOW_MS)
     await asyncio.wait_for(background.stop(), 10)
