@@ -17,6 +17,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.group_services import GroupServices
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.source import MetadataImages
+from odradek.broker.moving.replica_moves import ReplicaMoves
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -27,6 +28,7 @@ from odradek.storage.directories.manager import LogManager
 
 if TYPE_CHECKING:
     from odradek.broker.controller.topic_creation import TopicCreation
+    from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.cluster import ClusterHandler
     from odradek.broker.handlers.configs import ConfigHandlers
@@ -72,6 +74,7 @@ class BrokerServices(NamedTuple):
     metadata: MetadataImages
     partitions: PartitionTable
     logs: LogManager
+    moves: ReplicaMoves
     brokers: KnownBrokers
     configs: BrokerConfigs
     controller: Controller | None
@@ -285,6 +288,13 @@ class BrokerHandlers:
         from odradek.broker.handlers.log_dirs import LogDirHandlers
 
         return LogDirHandlers(self._services.partitions, self._services.logs)
+
+    @cached_property
+    def alter_log_dirs(self) -> AlterLogDirsHandler:
+        """Of moves to other log directories."""
+        from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
+
+        return AlterLogDirsHandler(self._services.moves)
 
     @cached_property
     def producer_ids(self) -> ProducerIdHandler:

@@ -46,6 +46,7 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.LIST_OFFSETS: lambda of: of.offsets.list_offsets,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda of: of.offsets.offset_for_leader_epoch,
     ApiKey.DELETE_RECORDS: lambda of: of.delete_records,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: lambda of: of.alter_log_dirs.alter_replica_log_dirs,
     ApiKey.DESCRIBE_LOG_DIRS: lambda of: of.log_dirs.describe_log_dirs,
     ApiKey.INIT_PRODUCER_ID: lambda of: of.producer_ids.init_producer_id,
     ApiKey.DESCRIBE_PRODUCERS: lambda of: of.producers.describe_producers,

@@ -181,6 +181,7 @@ _APIS = (
     Api(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", Versions(0, 5), 3),
     Api(ApiKey.DESCRIBE_CONFIGS, "DescribeConfigs", Versions(0, 4), 4),
     Api(ApiKey.ALTER_CONFIGS, "AlterConfigs", Versions(0, 2), 2),
+    Api(ApiKey.ALTER_REPLICA_LOG_DIRS, "AlterReplicaLogDirs", Versions(0, 2), 2),
     Api(ApiKey.DESCRIBE_LOG_DIRS, "DescribeLogDirs", Versions(0, 5), 2),
     Api(ApiKey.CREATE_PARTITIONS, "CreatePartitions", Versions(0, 3), 2),
     Api(ApiKey.DELETE_GROUPS, "DeleteGroups", Versions(0, 2), 2),

@@ -45,6 +45,18 @@ class PendingDeletions:
         self._added = [added for added in self._added if not added[0].path.startswith(below)]
         self._waiting = [waiting for waiting in self._waiting if not waiting[0].path.startswith(below)]
 
+    def moved(self, directory: str, target: str) -> None:
+        """Find what is below a directory that has been renamed under its new name."""
+
+        def follow(waiting: tuple[Doomed, int]) -> tuple[Doomed, int]:
+            doomed, time_ms = waiting
+            if not doomed.path.startswith(f"{directory}/"):
+                return waiting
+            return doomed._replace(path=target + doomed.path.removeprefix(directory)), time_ms
+
+        self._added = list(map(follow, self._added))
+        self._waiting = list(map(follow, self._waiting))
+
     def take_due(self, now_ms: int) -> list[Doomed]:
         """Take out the paths that are due, to be given to `remove`."""
         added, self._added = self._added, []

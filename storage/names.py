@@ -25,6 +25,9 @@ PARTITION_METADATA_FILE = "partition.metadata"
 SYNC_FAILED_FILE = ".sync-failed"
 """In the directory of a partition whose disk refused a sync, until what that was about was written again. Apache Kafka
 does not know it, and passes over it."""
+MOVE_COMPLETE_FILE = ".move-complete"
+"""In the directory of a partition's copy that has all of its log, on the disk, and may take its place. Apache Kafka
+does not know it, and passes over it."""
 RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
 LOG_START_FILE = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE = "replication-offset-checkpoint"

@@ -185,7 +185,10 @@ class LogCleaner:
         source = partition.log
         if not source.config.compacted or len(source.segments) == 1:
             return False
-        failures = self._failures.get(_name_of(partition))
+        name = _name_of(partition)
+        if name in self._parts.logs.futures:
+            return False  # its copy has what would be removed here, and not what stands for that
+        failures = self._failures.get(name)
         return failures is None or failures.not_before_s <= self._parts.loop.time()
 
     def _failures_of(self, name: TopicPartition, source: Log) -> _Failures:

@@ -71,13 +71,16 @@ class BrokerRound:
         self._process = process
         self._chosen = chosen
         self._log = chosen.log
+        self._local = chosen.log.local
         self._generation = chosen.log.local.generation
         self._is_cancelled = False
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the log is still there, and still to be compacted."""
-        return self._around.logs.get(self._chosen.partition) is self._log and self._log.config.compacted
+        """Whether the log is still there and still to be compacted, and neither on its way elsewhere nor there."""
+        logs, name = self._around.logs, self._chosen.partition
+        is_in_place = self._log.local is self._local and name not in logs.futures
+        return is_in_place and logs.get(name) is self._log and self._log.config.compacted
 
     async def run(self, number: int, limits: CleanerLimits) -> RoundFinished | None:
         """Do the round; return how it ended, None where it was given up.

@@ -16,6 +16,7 @@ from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from odradek.storage.directories.futures import FutureLog
 from odradek.storage.directories.log_dirs import LogDirectory
 from odradek.storage.directories.manager import LogManager
 
@@ -64,11 +65,26 @@ class LogDirHandlers:
                         offset_lag=max(partition.high_watermark - partition.log.log_end_offset, 0),
                     )
                 )
+        for future in self._logs.futures:
+            if future.directory is directory and (wanted is None or future.partition in wanted):
+                topics[future.partition.topic].append(self._describe_future(future))
         return DescribeLogDirsResult(
             log_dir=os.path.abspath(path),
             topics=_as_topics(topics.items()),
             total_bytes=space.total,
             usable_bytes=space.usable,
+        )
+
+    def _describe_future(self, future: FutureLog) -> DescribeLogDirsPartition:
+        """Tell of a copy, whose directory may have yet to be made, how much it has and how far it is behind."""
+        source, copy = self._logs.get(future.partition), future.log
+        end, start = (0, 0) if source is None else (source.log_end_offset, source.log_start_offset)
+        there = start if copy is None else copy.log_end_offset
+        return DescribeLogDirsPartition(
+            partition_index=future.partition.partition,
+            partition_size=0 if copy is None else copy.size,
+            offset_lag=max(end - there, 0),
+            is_future_key=True,
         )
 
 

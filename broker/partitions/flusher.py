@@ -10,11 +10,12 @@ until it does, whoever asks for it.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Future, TimerHandle
+from collections.abc import Callable
 from functools import partial
 
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.disk_threads import Threads
+from odradek.broker.runtime.disk_threads import Done, Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.errors import StorageError
 from odradek.storage.log.flush_plan import FlushPlan
@@ -49,6 +50,8 @@ class BackgroundFlusher:
         self._in_background = 0
         self._retries: dict[Partition, TimerHandle] = {}
         """Partitions whose log is in doubt, and when they are tried again."""
+        self._instead: dict[Partition, tuple[Callable[[], None], Done]] = {}
+        """What is to be done once the flush of a partition has ended, before the next one."""
         self._settled: list[Future[None]] = []
         self._is_stopped = False
 
@@ -65,6 +68,27 @@ class BackgroundFlusher:
         if partition not in self._running and partition not in self._retries and not self._is_stopped:
             self._queue[partition] = None
             self._begin_next()
+
+    def instead(self, partition: Partition, work: Callable[[], None], done: Done) -> None:
+        """Do other work on a thread in place of the next flush: until `done` was called on the loop, none begins.
+
+        Where a flush runs, or has to be tried again, that has to end well first.
+        """
+        if partition in self._running or partition in self._retries:
+            self._instead[partition] = work, done
+        else:
+            self._begin_instead(partition, work, done)
+
+    def _begin_instead(self, partition: Partition, work: Callable[[], None], done: Done) -> None:
+        self._queue.pop(partition, None)
+        self._running.add(partition)
+        self._background_threads.submit(work, partial(self._done_instead, partition, done))
+
+    def _done_instead(self, partition: Partition, done: Done, failed: BaseException | None) -> None:
+        self._running.discard(partition)
+        done(failed)
+        partition.flushed()  # for those who asked meanwhile
+        self._go_on()
 
     def _begin_next(self) -> None:
         """Flush as many logs in the background as may be."""
@@ -92,6 +116,7 @@ class BackgroundFlusher:
         """Wait for the flushes that run; what is in doubt then is tried once more when the logs are closed."""
         self._is_stopped = True
         self._queue.clear()
+        self._instead.clear()
         for retry in self._retries.values():
             retry.cancel()
         await self.settle()
@@ -108,9 +133,15 @@ class BackgroundFlusher:
         if in_background:
             self._in_background -= 1
         if failed is None:
+            instead = self._instead.pop(partition, None)
+            if instead is not None:
+                self._begin_instead(partition, *instead)
             self._succeeded(partition, plan)
         else:
             self._failed(partition, failed)
+        self._go_on()
+
+    def _go_on(self) -> None:
         self._begin_next()
         if self._settled and not self._running:
             settled, self._settled = self._settled, []

@@ -65,6 +65,11 @@ class DirectoryReports:
         """Look at a replica whose log is open now."""
         self._look_at(ReplicaPlace(topic_id, partition), self._image())
 
+    def is_known(self, topic_id: UUID, partition: int) -> bool:
+        """Return whether the metadata says where a replica lies, or need not."""
+        place = ReplicaPlace(topic_id, partition)
+        return misplaced(self._image(), place, self._node_id, self._locate) is None
+
     def on_metadata(self, old: MetadataImage, new: MetadataImage, _delta: ImageDelta) -> None:
         """Look at the replicas of which the metadata says something new; those that are not open yet come later."""
         for place in changed_places(old, new):

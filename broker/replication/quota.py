@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.partitions.partition import Partition
 
 WINDOWS = 11
 WINDOW_S = 1.0
 UNLIMITED = (1 << 63) - 1
 """Kafka's default rate."""
+
+
+def dynamic_rate(image: MetadataImage, node_id: int, key: str) -> int:
+    """Return a rate that is set at run time only: of this broker, or else of all of them."""
+    for name in (str(node_id), ""):
+        text = image.config(ResourceType.BROKER, name).get(key)
+        if text is not None and text.isdecimal():
+            return int(text)
+    return UNLIMITED
 
 
 class ReplicationQuota:

@@ -8,7 +8,6 @@ finish, flush, write the checkpoints, and last of all the marker of a clean shut
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -38,7 +37,8 @@ from odradek.broker.servers.alone import decisions_alone
 from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
-from odradek.broker.servers.load_findings import log_findings
+from odradek.broker.servers.load_findings import log_findings, log_ready
+from odradek.broker.servers.moves import replica_moves
 from odradek.broker.servers.shared import SharedServer
 from odradek.broker.transaction_services import TransactionParts, TransactionServices
 from odradek.config.settings import BrokerSettings
@@ -128,6 +128,7 @@ class BrokerServer:
         self._replication: BrokerReplication | None = None
         if self._member is not None:
             self._replication = _replication_of(self._shared, self._member, self._logs, self._settings)
+        reports = self._replication.directories if self._replication is not None else None
         self._partitions = PartitionTable(
             settings.node_id,
             self._logs,
@@ -136,8 +137,10 @@ class BrokerServer:
             self._loop.call_soon,
             self._loop.time,
             self._replication.manager if self._replication is not None else None,
-            self._replication.directories.opened if self._replication is not None else None,
+            reports.opened if reports is not None else None,
         )
+
+        self._moves = replica_moves(self._shared, self._metadata, self._logs, self._partitions, self._flusher, reports)
 
     async def _open_logs_alone(self, metadata: MetadataLog) -> LoadReport:
         """Open the logs of a node that decides itself, and its listeners."""
@@ -213,6 +216,7 @@ class BrokerServer:
             )
         )
         self._log_cleaner.start()
+        self._moves.resume()
         self._partitions.deleted.use_threads(self._shared.metadata_threads)
         if self._member is None:
             self._shared.metadata.use_threads(self._shared.metadata_threads)
@@ -222,7 +226,7 @@ class BrokerServer:
         self._loop.call_soon(self._groups.start)
         self._loop.call_soon(self._transactions.start)
         self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._load_handlers)
-        self._log_ready(report)
+        log_ready(self._shared, self._listeners, report)
 
     async def stop(self) -> None:
         """Stop in order; returns when everything is on the disk."""
@@ -241,6 +245,7 @@ class BrokerServer:
         self._network.close_connections()
         await self._scheduler.stop()
         await self._log_cleaner.stop()
+        await self._moves.stop()
         if self._member is None:
             await self._shared.metadata.settle()
         else:
@@ -343,6 +348,7 @@ class BrokerServer:
             metadata=self._metadata,
             partitions=self._partitions,
             logs=self._logs,
+            moves=self._moves,
             brokers=decisions.brokers,
             configs=configs,
             controller=controller,
@@ -375,18 +381,6 @@ class BrokerServer:
         )
         self._settings.watch(follower.follow)
         return network
-
-    def _log_ready(self, report: LoadReport) -> None:
-        settings = self._static
-        log.info(
-            "ready",
-            listeners=self._listeners.bound_text(),
-            advertised=self._listeners.advertised_text(),
-            data=",".join(os.path.abspath(directory.path) for directory in self._shared.directories),
-            node_id=settings.node_id,
-            partitions=report.loaded,
-            took_ms=round((self._clock.monotonic() - self._shared.started_at) * 1000),
-        )
 
 
 def _replication_of(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from odradek.broker.live_settings import LiveSettings
-from odradek.broker.metadata.image import ResourceType
 from odradek.broker.replication.directory_reports import DirectoryReports
 from odradek.broker.replication.fetcher import FetchSettings
 from odradek.broker.replication.isr_changes import ControllerIsrChanges
 from odradek.broker.replication.manager import ReplicaManager, ReplicationParts
-from odradek.broker.replication.quota import UNLIMITED, ReplicationQuotas
+from odradek.broker.replication.quota import ReplicationQuotas, dynamic_rate
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.config.reading import RACK_AWARE_SELECTOR
 from odradek.storage.directories.manager import LogManager
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES: Final = 1 << 30
 """Of a leader: replica.fetch.response.max.bytes, but for a first batch that is larger by itself."""
-ALL_BROKERS: Final = ""
 
 
 class BrokerReplication:
@@ -94,9 +92,4 @@ class BrokerReplication:
 
     def _rate(self, key: str) -> int:
         """A throttled rate, which is set at run time only: of this broker, or else of all of them."""
-        image = self._metadata.image
-        for name in (str(self._node_id), ALL_BROKERS):
-            text = image.config(ResourceType.BROKER, name).get(key)
-            if text is not None and text.isdecimal():
-                return int(text)
-        return UNLIMITED
+        return dynamic_rate(self._metadata.image, self._node_id, key)

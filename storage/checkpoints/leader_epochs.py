@@ -95,6 +95,11 @@ class LeaderEpochCache:
         self._is_announced = False
         self._dirty = True
 
+    def moved_to(self, directory: str) -> None:
+        """Write the file in another directory from now on."""
+        self.directory = directory
+        self._dirty = True
+
     def announce(self, epoch: int, start_offset: int) -> None:
         """Let `epoch` begin at the end of the log, before its first record is there to be noted with `assign`.
 

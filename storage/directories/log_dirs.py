@@ -48,7 +48,9 @@ class LogDirectory:
     deleted: list[str] = field(default_factory=list)
     """Paths of partitions whose removal was under way."""
     set_aside: list[str] = field(default_factory=list)
-    """Paths of stray partitions, and of copies of partitions on their way to another directory: left alone."""
+    """Paths of stray partitions, and of copies that nothing is known to be done with: left alone."""
+    futures: dict[TopicPartition, list[str]] = field(default_factory=dict)
+    """Paths of copies of partitions that were on their way here from another directory."""
     remote_index_cache: bool = False
     """Whether Kafka kept indexes of segments in tiered storage here."""
     failure: str = ""
@@ -185,6 +187,7 @@ def _left_out(directory: LogDirectory) -> Iterator[None]:
         directory.closed.clear()
         directory.deleted.clear()
         directory.set_aside.clear()
+        directory.futures.clear()
 
 
 def _look_into(fs: FileSystem, directory: LogDirectory) -> None:
@@ -208,6 +211,8 @@ def _look_into(fs: FileSystem, directory: LogDirectory) -> None:
             directory.closed[parsed.partition] = path
         elif parsed.state is DirectoryState.DELETED:
             directory.deleted.append(path)
+        elif parsed.state is DirectoryState.FUTURE:
+            directory.futures.setdefault(parsed.partition, []).append(path)
         else:
             directory.set_aside.append(path)
 

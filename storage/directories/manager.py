@@ -24,6 +24,7 @@ from odradek.storage.directories.clean_shutdown import (
     write_clean_shutdown,
 )
 from odradek.storage.directories.failures import DirectoryFailures
+from odradek.storage.directories.futures import FutureLogs, FutureParts
 from odradek.storage.directories.loading import LoadReport, Wanted, load_each, try_load, wanted_logs
 from odradek.storage.directories.log_checkpoints import Forgetting, LogCheckpoints, write_now
 from odradek.storage.directories.log_dirs import LogDirectory, release_log_directories
@@ -84,6 +85,9 @@ class LogManager:
         self._lost: dict[TopicPartition, LostLog] = {}
         """What lies in directories that have failed."""
         self.deletions = PendingDeletions(fs)
+        note, delay_ms = self._failures.note, self._settings.directory_delete_delay_ms
+        parts = FutureParts(fs, self._directories, self._by_directory, self.checkpoints, self.deletions, note, now_ms)
+        self.futures = FutureLogs(parts, delay_ms)
 
     def __iter__(self) -> Iterator[Log]:
         return iter(self._logs.values())
@@ -114,7 +118,8 @@ class LogManager:
         log = self._logs.get(partition)
         if log is None or log.topic_id != topic_id:
             return None
-        path = parent_directory(log.directory)
+        future = self.futures.get(partition)
+        path = future.directory.path if future is not None and future.counts else parent_directory(log.directory)
         meta = next((directory.meta for directory in self._directories if directory.path == path), None)
         return None if meta is None else meta.directory_id
 
@@ -138,6 +143,7 @@ class LogManager:
         """
         report = LoadReport()
         report.findings += self.checkpoints.read()
+        report.findings += self.futures.settle()
         found = {partition for directory in self._directories for partition in directory.closed}
         self.checkpoints.outdate(*(self.checkpoints.found - found))
         openings: list[Opening] = []
@@ -222,7 +228,7 @@ class LogManager:
         return next((found.closed[partition] for found in self._directories if partition in found.closed), None)
 
     def _path_for_new(self, partition: TopicPartition) -> str:
-        """Return where to put a new partition: in the directory that has the fewest.
+        """Return where to put a new partition: where it was asked for, or else in the directory that has the fewest.
 
         Raises DirectoryFailed, and StorageError where the directory has vanished: one that came to be anew without its
         meta.properties would be refused at the next start.
@@ -230,7 +236,8 @@ class LogManager:
         usable = [one.path for one in self._directories if one.for_partitions and not one.failure]
         if not usable:
             raise DirectoryFailed("all log directories have failed")
-        emptiest = min(usable, key=lambda path: len(self._by_directory[path]))
+        preferred = self.futures.preferred.pop(partition, None)
+        emptiest = min(usable, key=lambda path: (path != preferred, len(self._by_directory[path])))
         if not self._fs.exists(emptiest):
             gone = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), emptiest)
             self._failures.note(emptiest, gone)
@@ -263,6 +270,7 @@ class LogManager:
         Raises StorageError.
         """
         self._lost.pop(partition, None)
+        self.futures.discard(partition)
         log = self._logs.pop(partition, None)
         path = log.directory if log else self._path_of_closed(partition)
         if path is not None:

@@ -204,6 +204,21 @@ class LocalLog:
         self._unsynced.directories.add(self.directory)
         return new
 
+    def skip_to(self, offset: int, now_ms: int) -> None:
+        """Let the log end at `offset`, with no records between there and its end so far."""
+        self.roll(offset, now_ms)
+        self.log_end_offset = offset
+
+    def moved_to(self, directory: str, generation: int, before_roll: Callable[[int], str | None]) -> None:
+        """Go on in a directory that has been renamed; plans for a flush of another `generation` say nothing of it."""
+        old, unsynced = self.directory, self._unsynced
+        self.directory, self.generation, self._before_roll = directory, generation, before_roll
+        self.reader.forget()
+        for segment in self.segments:
+            segment.moved_to(directory)
+        unsynced.paths = {directory + path.removeprefix(old) for path in unsynced.paths}
+        unsynced.directories = {directory, directory.rpartition("/")[0]}
+
     # --- making it durable
 
     def note_unsynced(self, path: str) -> None:

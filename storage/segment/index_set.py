@@ -18,6 +18,8 @@ from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
 from odradek.storage.segment.transaction_index import TransactionIndex
 
+INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
 
 class IndexSettings(NamedTuple):
     """How densely a segment is indexed, and how large an index file may become."""
@@ -72,6 +74,13 @@ class IndexSet:
     def files(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
         """All three."""
         return self.offsets, self.times, self.transactions
+
+    def moved_to(self, path_of: Callable[[str], str]) -> None:
+        """Find the files where they are by now, after the directory was renamed."""
+        self._log_path = path_of(LOG_SUFFIX)
+        self._check = None
+        for index, suffix in zip(self.files, INDEX_SUFFIXES, strict=True):
+            index.path = path_of(suffix)
 
     # --- believing them
 

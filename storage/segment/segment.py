@@ -176,6 +176,12 @@ class Segment:
             self.file.truncate(self.size)
         self._ready = True
 
+    def moved_to(self, directory: str) -> None:
+        """Follow the directory of the partition, which has been renamed; it is none that others read from."""
+        self.directory = directory
+        self._file = None
+        self.indexes.moved_to(self.path)
+
     # --- finding
 
     def find(self, offset: int, wait: bool = True) -> BatchExtent | None:

@@ -7,7 +7,7 @@ finds. A scenario is a function of a `Node`; a new kind of operation is a method
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from uuid import UUID
 
 from odradek.config.topic import TopicConfig
@@ -41,7 +41,9 @@ class Journal:
 
 
 class Node:
-    """A node with one log directory, on a disk that may fail at any operation."""
+    """A node with one log directory, or those of a class that inherits it, on disks that may fail at any operation."""
+
+    paths: ClassVar[tuple[str, ...]] = (ROOT,)
 
     def __init__(self, fs: MemoryFiles, journal: Journal) -> None:
         """Start, with what is on the disk."""
@@ -49,7 +51,7 @@ class Node:
         self.journal = journal
         self.config: TopicConfig = small_config(segment_bytes=700, index_interval_bytes=100)
         ids = iter(range(1, 1000))
-        directories = open_log_directories(fs, [ROOT], 1, lambda: UUID(int=(1 << 100) + next(ids)))
+        directories = open_log_directories(fs, self.paths, 1, lambda: UUID(int=(1 << 100) + next(ids)))
         self.manager = LogManager(fs, directories, lambda: NOW_MS)
         self.report: LoadReport = self.manager.load_all(self._wanted)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.loading import load_metadata
@@ -162,3 +162,131 @@ def test_a_node_whose_metadata_vanishes_stops_and_says_why(tmp_path: Path) -> No
         assert (second / ".kafka_cleanshutdown").exists()
     finally:
         broker.discard()
+
+
+class Sender:
+    """An idempotent producer that goes on and on; what it was told is written, it keeps."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.acknowledged: list[int] = []
+        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "message.timeout.ms": 60000}
+        self._producer = Producer({**settings, "log_level": 0, "socket.timeout.ms": 2000, "linger.ms": 1})
+        self._next = 0
+
+    def send(self, count: int) -> None:
+        """Send some, and wait for a part of the answers."""
+        for number in range(self._next, self._next + count):
+            self._producer.produce(TOPIC, b"%d" % number * 100, b"%d" % number, 0, on_delivery=self._delivered)
+        self._next += count
+        self._producer.poll(0.01)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        key = message.key()
+        if error is None and isinstance(key, bytes):
+            self.acknowledged.append(int(key))
+
+    def finish(self) -> None:
+        """Wait until all is acknowledged."""
+        assert self._producer.flush(TIMEOUT_S) == 0
+        assert sorted(self.acknowledged) == list(range(self._next))
+
+
+def keys_of(bootstrap: str) -> list[int]:
+    """Read the first partition from its start to its end."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+    found: list[int] = []
+    while True:
+        for message in consumer.consume(1000, TIMEOUT_S):
+            if message.error() is not None:
+                consumer.close()
+                return found
+            key = message.key()
+            assert isinstance(key, bytes)
+            found.append(int(key))
+
+
+def places(port: int) -> dict[str, list[dict[str, object]]]:
+    """Return what DescribeLogDirs tells of the first partition, by directory."""
+    with WireClient(port) as client:
+        results = client.ask("DescribeLogDirs", 4, topics=[{"topic": TOPIC, "partitions": [0]}])["results"]
+    return {
+        Path(result["log_dir"]).name: [one for topic in result["topics"] for one in topic["partitions"]]
+        for result in results
+    }
+
+
+def move(port: int, directory: Path) -> int:
+    """Ask for a move of the first partition, and return the code."""
+    topics = [{"name": TOPIC, "partitions": [0]}]
+    with WireClient(port) as client:
+        answer = client.ask("AlterReplicaLogDirs", 2, dirs=[{"path": str(directory), "topics": topics}])
+    code: int = answer["results"][0]["partitions"][0]["error_code"]
+    return code
+
+
+def throttle(bootstrap: str, rate: int) -> None:
+    """Let no more than so many bytes a second be copied."""
+    key = "replica.alter.log.dirs.io.max.bytes.per.second"
+    entry = ConfigEntry(key, str(rate), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+
+
+def test_a_partition_moves_while_it_is_written_to_and_the_broker_is_killed(tmp_path: Path) -> None:
+    """The copy is seen on its way, begins anew after kill -9, and takes over; nothing acknowledged is missing."""
+    directories = [tmp_path / "first", tmp_path / "second"]
+    settings = {"log.dirs": ",".join(map(str, directories)), "node.id": "1"}
+    broker = OdradekProcess(tmp_path / "node", settings)
+    broker.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(TIMEOUT_S)
+        source = next(one for one in directories if (one / f"{TOPIC}-0").exists())
+        [target] = [one for one in directories if one != source]
+        sender = Sender(broker.bootstrap)
+        for _ in range(20):
+            sender.send(500)
+        sender.finish()  # four megabytes, of which one is copied at first
+        throttle(broker.bootstrap, 100_000)
+        assert move(broker.port, target) == 0
+        eventually(lambda: list(target.glob(f"{TOPIC}-0.*-future/*.log")), "a copy is made")
+        sender.send(500)
+        [on_its_way] = places(broker.port)[target.name]
+        assert on_its_way["is_future_key"] is True
+        assert on_its_way["offset_lag"] != 0
+        broker.kill()
+        broker.start()
+        throttle(broker.bootstrap, 1 << 40)
+
+        def has_moved() -> bool:
+            sender.send(200)
+            found = places(broker.port)
+            return not found[source.name] and [one["is_future_key"] for one in found[target.name]] == [False]
+
+        eventually(has_moved, "the partition has moved")
+        assert "a replica has moved to another log directory" in broker.log
+        sender.finish()
+        assert keys_of(broker.bootstrap) == sorted(sender.acknowledged)
+        assert [path.name for path in target.glob(f"{TOPIC}-0*")] == [f"{TOPIC}-0"]
+        broker.kill()
+        broker.start()
+        assert keys_of(broker.bootstrap) == sorted(sender.acknowledged)
+        assert move(broker.port, tmp_path) == 57
+    finally:
+        broker.discard()
+
+
+def test_the_controller_learns_of_a_replica_that_moves(cluster: TwoDirectories) -> None:
+    """Before the copy takes the place of the log; the others stay where they are."""
+    assert cluster.produce() == [True] * PARTITIONS
+    eventually(
+        lambda: len(cluster.actual()) == PARTITIONS and cluster.recorded() == cluster.actual(), "all are recorded"
+    )
+    before = cluster.recorded()
+    target = next(one for one in cluster.directories if identity(one) != before[0])
+    assert move(cluster.broker.port, target) == 0
+    eventually((target / f"{TOPIC}-0").exists, "the replica has moved")
+    assert cluster.recorded() == cluster.actual() == [identity(target), *before[1:]]
+    assert cluster.produce() == [True] * PARTITIONS
