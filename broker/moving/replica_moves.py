@@ -79,6 +79,8 @@ class _Move:
     future: FutureLog
     generation: int
     """Of the log when it was compared with the copy the last time."""
+    compared_end: int = 0
+    """Where the copy ended then."""
     timer: TimerHandle | None = None
 
 
@@ -218,8 +220,11 @@ class ReplicaMoves:
     def _align(self, move: _Move) -> None:
         source, copy = move.partition.log, move.future.log
         assert copy is not None
-        align(source, copy, move.generation != source.local.generation, self._parts.clock.now_ms())
-        move.generation = source.local.generation
+        was_cut, now_ms = move.generation != source.local.generation, self._parts.clock.now_ms()
+        if was_cut:  # a piece that was read meanwhile may have what came in the place of what was cut
+            copy.truncate_to(move.compared_end, now_ms)
+        align(source, copy, was_cut, now_ms)
+        move.generation, move.compared_end = source.local.generation, copy.log_end_offset
 
     def _done(self, move: _Move, failed: BaseException | None) -> None:
         """A thread has done its step."""

@@ -178,7 +178,8 @@ class FutureLogs:
         """Let a copy that has all of the log, and is durable as far as the log is, take its place.
 
         Returns what is to be done yet, on any thread. Waits for the disk once, for the name of a directory. Raises
-        OSError, and the log is where it was.
+        OSError, and the log is where it was. Where the old directory has its mark of removal and the disk takes no name
+        any more, the log goes on in the copy under the name that this has: the next start gives it its own.
         """
         parts, partition = self._parts, future.partition
         assert future.log is not None
@@ -190,16 +191,23 @@ class FutureLogs:
             parts.fs.sync_dir(home)
             parts.fs.rename(future.path, target)
         except OSError:
-            parts.fs.rename(aside, source)
-            raise
+            try:
+                parts.fs.rename(aside, source)
+            except OSError as error:
+                parts.note_error(source, error)
+                target = future.path
+            else:
+                parts.fs.sync_dir(home)  # or a power cut would leave the log with its mark of removal
+                raise
         switch_to(log, future.log, target)
         del self._futures[partition]
         future.is_gone = True
         parts.logs[future.directory.path][partition] = parts.logs[home].pop(partition)
+        parts.checkpoints.touch(partition)
         parts.checkpoints.cleaned_offsets.pop(partition, None)
         parts.deletions.moved(future.path, target)
         parts.deletions.add_directory(aside, self._deletion_delay_ms)
-        return partial(self._complete, target)
+        return partial(self._complete if target != future.path else parts.fs.sync_dir, target)
 
     def _complete(self, path: str) -> None:
         """Make the name of a copy that is in its place durable, and take its marker away. Raises OSError."""

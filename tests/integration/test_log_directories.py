@@ -196,14 +196,15 @@ def keys_of(bootstrap: str) -> list[int]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.partition.eof": True})
     consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
     found: list[int] = []
-    while True:
-        for message in consumer.consume(1000, TIMEOUT_S):
+    for _ in range(TIMEOUT_S):
+        for message in consumer.consume(1000, 1):
             if message.error() is not None:
                 consumer.close()
                 return found
             key = message.key()
             assert isinstance(key, bytes)
             found.append(int(key))
+    raise AssertionError(f"no end of the partition after {len(found)} records")
 
 
 def places(port: int) -> dict[str, list[dict[str, object]]]:
@@ -243,7 +244,8 @@ def test_a_partition_moves_while_it_is_written_to_and_the_broker_is_killed(tmp_p
     try:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(TIMEOUT_S)
-        source = next(one for one in directories if (one / f"{TOPIC}-0").exists())
+        eventually(lambda: list(tmp_path.glob(f"*/{TOPIC}-0")), "the partition is made")
+        [source] = [one for one in directories if (one / f"{TOPIC}-0").exists()]
         [target] = [one for one in directories if one != source]
         sender = Sender(broker.bootstrap)
         for _ in range(20):

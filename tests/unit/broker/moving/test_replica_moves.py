@@ -11,8 +11,10 @@ from odradek.broker.partitions.flusher import BackgroundFlusher
 from odradek.broker.partitions.partition import Partition
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.building import BatchFields
+from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint
 from odradek.storage.directories.futures import FutureLog
-from odradek.storage.names import LOG_SUFFIX, MOVE_COMPLETE_FILE, TopicPartition
+from odradek.storage.directories.gathering import Steps
+from odradek.storage.names import LOG_SUFFIX, MOVE_COMPLETE_FILE, RECOVERY_POINT_FILE, TopicPartition
 from tests.support.logs import check_log, contents, read_all, small_config
 from tests.support.manual_loop import HandThreads
 from tests.support.partitions import Node
@@ -94,6 +96,16 @@ class Scene:
         for _ in range(1 + copied_pieces if copied_pieces else 0):
             self.turn()
 
+    def bring_before_swap(self) -> None:
+        """Begin to move, and go on until the copy is on the disk, of which the loop has yet to hear."""
+        self.begin()
+        marker = f"{self.future.path}/{MOVE_COMPLETE_FILE}"
+        while not self.node.files.exists(marker):
+            self.node.pass_time(0.05)
+            self.node.loop.settle()
+            self.threads.run()
+            self.flush_threads.run()
+
     def check_moved(self) -> None:
         """The partition is in the second directory, and nothing else of it anywhere."""
         log = self.partition.log
@@ -108,6 +120,16 @@ class Scene:
 
 def data_of(node: Node, directory: str) -> bytes:
     return b"".join(data for name, data in contents(node.files, directory).items() if name.endswith(LOG_SUFFIX))
+
+
+def run_through(steps: Steps) -> Callable[[], None] | None:
+    """Take all the steps, and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Callable[[], None] | None = end.value
+            return result
 
 
 def refusal(moves: ReplicaMoves, tp: TopicPartition, path: str) -> ErrorCode | None:
@@ -323,15 +345,83 @@ def test_a_full_disk_ends_the_move_and_the_partition_stays(scene: Scene) -> None
 def test_an_error_at_the_end_leaves_the_partition_where_it_is(scene: Scene, operation: str) -> None:
     """Nothing is lost, and the move can be asked for again."""
     scene.fill()
-    scene.begin()
+    if operation == "rename":
+        scene.bring_before_swap()
+    else:
+        scene.begin()
     scene.node.files.fail(operation, errno.EIO, scene.future.path, times=1)
     scene.run()
+    assert T0 not in scene.node.logs.futures
     assert scene.partition.log.directory == "/a/t-0"
     scene.fill(5)
     check_log(scene.partition.log)
     scene.moves.alter(T0, "/b")
     scene.run()
     scene.check_moved()
+
+
+def test_a_log_that_gets_no_name_any_more_goes_on_in_its_copy(scene: Scene) -> None:
+    """Neither the copy can be renamed nor the log back: nothing is lost, and the next start gives it its name."""
+    scene.fill()
+    scene.bring_before_swap()
+    scene.node.files.fail("rename", errno.EIO, scene.future.path)
+    scene.node.files.fail("rename", errno.EIO, "/a/t-0.")
+    scene.run()
+    assert scene.partition.log.directory.endswith("-future")
+    scene.fill()
+    scene.partition.log.flush()
+    expected = read_all(scene.partition.log)
+    again = Node(scene.node.files.crash(kept=0.0), paths=("/a", "/b"), image=scene.node.image)
+    assert again.table.get("t", 0).log.directory == "/b/t-0"
+    assert read_all(again.table.get("t", 0).log) == expected
+
+
+def test_what_is_put_back_stays_after_a_power_cut(scene: Scene) -> None:
+    """The name of the log is on the disk again before the copy goes."""
+    scene.fill()
+    scene.partition.log.flush()
+    scene.bring_before_swap()
+    scene.node.files.fail("rename", errno.EIO, scene.future.path)
+    scene.run()
+    assert scene.partition.log.directory == "/a/t-0"
+    again = Node(scene.node.files.crash(kept=0.0), paths=("/a", "/b"), image=scene.node.image)
+    assert read_all(again.table.get("t", 0).log) == read_all(scene.partition.log)
+
+
+def test_a_checkpoint_that_is_being_collected_follows_the_log(scene: Scene) -> None:
+    """Each directory's says what is in it when it is written."""
+    scene.fill()
+    scene.partition.log.flush()
+    steps = scene.node.logs.checkpoints.recovery_points_in_steps()
+    next(steps)
+    scene.begin()
+    scene.run()
+    scene.check_moved()
+    write = run_through(steps)
+    assert write is not None
+    write()
+    written = {path: read_offset_checkpoint(scene.node.files, f"{path}/{RECOVERY_POINT_FILE}") for path in ("/a", "/b")}
+    assert written == {"/a": {}, "/b": {T0: scene.partition.log.local.checkpointed_recovery_point}}
+
+
+def test_a_piece_that_is_read_after_a_cut_is_not_believed(scene: Scene) -> None:
+    """What came in the place of what was cut may be as long, and fit: what was copied before is no more."""
+    scene.fill()
+    scene.begin(copied_pieces=2)
+    copy = scene.future.log
+    assert copy is not None
+    scene.node.loop.settle()  # a piece is about to be read
+    end = copy.log_end_offset
+    assert 20 < end < 120  # of batches of two records
+    scene.node.logs.truncate_to(T0, end - 2)
+    scene.partition.was_cut()
+    scene.partition.lead(1, scene.partition.leader_epoch + 1)
+    for number in range(end // 2 - 1, 60):
+        scene.node.append("t", b"%d" % (99 - number) * 30, b"x")
+    expected = read_all(scene.partition.log)
+    scene.run()
+    scene.check_moved()
+    assert read_all(scene.partition.log) == expected
 
 
 def test_a_throttle_slows_the_copying(scene: Scene) -> None:

@@ -72,7 +72,7 @@ def test_refusals_change_nothing_and_hold_no_lock() -> None:
 
 
 def test_content_is_sorted() -> None:
-    """Partitions, those being deleted, and those set aside; metadata log and tiered storage's cache are not ours."""
+    """Partitions, those being deleted, moved, set aside; metadata log and tiered storage's cache are not ours."""
     fs, draw = MemoryFiles(), ids()
     mark = "0123456789abcdef" * 2
     for name in ("t-0", "a-b-c-12", f"t-1.{mark}-delete", f"t-2.{mark}-future", f"t-3.{mark}-stray"):
@@ -83,7 +83,8 @@ def test_content_is_sorted() -> None:
     (directory,) = open_log_directories(fs, ["/a"], 1, lambda: next(draw))
     assert directory.closed == {TopicPartition("t", 0): "/a/t-0", TopicPartition("a-b-c", 12): "/a/a-b-c-12"}
     assert directory.deleted == [f"/a/t-1.{mark}-delete"]
-    assert sorted(directory.set_aside) == [f"/a/t-2.{mark}-future", f"/a/t-3.{mark}-stray"]
+    assert directory.futures == {TopicPartition("t", 2): [f"/a/t-2.{mark}-future"]}
+    assert directory.set_aside == [f"/a/t-3.{mark}-stray"]
 
 
 @pytest.mark.parametrize("name", ["lost+found", "backup", "t-x", ".hidden", "-0"])
