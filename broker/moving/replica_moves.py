@@ -1,10 +1,10 @@
 """Moves of replicas to other log directories of this node, from the wish to the last rename (KIP-113, KIP-858).
 
 Each move is a row of short steps: the loop looks what comes next, a thread does it, and moves take turns on the
-threads (num.replica.alter.log.dirs.threads). Nothing but the step under way touches the copy. Once it has all of the
-log, a cluster's controller is told; then the copy is brought to the disk in place of a flush of the log, what came
-meanwhile is copied on the loop, and in the same turn the copy takes the log's place: so nothing that was acknowledged,
-or was on the disk, is ever in the old directory only. The partition serves all the time.
+threads, of which there is one for each log directory. Nothing but the step under way touches the copy. Once it has all
+of the log, a cluster's controller is told; then the copy is brought to the disk in place of a flush of the log, what
+came meanwhile is copied on the loop, and in the same turn the copy takes the log's place: so nothing that was
+acknowledged, or was on the disk, is ever in the old directory only. The partition serves all the time.
 """
 
 from __future__ import annotations

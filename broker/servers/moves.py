@@ -13,7 +13,6 @@ from odradek.broker.servers.shared import SharedServer
 from odradek.storage.directories.manager import LogManager
 
 RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
-THREADS: Final = "num.replica.alter.log.dirs.threads"
 
 
 def replica_moves(
@@ -26,11 +25,10 @@ def replica_moves(
 ) -> ReplicaMoves:
     """Return the moves of a broker; `reports` are those to its controller, if it has one."""
     settings = shared.settings
-    threads = int(settings.values.get(THREADS) or len(settings.log_dirs))
     return ReplicaMoves(
         MoveParts(
             loop=shared.loop,
-            threads=shared.host.threads("odradek-move", max(threads, 1)),
+            threads=shared.host.threads("odradek-move", max(len(settings.log_dirs), 1)),
             clock=shared.clock,
             logs=logs,
             partitions=partitions,
