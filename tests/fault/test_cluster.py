@@ -64,6 +64,7 @@ class NumberingProducer:
                 "topic.metadata.refresh.interval.ms": 1000,
                 "reconnect.backoff.max.ms": 500,
                 "socket.timeout.ms": 10_000,
+                "metadata.recovery.strategy": "none",  # else librdkafka 2.16 may go on with brokers it has given up
                 "log_level": 0,
             }
         )

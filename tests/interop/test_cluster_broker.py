@@ -236,9 +236,11 @@ def test_a_controller_notes_in_which_directories_replicas_lie(tmp_path: Path) ->
     settings = {**SESSION, "log.dirs": ",".join(map(str, directories))}
     broker = ClusterBroker(tmp_path / "broker", 1, controller.voters, settings)
 
-    def identity(index: int) -> UUID:
-        """Return the id of the directory that a partition lies in."""
-        home = next(one for one in directories if (one / f"placed-{index}").exists())
+    def identity(index: int) -> UUID | None:
+        """Return the id of the directory that a partition lies in, None before it is there."""
+        home = next((one for one in directories if (one / f"placed-{index}").exists()), None)
+        if home is None:
+            return None
         lines = (home / "meta.properties").read_text().splitlines()
         return from_text(next(line.partition("=")[2] for line in lines if line.startswith("directory.id=")))
 
