@@ -119,9 +119,14 @@ def _partitions(broker: BrokerProcess, topic: str) -> list[dict[str, Any]]:
     return partitions
 
 
+def start_of(broker: BrokerProcess, topic: str, index: int) -> int:
+    """Return where a partition begins, which retention may move on at any time."""
+    return _offset(broker, topic, index, -2)
+
+
 def partition(broker: BrokerProcess, topic: str, index: int) -> Partition:
-    """Return what readers see of a partition."""
-    start, end = (_offset(broker, topic, index, timestamp) for timestamp in (-2, -1))
+    """Return what readers see of a partition, of which nothing is deleted meanwhile."""
+    start, end = start_of(broker, topic, index), _offset(broker, topic, index, -1)
     at, records = start, b""
     while at < end:
         part = fetch(broker, topic, index, at)["records"]

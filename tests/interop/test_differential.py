@@ -48,6 +48,7 @@ def test_answers_equal_those_of_apache_kafka(pair: Pair, name: str) -> None:
 
 
 DROPPED_BY_KAFKA_4 = {
+    "AlterReplicaLogDirs",
     "Fetch",
     "ListOffsets",
     "OffsetCommit",

@@ -21,6 +21,7 @@ from tests.interop.hand_over import (
     partition,
     produce,
     served,
+    start_of,
 )
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.waiting import eventually
@@ -196,7 +197,7 @@ def test_retention_and_compaction_follow_the_configs_that_kafka_recorded(tmp_pat
         odradek.properties, odradek.port, odradek.overrides = kafka.properties, kafka.port, {**overrides, **cleaner}
         odradek.overrides["log.cleaner.enable"] = "true"
         odradek.start()
-        eventually(lambda: partition(odradek, "aged", 0).start == 2, f"old records are deleted\n{odradek.log}", 30)
+        eventually(lambda: start_of(odradek, "aged", 0) == 2, f"old records are deleted\n{odradek.log}", 30)
         eventually(lambda: b"first" not in partition(odradek, "compacted", 0).records, "a key is kept once", 30)
         compacted = partition(odradek, "compacted", 0)
         assert (compacted.start, compacted.end) == (0, 3)
