@@ -38,9 +38,10 @@ test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory --jobs=2 types pytest
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory pytest
 
-# Beside the tests, as it takes one core for more than a minute; from its cache, `mypy` shows at once what it found.
+# Before the tests: beside them it would take a core from those that start first, which have deadlines.
 types:
 	$(BIN)/mypy
 

@@ -12,8 +12,8 @@ from tests.support.broker import REPOSITORY
 from tests.support.class_data import quick_java_options
 from tests.support.waiting import eventually
 
-START_TIMEOUT_S = 90
-END_TIMEOUT_S = 90
+START_TIMEOUT_S = 240
+END_TIMEOUT_S = 240
 
 
 class PipelineProcess:

@@ -12,12 +12,12 @@ from tests.support.broker import BrokerProcess
 from tests.support.pipeline_job import RunJob
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
 RECORDS = 1_600
 A_BATCH = "200"
 HIDDEN = Path("_odradek", "archive")
-PATIENCE_S = 90
+PATIENCE_S = 240
 
 
 def _being_written(archive: Path) -> Callable[[], bool]:

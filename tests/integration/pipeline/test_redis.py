@@ -19,7 +19,7 @@ from tests.support.documents import check_documents
 from tests.support.pipeline_job import RunJob
 from tests.support.redis_server import RedisServer
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
 RECORDS = 1_200
 A_BATCH = "200"

@@ -12,7 +12,7 @@ from tests.conftest import BrokerFactory
 from tests.support.broker import BrokerProcess
 from tests.support.pipeline_job import RunJob
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
 FIRST_MS = 1_700_000_000_000
 LINES = [f"line {number} of odradek" for number in range(300)]
