@@ -43,6 +43,7 @@ def test_versions_that_kafka_4_dropped_are_the_old_ones() -> None:
         "OffsetForLeaderEpoch": 2,
         "WriteTxnMarkers": 1,
         "DescribeConfigs": 1,
+        "AlterReplicaLogDirs": 1,
         "DescribeLogDirs": 1,
         "AlterPartition": 2,
     }
