@@ -7,27 +7,12 @@ log directory; `routes` says which API is whose.
 from __future__ import annotations
 
 import os
-from asyncio import AbstractEventLoop
-from collections.abc import Callable, Collection
-from concurrent.futures import Executor
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from odradek.broker.controller.controller import Controller
-from odradek.broker.group_services import GroupServices
-from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.source import MetadataImages
-from odradek.broker.moving.replica_moves import ReplicaMoves
-from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.runtime.clock import Clock
-from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.transaction_services import TransactionServices
-from odradek.config.settings import BrokerSettings
-from odradek.protocol.registry import Api
-from odradek.storage.directories.manager import LogManager
+from odradek.broker.broker_services import BrokerServices
 
 if TYPE_CHECKING:
-    from odradek.broker.controller.topic_creation import TopicCreation
     from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.cluster import ClusterHandler
@@ -43,16 +28,13 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.group_admin import GroupAdminHandlers
     from odradek.broker.handlers.group_offsets import OffsetCommitHandlers
     from odradek.broker.handlers.groups import GroupHandlers
-    from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.leader_hints import LeaderHints
     from odradek.broker.handlers.log_dirs import LogDirHandlers
     from odradek.broker.handlers.metadata import MetadataHandler
-    from odradek.broker.handlers.nearest_fetch import NearestReplica
     from odradek.broker.handlers.offset_fetch import OffsetFetchHandler
     from odradek.broker.handlers.offsets import OffsetHandlers
     from odradek.broker.handlers.produce import ProduceHandler
     from odradek.broker.handlers.producer_ids import ProducerIdHandler
-    from odradek.broker.handlers.replica_fetch import LeaderQuota
     from odradek.broker.handlers.replication import ReplicationHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
@@ -61,37 +43,6 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.txn_offset_commit import TxnOffsetCommitHandler
     from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
     from odradek.broker.raft.describe_quorum import QuorumDescriber
-
-
-class BrokerServices(NamedTuple):
-    """What handlers are built from."""
-
-    loop: AbstractEventLoop
-    read_threads: Executor
-    clock: Clock
-    memory: RequestMemory
-    settings: BrokerSettings
-    metadata: MetadataImages
-    partitions: PartitionTable
-    logs: LogManager
-    moves: ReplicaMoves
-    brokers: KnownBrokers
-    configs: BrokerConfigs
-    controller: Controller | None
-    """None where the controllers are elsewhere."""
-    topic_creation: TopicCreation
-    served: Collection[Api]
-    """What ApiVersions tells."""
-    versions: Callable[[Api], tuple[int, int] | None]
-    """The versions of an API that are answered at present."""
-    quorum: Callable[[], QuorumDescriber] | None
-    """Makes what tells of the quorum; None where the controllers are elsewhere."""
-    groups: GroupServices
-    transactions: TransactionServices
-    quota: LeaderQuota | None = None
-    """How much followers may be sent; None where there are none."""
-    nearest: NearestReplica | None = None
-    """Where consumers are sent that have a nearer replica than the leader."""
 
 
 class BrokerHandlers:

@@ -1,28 +1,24 @@
 """The coordinator of transactions, made when it is first needed: a broker without transactions starts without it.
 
-Owns: when it is made, and whom it follows; the producer ids of this broker, and its connections to other brokers. Part
-of the composition root: imports are late on purpose.
+Owns: the producer ids of this broker, and its connections to other brokers. Part of the composition root: imports are
+late on purpose.
 """
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from odradek.broker.coordinator_services import CoordinatorServiceParts, CoordinatorServices
 from odradek.broker.group_services import GroupServices
-from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.metadata.internal_topics import TRANSACTIONS_TOPIC
 from odradek.broker.metadata.producer_ids import NextBlock, ProducerIds
 from odradek.broker.nodes.requests import Connector, NodeAddress
-from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.runtime.clock import Clock
 from odradek.config.settings import BrokerSettings
 
 if TYPE_CHECKING:
-    from odradek.broker.controller.topic_creation import TopicCreation
+    from odradek.broker.coordinator.topic import CoordinatorTopic
     from odradek.broker.nodes.broker_channels import BrokerChannels
     from odradek.broker.transactions.coordinator import TransactionCoordinator
     from odradek.broker.transactions.marker_writer import MarkerWriter
@@ -31,71 +27,39 @@ if TYPE_CHECKING:
 
 
 class TransactionParts(NamedTuple):
-    """What the services are built from."""
+    """What transactions need beside what every coordinator does."""
 
-    loop: AbstractEventLoop
-    threads: Executor
-    clock: Clock
-    settings: Callable[[], BrokerSettings]
-    controller: TopicCreation
-    most_replicas: int | None
-    """Of the internal topic; None: as many as the configuration says."""
-    partitions: PartitionTable
-    image: Callable[[], MetadataImage]
     groups: GroupServices
     next_producer_ids: NextBlock
     connector: Connector | None
     """Connects to other brokers; None where there are none."""
 
 
-class TransactionServices:
+class TransactionServices(CoordinatorServices["TransactionCoordinator"]):
     """Everything of transactions, built when it is first asked for."""
 
-    def __init__(self, parts: TransactionParts) -> None:
-        self._parts = parts
-        self._coordinator: TransactionCoordinator | None = None
+    def __init__(self, parts: CoordinatorServiceParts, own: TransactionParts) -> None:
+        super().__init__(parts, TRANSACTIONS_TOPIC)
+        self._own = own
         self._channels: BrokerChannels | None = None
-        self.producer_ids = ProducerIds(parts.next_producer_ids)
+        self.producer_ids = ProducerIds(own.next_producer_ids)
         """Ids for producers, with transactions or without."""
 
-    def start(self) -> None:
-        """Begin to load what is stored of transactions, if there is anything."""
-        if self._parts.partitions.find(TRANSACTIONS_TOPIC) is not None:
-            self.coordinator.start()
-
     def stop(self) -> None:
-        """Answer everybody who waits."""
-        if self._coordinator is not None:
-            self._coordinator.stop()
+        """Answer everybody who waits, and ask other brokers nothing more."""
+        super().stop()
         if self._channels is not None:
             self._channels.close()
 
     def abort_overdue(self) -> Iterator[None]:
         """Abort transactions whose time is over, in steps."""
-        if self._coordinator is not None:
-            yield from self._coordinator.abort_overdue()
+        if self._made is not None:
+            yield from self._made.abort_overdue()
 
     def forget_idle(self) -> Iterator[None]:
         """Remove transactional ids that nobody uses, in steps."""
-        if self._coordinator is not None:
-            yield from self._coordinator.forget_idle()
-
-    def on_metadata(self, old: MetadataImage, new: MetadataImage, delta: ImageDelta) -> None:
-        """Follow the metadata."""
-        if self._coordinator is not None:
-            self._coordinator.on_metadata(old, new, delta)
-
-    def follow_settings(self, settings: BrokerSettings) -> None:
-        """Follow settings that were changed while the broker runs."""
-        if self._coordinator is not None:
-            self._coordinator.follow_settings(settings)
-
-    @property
-    def coordinator(self) -> TransactionCoordinator:
-        """The coordinator, made now if need be."""
-        if self._coordinator is None:
-            self._coordinator = self._make_coordinator()
-        return self._coordinator
+        if self._made is not None:
+            yield from self._made.forget_idle()
 
     @property
     def channels(self) -> BrokerChannels:
@@ -105,7 +69,7 @@ class TransactionServices:
 
             parts = self._parts
             client_id = f"broker-{parts.settings().node_id}-transactions"
-            self._channels = BrokerChannels(parts.loop, parts.connector, self._address_of, client_id)
+            self._channels = BrokerChannels(parts.loop, self._own.connector, self._address_of, client_id)
         return self._channels
 
     @cached_property
@@ -114,7 +78,7 @@ class TransactionServices:
         from odradek.broker.transactions.marker_writer import MarkerWriter
 
         parts = self._parts
-        groups = parts.groups.coordinator
+        groups = self._own.groups.coordinator
         timeout_ms = parts.settings().request_timeout_ms
         return MarkerWriter(
             parts.partitions, groups.end_transaction, parts.loop, parts.clock, timeout_ms, groups.background
@@ -134,17 +98,14 @@ class TransactionServices:
         (transaction.partition.verification.enable)."""
         return self._parts.settings().transaction_partition_verification_enable
 
-    def _make_coordinator(self) -> TransactionCoordinator:
+    def _make_coordinator(
+        self, settings: BrokerSettings, topic: Callable[[int], CoordinatorTopic]
+    ) -> TransactionCoordinator:
         from odradek.broker.coordinator.background import Background
-        from odradek.broker.coordinator.topic import CoordinatorTopic
         from odradek.broker.transactions.coordinator import CoordinatorParts, TransactionCoordinator
         from odradek.broker.transactions.markers import MarkerParts, MarkerSender
 
         parts = self._parts
-        settings = parts.settings()
-        replicas = settings.transaction_state_log_replication_factor
-        if parts.most_replicas is not None:
-            replicas = min(replicas, parts.most_replicas)
         background = Background(parts.loop)
         markers = MarkerSender(
             MarkerParts(
@@ -163,7 +124,7 @@ class TransactionServices:
                 threads=parts.threads,
                 clock=parts.clock,
                 settings=settings,
-                topic=CoordinatorTopic(TRANSACTIONS_TOPIC, replicas, parts.controller, parts.partitions, settings),
+                topic=topic(settings.transaction_state_log_replication_factor),
                 image=parts.image,
                 new_producer_id=self.producer_ids.allocate,
                 background=background,

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
-from odradek.broker.broker_handlers import BrokerHandlers, BrokerServices
+from odradek.broker.broker_handlers import BrokerHandlers
+from odradek.broker.broker_services import BrokerServices
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
+from odradek.broker.coordinator_services import CoordinatorServiceParts
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
-from odradek.broker.group_services import GroupParts, GroupServices
+from odradek.broker.group_services import GroupServices
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.image import ImageDelta, MetadataImage
@@ -34,6 +36,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.alone import decisions_alone
+from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
@@ -304,40 +307,30 @@ class BrokerServer:
         self._logs.change_producer_expiration(changed.producer_id_expiration_ms)
         self._logs.change_verification(changed.transaction_partition_verification_enable)
 
+    def _build_coordinators(self, decisions: Decisions) -> None:
+        parts = CoordinatorServiceParts(
+            loop=self._loop,
+            threads=self._read_threads,
+            clock=self._clock,
+            settings=lambda: self._settings.current,
+            controller=decisions.topic_creation,
+            most_replicas=decisions.most_replicas,
+            partitions=self._partitions,
+            image=lambda: self._metadata.image,
+        )
+        self._groups = GroupServices(parts)
+        self._transactions = TransactionServices(
+            parts, TransactionParts(self._groups, decisions.next_producer_ids, decisions.connector)
+        )
+        for services in (self._groups, self._transactions):
+            self._metadata.watch(services.on_metadata)
+
     def _build_network(self) -> ServerNetwork:
         settings, member = self._static, self._member
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
         decisions = decisions_alone(self._shared, configs, self._listeners) if member is None else member.decisions()
         controller, forwarded = decisions.controller, decisions.forwarded
-        self._groups = GroupServices(
-            GroupParts(
-                loop=self._loop,
-                threads=self._read_threads,
-                clock=self._clock,
-                settings=lambda: self._settings.current,
-                controller=decisions.topic_creation,
-                most_replicas=decisions.most_replicas,
-                partitions=self._partitions,
-                image=lambda: self._metadata.image,
-            )
-        )
-        self._metadata.watch(self._groups.on_metadata)
-        self._transactions = TransactionServices(
-            TransactionParts(
-                loop=self._loop,
-                threads=self._read_threads,
-                clock=self._clock,
-                settings=lambda: self._settings.current,
-                controller=decisions.topic_creation,
-                most_replicas=decisions.most_replicas,
-                partitions=self._partitions,
-                image=lambda: self._metadata.image,
-                groups=self._groups,
-                next_producer_ids=decisions.next_producer_ids,
-                connector=decisions.connector,
-            )
-        )
-        self._metadata.watch(self._transactions.on_metadata)
+        self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
         services = BrokerServices(
             loop=self._loop,

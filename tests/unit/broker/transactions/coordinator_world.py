@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from odradek.broker.group_services import GroupParts, GroupServices
+from odradek.broker.coordinator_services import CoordinatorServiceParts
+from odradek.broker.group_services import GroupServices
 from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
 from odradek.broker.handlers.transactions import TransactionHandlers
 from odradek.broker.metadata.image import MetadataImage
@@ -40,33 +41,19 @@ class RunningTransactions:
         settings = load_settings(None, [f"node.id={NODE}", *few, *overrides])
         loop = asyncio.get_running_loop()
         controller = cluster.controller()
-        groups = GroupServices(
-            GroupParts(
-                loop,
-                self.threads,
-                cluster.clock,
-                lambda: settings,
-                controller,
-                1,
-                self.partitions,
-                lambda: source.image,
-            )
+        parts = CoordinatorServiceParts(
+            loop=loop,
+            threads=self.threads,
+            clock=cluster.clock,
+            settings=lambda: settings,
+            controller=controller,
+            most_replicas=1,
+            partitions=self.partitions,
+            image=lambda: source.image,
         )
-        self.services = TransactionServices(
-            TransactionParts(
-                loop=loop,
-                threads=self.threads,
-                clock=cluster.clock,
-                settings=lambda: settings,
-                controller=controller,
-                most_replicas=1,
-                partitions=self.partitions,
-                image=lambda: source.image,
-                groups=groups,
-                next_producer_ids=RecordedBlocks(source, NODE).next_block,
-                connector=None,
-            )
-        )
+        groups = GroupServices(parts)
+        own = TransactionParts(groups, RecordedBlocks(source, NODE).next_block, connector=None)
+        self.services = TransactionServices(parts, own)
         source.watch(self.services.on_metadata)
         self._groups = groups
         self._source = source
