@@ -315,7 +315,7 @@ class LocalLog:
         """
         self.generation += 1
         self.reader.forget()
-        doomed = self.segments_above(offset)
+        doomed = self.segments.above(offset)
         for segment in reversed(doomed):  # the newest first: a crash in between leaves no gap
             self.remove(segment)
         if doomed:
@@ -350,18 +350,6 @@ class LocalLog:
         self._unsynced.directories.add(self.directory)
         self.size = 0
         self.log_end_offset = self.recovery_point = offset
-
-    def segments_above(self, offset: int) -> list[Segment]:
-        """Return the segments that begin above `offset`, oldest first."""
-        return [segment for segment in self.segments if segment.base_offset > offset]
-
-    def segments_before(self, offset: int) -> list[Segment]:
-        """Return the sealed segments that end at `offset` or before it, oldest first."""
-        return [
-            segment
-            for segment in self.segments
-            if (following := self.segments.after(segment)) is not None and following.base_offset <= offset
-        ]
 
     def remove(self, segment: Segment) -> None:
         """Remove a segment that is not the only one."""

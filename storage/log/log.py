@@ -319,7 +319,7 @@ class Log:
         self._leader_epoch = UNDEFINED
         with (local := self.local).translated("truncate"):
             self.producers.end_offset = local.log_end_offset  # appending does not keep it: they are not as of the cut
-            self._delete_snapshots(local.segments_above(offset))
+            self._delete_snapshots(local.segments.above(offset))
             end = local.truncate_to(offset, now_ms)
             self.log_start_offset = min(self.log_start_offset, end)
             self.leader_epochs.truncate_from_end(end)
@@ -353,7 +353,7 @@ class Log:
             )
         with self.local.translated("delete records of"):
             self._raise_start(offset)
-        self.remove_oldest(self.local.segments_before(offset))
+        self.remove_oldest(self.local.segments.before(offset))
 
     def remove_oldest(self, segments: Sequence[Segment]) -> None:
         """Remove these segments, the first ones of the log and not the active one. Raises StorageError."""

@@ -46,6 +46,14 @@ class Segments:
         index = bisect_right(self._bases, segment.base_offset)
         return self._segments[index] if index < len(self._segments) else None
 
+    def above(self, offset: int) -> list[Segment]:
+        """Return the segments that begin above `offset`, oldest first."""
+        return self._segments[bisect_right(self._bases, offset) :]
+
+    def before(self, offset: int) -> list[Segment]:
+        """Return the segments that end at `offset` or before it, oldest first; never the one that is appended to."""
+        return self._segments[: max(0, bisect_right(self._bases, offset) - 1)]
+
     def add(self, segment: Segment) -> None:
         """Put a new segment at the end, to be appended to from now on."""
         assert segment.base_offset > self.active.base_offset, "a segment must begin after the one before it"

@@ -27,6 +27,17 @@ def test_segment_that_holds_an_offset(offset: int, base: int) -> None:
     assert bases(segments.since(offset)) == [found for found in (10, 20, 30) if found >= base]
 
 
+@pytest.mark.parametrize(
+    ("offset", "before", "above"),
+    [(9, [], [10, 20, 30]), (10, [], [20, 30]), (20, [10], [30]), (29, [10], [30]), (1000, [10, 20], [])],
+)
+def test_segments_that_lie_wholly_on_one_side_of_an_offset(offset: int, before: list[int], above: list[int]) -> None:
+    """One that has the offset is on neither side; the last one reaches as far as one asks."""
+    segments = Segments([a_segment(10), a_segment(20), a_segment(30)])
+    assert bases(segments.before(offset)) == before
+    assert bases(segments.above(offset)) == above
+
+
 def test_segments_are_added_replaced_and_removed() -> None:
     """The order is kept, and the last one is the active one."""
     segments = Segments([a_segment(0)])
