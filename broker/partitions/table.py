@@ -240,7 +240,9 @@ class PartitionTable:
             if opened and self._seconds() >= end:
                 break
             topic, index = self._to_open.popleft()
-            topic.open(index)
+            partition = topic.open(index)
+            if partition is not None and partition.log.local.is_topic_id_unsynced:
+                self._flusher.request_in_background(partition)  # so that the first append seldom waits for the disk
             if topic.is_unopened(index):
                 self._to_open.append((topic, index))
         self._is_opening = False

@@ -102,6 +102,17 @@ def test_a_slow_disk_has_one_log_opened_in_a_turn(monkeypatch: pytest.MonkeyPatc
         assert len(opened(node)) == turn
 
 
+def test_ids_of_new_logs_go_to_the_disk_before_somebody_appends() -> None:
+    """In the background, so that the first append, which must have its topic's id there, waits for no disk."""
+    node = Node()
+    node.announce("t", 2)
+    node.loop.settle()
+    assert [partition.index for partition in node.flusher.running] == [0, 1]
+    node.flusher.finish()
+    node.files.fail("sync")
+    assert node.append("t", b"first").first_offset == 0
+
+
 def test_partition_that_is_asked_for_is_opened_at_once() -> None:
     """And not twice."""
     node = Node()
