@@ -58,7 +58,7 @@ def encode_produce_response(
     endpoints: tuple[NodeEndpoint, ...] = (),
 ) -> bytes:
     """Encode a Produce response of `version` behind its header `head`."""
-    if len(topics) == 1 and version >= 5:
+    if len(topics) == 1 and version >= 5 and not endpoints:
         ref, results = topics[0]
         if len(results) == 1 and results[0][5:] == _NOTHING_TO_SAY:
             return _encode_usual(head, version, ref, results[0])

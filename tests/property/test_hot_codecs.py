@@ -85,6 +85,19 @@ def test_produce_responses_equal_the_compiled_ones(data: st.DataObject, version:
     assert encode_produce_response(HEAD, version, topics, nodes) == HEAD + encode(compiled, version)
 
 
+def test_brokers_are_told_of_with_a_partition_that_has_nothing_else_to_say() -> None:
+    """The short way for one accepted batch leaves nothing out."""
+    accepted, node = ProduceResult(0, 0), NodeEndpoint(1, "b", 9092, None)
+    compiled = produce.ProduceResponse(
+        responses=[
+            produce.TopicProduceResponse(name="t", partition_responses=[_compiled_produce(accepted, PRODUCE_BY_ID - 1)])
+        ],
+        node_endpoints=[produce.NodeEndpoint(node_id=1, host="b", port=9092, rack=None)],
+    )
+    encoded = encode_produce_response(HEAD, PRODUCE_BY_ID - 1, [("t", [accepted])], (node,))
+    assert encoded == HEAD + encode(compiled, PRODUCE_BY_ID - 1)
+
+
 def _compiled_produce(result: ProduceResult, version: int) -> produce.PartitionProduceResponse:
     compiled = produce.PartitionProduceResponse(
         index=result.partition,
