@@ -106,12 +106,8 @@ class NumberingProducer:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[ProxiedCluster]:
-    nodes = ProxiedCluster(tmp_path, 3, SETTINGS)
-    try:
-        nodes.start()
+    with ProxiedCluster(tmp_path, 3, SETTINGS) as nodes:
         yield nodes
-    finally:
-        nodes.close()
 
 
 @pytest.mark.timeout(SECONDS + 400)

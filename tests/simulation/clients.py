@@ -146,6 +146,22 @@ class SimulatedClient:
         """Return where the leader is, as far as is known."""
         return self._nodes.get(self.leaders.get(partition, -1))
 
+    def fetch_from(self, partition: int, offset: int, isolation_level: int = 0) -> FetchRequest:
+        """Return the request for what comes from an offset on."""
+        part = FetchPartition(
+            partition=partition,
+            current_leader_epoch=self.epoch_of(partition),
+            fetch_offset=offset,
+            partition_max_bytes=1 << 20,
+        )
+        return FetchRequest(
+            max_wait_ms=500,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=isolation_level,
+            topics=[FetchTopic(topic=self.topic, partitions=[part])],
+        )
+
     def epoch_of(self, partition: int) -> int:
         """Return the newest leader epoch that is known."""
         return self._epochs.get(partition, -1)
@@ -278,16 +294,7 @@ class SimulatedConsumer(SimulatedClient):
         if address is None:
             self.later(lambda: self.learn(self._fetch))
             return
-        part = FetchPartition(
-            partition=self._partition,
-            current_leader_epoch=self.epoch_of(self._partition),
-            fetch_offset=self._offset,
-            partition_max_bytes=1 << 20,
-        )
-        request = FetchRequest(
-            max_wait_ms=500, min_bytes=1, topics=[FetchTopic(topic=TOPIC, partitions=[part])], max_bytes=1 << 20
-        )
-        self.ask(address, request, FETCH_VERSION, self._answered)
+        self.ask(address, self.fetch_from(self._partition, self._offset), FETCH_VERSION, self._answered)
 
     def _answered(self, found: Message | None) -> None:
         if not isinstance(found, FetchResponse) or found.error_code or not found.responses:

@@ -21,7 +21,7 @@ from odradek.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from odradek.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from odradek.protocol.messages.fetch import FetchResponse, PartitionData
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.protocol.messages.offset_fetch import (
@@ -226,8 +226,7 @@ class Copier(SimulatedClient):
 
     async def _read(self) -> list[bytes]:
         """Return the next numbers, none if there are none yet."""
-        part = FetchPartition(partition=self._partition, fetch_offset=self.position, partition_max_bytes=1 << 20)
-        request = FetchRequest(max_wait_ms=500, min_bytes=1, topics=[FetchTopic(topic=NUMBERS, partitions=[part])])
+        request = self._source.fetch_from(self._partition, self.position)
         found = await self._answer(self._source, self._source.leader_of(self._partition), request, FETCH_VERSION)
         if isinstance(found, FetchResponse) and found.responses and not found.responses[0].partitions[0].error_code:
             numbers = values_of(found.responses[0].partitions[0].records)
@@ -452,18 +451,7 @@ class CommittedReader(SimulatedClient):
         if address is None:
             self.later(lambda: self.learn(self._fetch))
             return
-        part = FetchPartition(
-            partition=self._partition,
-            current_leader_epoch=self.epoch_of(self._partition),
-            fetch_offset=self._offset,
-            partition_max_bytes=1 << 20,
-        )
-        request = FetchRequest(
-            max_wait_ms=500,
-            min_bytes=1,
-            isolation_level=COMMITTED_ONLY,
-            topics=[FetchTopic(topic=COPIES, partitions=[part])],
-        )
+        request = self.fetch_from(self._partition, self._offset, COMMITTED_ONLY)
         offset = self._offset
         self.ask(address, request, FETCH_VERSION, lambda found: self._answered(offset, found))
 

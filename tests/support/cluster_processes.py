@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from tests.support.broker import OdradekProcess
 from tests.support.faulty_proxy import FaultyProxy
@@ -29,7 +30,7 @@ class ProxiedNode(OdradekProcess):
 
 
 class ProxiedCluster:
-    """The nodes of a cluster; start them with `start`, end them with `close`."""
+    """The nodes of a cluster; they run within `with`."""
 
     def __init__(self, directory: Path, brokers: int = 3, overrides: Mapping[str, str] | None = None) -> None:
         node_ids = [CONTROLLER, *range(1, brokers + 1)]
@@ -77,6 +78,17 @@ class ProxiedCluster:
             node.launch()
         for node in self.brokers:
             node.wait_until_serving()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End everything."""

@@ -1,6 +1,7 @@
 """Partitions in transactions: what is written to them, what ends there, and what readers of them see."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from tests.interop.differential.play import Ask, Steps, Tell, Until
 from tests.interop.differential.prepare import NOW_MS, put, topic
@@ -187,28 +188,40 @@ def _beginning_over_an_open_one() -> Steps:
     yield describe_producers("of the new epoch", "tb", [0])
 
 
+def _mark(version: int, label: str, *wanted: Message) -> Ask:
+    return Ask(label, "WriteTxnMarkers", version, {"markers": list(wanted)})
+
+
+def _marker(
+    topic_name: str,
+    producer: Producer,
+    *partitions: int,
+    coordinator_epoch: int = 0,
+    is_commit: bool = True,
+    **more: object,
+) -> Message:
+    return {
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+        "transaction_result": is_commit,
+        "coordinator_epoch": coordinator_epoch,
+        "transaction_version": 0,
+        "topics": [{"name": topic_name, "partition_indexes": partitions}],
+        **more,
+    }
+
+
 def _marking(version: int) -> Steps:
     name, stamped = f"tm{version}", f"tm{version}-stamped"
     topic_id = yield from topic(name, 5)
     stamped_id = yield from topic(stamped, message_timestamp_type="LogAppendTime")
-
-    def mark(label: str, *wanted: Message) -> Ask:
-        return Ask(label, "WriteTxnMarkers", version, {"markers": list(wanted)})
-
-    def marker(
-        producer: Producer, *partitions: int, coordinator_epoch: int = 0, is_commit: bool = True, **more: object
-    ) -> Message:
-        return {
-            "producer_id": producer.producer_id,
-            "producer_epoch": producer.epoch,
-            "transaction_result": is_commit,
-            "coordinator_epoch": coordinator_epoch,
-            "transaction_version": 0,
-            "topics": [{"name": name, "partition_indexes": partitions}],
-            **more,
-        }
-
     stranger = Producer("", 800_000 + version, 4)
+    yield from _marking_without_transaction(version, name, topic_id, stranger)
+    yield from _marking_transactions(version, (name, topic_id), (stamped, stamped_id), stranger)
+
+
+def _marking_without_transaction(version: int, name: str, topic_id: object, stranger: Producer) -> Steps:
+    mark, marker = partial(_mark, version), partial(_marker, name)
     yield mark("none")
     yield mark("no partitions", marker(stranger))
     yield mark("no topics", marker(stranger, topics=[]))
@@ -235,6 +248,13 @@ def _marking(version: int) -> Steps:
     yield fetch(f"of other strangers {version}", 12, {"topic": name, "topic_id": topic_id}, 2)
     yield fetch(f"of odd strangers {version}", 12, {"topic": name, "topic_id": topic_id}, 4)
     yield mark("of groups", marker(stranger, topics=[{"name": "__consumer_offsets", "partition_indexes": [0, 99]}]))
+
+
+def _marking_transactions(
+    version: int, plain: tuple[str, object], with_append_time: tuple[str, object], stranger: Producer
+) -> Steps:
+    (name, topic_id), (stamped, stamped_id) = plain, with_append_time
+    mark, marker = partial(_mark, version), partial(_marker, name)
     producer = yield from initialised(name, transaction_timeout_ms=LONG_MS)
     yield from initialised(name, transaction_timeout_ms=LONG_MS)
     producer = producer.at(producer.epoch + 1)

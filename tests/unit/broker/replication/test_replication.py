@@ -99,14 +99,20 @@ def test_producers_that_wait_are_told_when_leadership_goes() -> None:
     assert result(reply).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_what_a_follower_has_counts_once_its_disk_has_it() -> None:
-    """flush.messages: an offset that a follower asks for says what is safe there, and is acknowledged by the leader."""
+def waiting_for_the_disk_of_3() -> tuple[ReplicatedBrokers, Reply]:
+    """Return brokers with flush.messages, all of which have a record, and the disks of two; its producer waits."""
     cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
     cluster.settle()
     reply = produced(cluster, 1, b"x", timeout_ms=60_000)
     cluster.settle()
     cluster[1].flusher.finish()
     cluster[2].flusher.finish()
+    return cluster, reply
+
+
+def test_what_a_follower_has_counts_once_its_disk_has_it() -> None:
+    """flush.messages: an offset that a follower asks for says what is safe there, and is acknowledged by the leader."""
+    cluster, reply = waiting_for_the_disk_of_3()
     cluster.pass_time(3)
     assert ends(cluster) == [1, 1, 1]
     assert reply.is_waiting
@@ -117,12 +123,7 @@ def test_what_a_follower_has_counts_once_its_disk_has_it() -> None:
 
 def test_follower_whose_disk_refuses_to_sync_tells_nothing_until_it_has() -> None:
     """It goes on once a later flush ends well."""
-    cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
-    cluster.settle()
-    reply = produced(cluster, 1, b"x", timeout_ms=60_000)
-    cluster.settle()
-    cluster[1].flusher.finish()
-    cluster[2].flusher.finish()
+    cluster, reply = waiting_for_the_disk_of_3()
     cluster[3].flusher.fail()
     cluster.pass_time(3)
     assert reply.is_waiting
@@ -135,12 +136,7 @@ def test_follower_whose_disk_refuses_to_sync_tells_nothing_until_it_has() -> Non
 def test_follower_brings_to_its_disk_what_it_had_before_the_start() -> None:
     """flush.messages: what a killed process leaves is in the log and not known to be on the disk. Nobody else would
     bring it there, and the follower would never ask again."""
-    cluster = ReplicatedBrokers(configs={"flush.messages": "1"})
-    cluster.settle()
-    reply = produced(cluster, 1, b"x", timeout_ms=60_000)
-    cluster.settle()
-    cluster[1].flusher.finish()
-    cluster[2].flusher.finish()
+    cluster, reply = waiting_for_the_disk_of_3()
     cluster.start(3, cluster.kill(3))
     cluster.pass_time(3)
     assert ends(cluster) == [1, 1, 1]
