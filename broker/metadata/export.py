@@ -8,6 +8,7 @@ allows.
 from collections.abc import Iterator
 from typing import Final
 
+from odradek.broker.metadata.acls import acl_record
 from odradek.broker.metadata.features import METADATA_VERSION, partition_record_version
 from odradek.broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record, read_record
@@ -46,6 +47,8 @@ def image_records(image: MetadataImage, node_id: int) -> Iterator[MetadataRecord
             )
     if image.next_producer_id:
         yield make_record(ProducerIdsRecord(broker_id=node_id, next_producer_id=image.next_producer_id))
+    for acl_id, acl in image.acls.items():
+        yield make_record(acl_record(acl_id, acl))
     for record in image.kept.values():
         yield MetadataRecord(_read(record), record)
 

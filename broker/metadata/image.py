@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
+from odradek.broker.metadata.acls import NO_ACLS, AclImage
+
 NO_LEADER = -1
 """Leader of a partition that nobody leads at present."""
 MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, LOST_DIRECTORY = UUID(int=0), UUID(int=1), UUID(int=2)
@@ -118,9 +120,9 @@ class MetadataImage(NamedTuple):
     configs: Mapping[ConfigResource, Mapping[str, str]] = _nothing()
     features: Mapping[str, int] = _nothing()
     brokers: Mapping[int, BrokerImage] = _nothing()
+    acls: AclImage = NO_ACLS
     kept: Mapping[tuple[object, ...], bytes] = _nothing()
-    """Records that nothing here reads yet (users, ACLs, quotas, tokens, controllers): what they are about -> the
-    record."""
+    """Records that nothing here reads yet (users, quotas, tokens, controllers): what they are about -> the record."""
     next_producer_id: int = 0
     """First producer id that no block has been given of."""
     offset: int = 0

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from odradek.broker.metadata.acls import AclDraft
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.features import check_level
 from odradek.broker.metadata.image import (
@@ -50,6 +51,7 @@ class ImageBuilder:
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._features: dict[str, int] | None = None
         self._brokers: dict[int, BrokerImage] | None = None
+        self._acls: AclDraft | None = None
         self._kept: dict[tuple[object, ...], bytes] | None = None
         self._next_producer_id = base.next_producer_id
 
@@ -82,6 +84,10 @@ class ImageBuilder:
                 if self._brokers is None:
                     self._brokers = dict(self._base.brokers)
                 apply_registration(self._brokers, message)
+            case messages.AccessControlEntryRecord() | messages.RemoveAccessControlEntryRecord() as message:
+                if self._acls is None:
+                    self._acls = AclDraft(self._base.acls)
+                self._acls.apply(message)
             case messages.NoOpRecord():
                 pass
             case _:
@@ -97,6 +103,7 @@ class ImageBuilder:
             configs=self._merge_configs(),
             features=_frozen(self._features, base.features),
             brokers=_frozen(self._brokers, base.brokers),
+            acls=base.acls if self._acls is None else self._acls.finish(),
             kept=_frozen(self._kept, base.kept),
             next_producer_id=self._next_producer_id,
             offset=offset,
@@ -172,10 +179,6 @@ def _about(message: object) -> tuple[tuple[object, ...], bool]:
             return ("scram", message.name, message.mechanism), False
         case messages.RemoveUserScramCredentialRecord():
             return ("scram", message.name, message.mechanism), True
-        case messages.AccessControlEntryRecord():
-            return ("acl", message.id), False
-        case messages.RemoveAccessControlEntryRecord():
-            return ("acl", message.id), True
         case messages.DelegationTokenRecord():
             return ("token", message.token_id), False
         case messages.RemoveDelegationTokenRecord():

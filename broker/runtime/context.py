@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 
 class KafkaPrincipal(NamedTuple):
@@ -17,6 +17,16 @@ class KafkaPrincipal(NamedTuple):
 
 ANONYMOUS = KafkaPrincipal("User", "ANONYMOUS")
 """A client that has not said who it is, on a listener that does not ask."""
+
+
+class ClientAccess(Protocol):
+    """What one client may do, by the ACLs of the moment; see `authorization.access`."""
+
+    def may(self, operation: int, resource_type: int, name: str) -> bool:
+        """Return whether the client may do this."""
+
+    def operations(self, resource_type: int, name: str) -> int:
+        """Return what the client may do with a resource, as a set of bits (KIP-430)."""
 
 
 @dataclass(slots=True)
@@ -41,6 +51,8 @@ class RequestContext:
     """Who the connection has authenticated as; dispatch decides by it, handlers do not."""
     throttle_time_ms: int = 0
     """How long the client is to wait before its next request; decided by dispatch, told in the response (KIP-219)."""
+    access: ClientAccess | None = None
+    """What the client may do, as the gate found at its last request; None where there is no authorizer."""
     raw_client_id: bytes = b""
     """The client id as it came in the last header."""
 

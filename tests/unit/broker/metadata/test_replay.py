@@ -9,7 +9,6 @@ from odradek.broker.metadata.image import ConfigResource, ImageDelta, MetadataIm
 from odradek.broker.metadata.records import Message
 from odradek.broker.metadata.replay import apply
 from odradek.protocol.messages.metadata_records import (
-    AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -22,7 +21,6 @@ from odradek.protocol.messages.metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
-    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -221,15 +219,14 @@ def test_broker_registrations_follow_their_records() -> None:
     assert image_of([UnregisterBrokerRecord(broker_id=1)], image).brokers == {}
 
 
-def test_users_acls_and_quotas_are_kept_as_they_were_written() -> None:
+def test_users_and_quotas_are_kept_as_they_were_written() -> None:
     """They mean nothing to this version, and must be there when Apache Kafka opens the directory again."""
-    acl, user = AccessControlEntryRecord(id=A, resource_name="t"), UserScramCredentialRecord(name="u", mechanism=1)
+    user = UserScramCredentialRecord(name="u", mechanism=1)
     quota = ClientQuotaRecord(entity=[EntityData(entity_type="user", entity_name="u")], key="k", value=1.0)
-    image = image_of([acl, user, quota])
-    assert sorted(image.kept.values()) == sorted(record_of(message).value for message in (acl, user, quota))
+    image = image_of([user, quota])
+    assert sorted(image.kept.values()) == sorted(record_of(message).value for message in (user, quota))
     gone = ClientQuotaRecord(entity=quota.entity, key="k", remove=True)
     removals: list[Message] = [
-        RemoveAccessControlEntryRecord(id=A),
         RemoveUserScramCredentialRecord(name="u", mechanism=1),
         gone,
     ]
