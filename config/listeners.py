@@ -14,7 +14,6 @@ from typing import NamedTuple
 from odradek.config.errors import ConfigError
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SERVED_PROTOCOLS = ("PLAINTEXT",)
 DEFAULT_PROTOCOL_MAP = {name: name for name in PROTOCOLS}
 NO_LIMIT = 2**31 - 1
 
@@ -60,8 +59,28 @@ class Listener(NamedTuple):
     max_connections: int = NO_LIMIT
     max_connection_creation_rate: int = NO_LIMIT
 
+    @property
+    def uses_tls(self) -> bool:
+        """Whether what is said on it is encrypted."""
+        return uses_tls(self.protocol)
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether clients log in before they ask anything."""
+        return uses_sasl(self.protocol)
+
     def __str__(self) -> str:
         return f"{self.name}://{host_text(self.host)}:{self.port}"
+
+
+def uses_tls(protocol: str) -> bool:
+    """Whether a security protocol is one of those over TLS."""
+    return protocol in ("SSL", "SASL_SSL")
+
+
+def uses_sasl(protocol: str) -> bool:
+    """Whether a security protocol is one of those in which clients log in."""
+    return protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
 
 def host_text(host: str) -> str:
@@ -129,17 +148,12 @@ def parse_protocol_map(given: Text) -> dict[str, str]:
 
 
 def protocol_of(endpoint: Endpoint, protocols: Mapping[str, str], given: Text, map_given: Text | None) -> str:
-    """Return the protocol that the listener speaks; ConfigError when it has none or one that is not served."""
+    """Return the protocol that the listener speaks; ConfigError when it has none."""
     protocol = protocols.get(endpoint.name)
     if protocol is None:
         raise (map_given or given).error(
             f"listener {endpoint.name} has no security protocol; "
             f"add {endpoint.name}:PLAINTEXT to listener.security.protocol.map"
-        )
-    if protocol not in SERVED_PROTOCOLS:
-        raise (map_given or given).error(
-            f"listener {endpoint.name} asks for {protocol}, which this version does not serve; "
-            f"only PLAINTEXT listeners can be opened"
         )
     return protocol
 

@@ -48,7 +48,7 @@ def load_settings(
         _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
     _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     settings = build_settings(values, origins)
-    warnings += _key_warnings(values, origins, {listener.name.lower() for listener in settings.listeners})
+    warnings += _key_warnings(values, origins, {one.name.lower() for one in settings.all_listeners})
     return settings._replace(warnings=tuple(warnings))
 
 

@@ -11,6 +11,7 @@ from odradek.config import listeners as addresses
 from odradek.config import node
 from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.listener_keys import ListenerConfigReader
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
 from odradek.config.plain_keys import BOOLEANS, INTEGERS, REALS
 from odradek.config.quorum import QuorumSettings, read_quorum
@@ -32,6 +33,8 @@ class BrokerSettings(NamedTuple):
     """Those for clients; none where this process is a controller only."""
     controller_listeners: tuple[Listener, ...]
     """Those of controller.listener.names: where brokers reach the controller of this process."""
+    controller_protocol: str
+    """The security protocol of the first of controller.listener.names: how the controllers are reached."""
     advertised_listeners: tuple[Endpoint, ...]
     inter_broker_listener_name: str
     log_dirs: tuple[str, ...]
@@ -142,6 +145,15 @@ class BrokerSettings(NamedTuple):
     dynamic: Mapping[str, str]
     warnings: tuple[ConfigWarning, ...]
 
+    @property
+    def all_listeners(self) -> tuple[Listener, ...]:
+        """Those for clients and those of the controller."""
+        return self.listeners + self.controller_listeners
+
+    def of_listener(self, name: str) -> ListenerConfigReader:
+        """Return what reads the keys of one listener as they are in force."""
+        return ListenerConfigReader(BrokerConfigReader(self.effective, self.origins), name)
+
     def origin(self, name: str) -> str | None:
         """Return where a value was given ("server.properties:12", "--override"); None for a default."""
         return self.origins.get(name)
@@ -235,7 +247,8 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     check_rules(read)
     node_id = node.read_node_id(read)
     quorum = read_quorum(read, node_id)
-    listeners, controller_listeners = _listeners(read, quorum)
+    protocols = _protocols(read, quorum)
+    listeners, controller_listeners = _listeners(read, quorum, protocols)
     node.check_storage(read)
     log_dirs = node.read_log_dirs(read)
     return BrokerSettings(
@@ -245,6 +258,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         replica_selector_class=read.text("replica.selector.class"),
         listeners=listeners,
         controller_listeners=controller_listeners,
+        controller_protocol=next((protocols.get(one, "") for one in quorum.controller_listener_names), ""),
         advertised_listeners=_advertised(read, listeners + controller_listeners, quorum),
         inter_broker_listener_name=_inter_broker_name(read, listeners),
         log_dirs=log_dirs,
@@ -263,17 +277,23 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     )
 
 
-def _listeners(read: BrokerConfigReader, quorum: QuorumSettings) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+def _protocols(read: BrokerConfigReader, quorum: QuorumSettings) -> dict[str, str]:
+    """Return listener name -> security protocol."""
+    given = read.given("listener.security.protocol.map")
+    if given:
+        return addresses.parse_protocol_map(given)
+    return {**dict.fromkeys(quorum.controller_listener_names, "PLAINTEXT"), **addresses.DEFAULT_PROTOCOL_MAP}
+
+
+def _listeners(
+    read: BrokerConfigReader, quorum: QuorumSettings, protocols: Mapping[str, str]
+) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
     """Return the listeners for clients, and those of the controller."""
     given = read.given("listeners") or Text("listeners", broker_definitions()["listeners"].default or "", None)
     endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
     addresses.check_ports(given, endpoints)
     map_given = read.given("listener.security.protocol.map")
     names = quorum.controller_listener_names
-    if map_given:
-        protocols = addresses.parse_protocol_map(map_given)
-    else:
-        protocols = {**dict.fromkeys(names, "PLAINTEXT"), **addresses.DEFAULT_PROTOCOL_MAP}
 
     def opened(endpoint: Endpoint) -> Listener:
         return Listener(

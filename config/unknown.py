@@ -6,10 +6,9 @@ Imported only when such a key was given, so that the usual start does not pay fo
 import difflib
 
 from odradek.config.definitions import Service, broker_definitions, topic_definitions, topic_name_of
+from odradek.config.listener_keys import PREFIX as LISTENER_PREFIX
+from odradek.config.listener_keys import is_served
 
-LISTENER_PREFIX = "listener.name."
-LISTENER_KEYS: frozenset[str] = frozenset()
-"""Keys that take effect for one listener alone; none in this version."""
 _NEAR = 0.75
 
 _REMOVED = {
@@ -60,7 +59,7 @@ def _explain_listener_key(key: str, listeners: set[str]) -> str | None:
     name, _, base = key[len(LISTENER_PREFIX) :].partition(".")
     if name not in listeners:
         return f"there is no listener {name.upper()}; the name in such a key is in lower case"
-    if base in LISTENER_KEYS:
+    if is_served(base):
         return None
     if base.partition(".")[2] in broker_definitions() or base in broker_definitions():
         return "Kafka knows this key, odradek does not serve it for a single listener"

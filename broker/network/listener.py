@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import socket
 from asyncio import AbstractEventLoop, Event, TimerHandle
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
 from odradek.broker.network.connection import ClientConnection, ConnectionServices, FrameHandler
 from odradek.broker.network.receiving import ReceiveBuffers
-from odradek.broker.network.transport import PlainTransport
+from odradek.broker.network.security import ListenerSecurity
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -63,11 +64,14 @@ class Network:
         handle: FrameHandler,
         threads: Executor,
         memory: RequestMemory,
+        security: Mapping[str, ListenerSecurity],
     ) -> None:
+        """`security` says of each listener, by name, how its connections are protected."""
         self._loop = loop
         self._limits = limits
         self._admission = Admission(connection_limits)
         self._handle = handle
+        self._security = security
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
         self._connections: set[ClientConnection] = set()
         self._refused_logged: set[str] = set()
@@ -202,7 +206,9 @@ class Network:
             local_host=_plain_host(local_host),
             local_port=local_port,
         )
-        connection = ClientConnection(self._loop, PlainTransport(sock), context, self._handle, self._shared)
+        security = self._security[name]
+        transport, handler = security.transport(sock, context), security.handler(context, self._handle)
+        connection = ClientConnection(self._loop, transport, context, handler, self._shared)
         self._connections.add(connection)
         self._admission.entered(name, client_host, self._loop.time())
         connection.start()

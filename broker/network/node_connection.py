@@ -12,13 +12,14 @@ import os
 import socket
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
 from odradek import __version__
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.transport import PlainTransport, Transport
+from odradek.broker.network.security import UNPROTECTED, NodeSecurity
+from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
@@ -50,7 +51,7 @@ class NodeConnectionOptions(NamedTuple):
     """Where names of hosts are looked up."""
     max_answer_bytes: int
     """The largest answer that is taken."""
-    transport: Callable[[socket.socket], Transport] = PlainTransport
+    security: NodeSecurity = UNPROTECTED
 
 
 class SocketConnector:
@@ -168,7 +169,7 @@ class SocketConnection:
             sock.close()
             self._try_addresses(others, os.strerror(code))
             return
-        self._transport = transport = self._options.transport(sock)
+        self._transport = transport = self._options.security.transport(sock, self.address)
         self._loop.add_writer(transport.fd, self._on_connected, sock, transport, others)
 
     def _on_connected(self, sock: socket.socket, transport: Transport, others: _Resolved) -> None:

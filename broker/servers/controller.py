@@ -37,6 +37,7 @@ from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
+from odradek.broker.servers.security import listener_security
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.listeners import PROTOCOLS, is_wildcard
 from odradek.protocol.messages.metadata_records import (
@@ -210,6 +211,7 @@ class ControllerServer:
                 dispatcher.handle,
                 self._read_threads,
                 memory,
+                listener_security(settings.controller_listeners),
             )
         )
         follower = ConnectionLimitsFollower(

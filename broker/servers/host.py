@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple, Protocol
@@ -16,6 +17,7 @@ from odradek.broker.network.admission import ConnectionLimits
 from odradek.broker.network.connection import FrameHandler
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.network.receiving import ReceiveBuffers
+from odradek.broker.network.security import UNPROTECTED, ListenerSecurity, NodeSecurity
 from odradek.broker.nodes.requests import Connector
 from odradek.broker.runtime.clock import Clock, SystemClock
 from odradek.broker.runtime.disk_threads import DiskThreads, ThreadPool
@@ -50,6 +52,8 @@ class NetworkParts(NamedTuple):
     threads: Executor
     """Where files are read that are sent and not in memory."""
     memory: RequestMemory
+    security: Mapping[str, ListenerSecurity]
+    """How each listener is protected, by name."""
 
 
 class Host(Protocol):
@@ -80,7 +84,7 @@ class Host(Protocol):
     def network(self, parts: NetworkParts) -> ServerNetwork:
         """Return what clients connect to."""
 
-    def connector(self, max_answer_bytes: int) -> Connector:
+    def connector(self, max_answer_bytes: int, security: NodeSecurity = UNPROTECTED) -> Connector:
         """Return what connects to other nodes, and takes answers up to that size."""
 
 
@@ -104,15 +108,15 @@ class Machine:
 
     def network(self, parts: NetworkParts) -> ServerNetwork:
         """Return listeners on sockets."""
-        limits, connection_limits, handle, threads, memory = parts
-        return Network(self._loop, limits, connection_limits, handle, threads, memory)
+        limits, connection_limits, handle, threads, memory, security = parts
+        return Network(self._loop, limits, connection_limits, handle, threads, memory, security)
 
-    def connector(self, max_answer_bytes: int) -> Connector:
+    def connector(self, max_answer_bytes: int, security: NodeSecurity = UNPROTECTED) -> Connector:
         """Return what connects over sockets; what arrives has a budget of its own, so that clients that fill that for
         requests do not cut the node off from the cluster."""
         from odradek.broker.network import node_connection  # a node that is alone connects to nobody
 
         buffers = ReceiveBuffers(RequestMemory(max_answer_bytes, self._loop.call_soon))
         threads = DiskThreads(self._loop, "odradek-names", 1)
-        options = node_connection.NodeConnectionOptions(self._loop, buffers, threads, max_answer_bytes)
+        options = node_connection.NodeConnectionOptions(self._loop, buffers, threads, max_answer_bytes, security)
         return node_connection.SocketConnector(options)

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from odradek.broker.network.admission import ConnectionLimits
 from odradek.broker.network.listener import BoundListener
+from odradek.broker.network.security import UNPROTECTED, NodeSecurity
 from odradek.broker.nodes.requests import Connector, NodeAddress
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
@@ -131,7 +132,7 @@ class SimulatedHost:
         """Return listeners on the simulated network."""
         return SimulatedListeners(self, parts)
 
-    def connector(self, max_answer_bytes: int) -> Connector:
+    def connector(self, max_answer_bytes: int, security: NodeSecurity = UNPROTECTED) -> Connector:
         """Return what connects over the simulated network."""
         return self.world_network.connector(self.process)
 

@@ -76,15 +76,23 @@ def test_a_listener_without_protocol_is_refused() -> None:
         listen("A://:9092")
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_protocols_that_are_not_served_are_refused_with_listener_and_key(protocol: str) -> None:
-    """Only PLAINTEXT is opened; the sentence names the listener, the protocol and the key to change."""
-    with pytest.raises(ConfigError) as caught:
-        listen("A://:9092", f"listener.security.protocol.map=A:{protocol}")
-    assert caught.value.key == "listener.security.protocol.map"
-    assert f"listener A asks for {protocol}" in caught.value.reason
-    with pytest.raises(ConfigError, match=f"listener {protocol} asks for {protocol}"):
-        listen(f"{protocol}://:9092")
+@pytest.mark.parametrize(
+    ("protocol", "tls", "sasl"),
+    [
+        ("PLAINTEXT", False, False),
+        ("SSL", True, False),
+        ("SASL_PLAINTEXT", False, True),
+        ("SASL_SSL", True, True),
+    ],
+)
+def test_a_listener_knows_what_its_protocol_asks_for(protocol: str, tls: bool, sasl: bool) -> None:
+    """All four of Kafka's protocols, by map or by the listener's name: encrypted or not, with a log-in or without."""
+    for given in (
+        settings("listeners=A://:9092", f"listener.security.protocol.map=A:{protocol}"),
+        settings(f"listeners={protocol}://:9092"),
+    ):
+        (listener,) = given.listeners
+        assert (listener.protocol, listener.uses_tls, listener.uses_sasl) == (protocol, tls, sasl)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +111,16 @@ def test_protocol_map_ignores_case_and_the_last_entry_counts() -> None:
 
 
 def test_listeners_of_the_controller_are_not_for_clients() -> None:
-    """They are without a protocol of their own in plain text, as in Kafka; one that is not served is refused there,
-    too."""
+    """They are without a protocol of their own in plain text, as in Kafka; the map may say otherwise."""
     text = "PLAINTEXT://:9092,CONTROLLER://:9093"
     assert listen(text, *CONTROLLER) == [("PLAINTEXT", "", 9092)]
     given = settings(f"listeners={text}", *CONTROLLER)
     assert [str(one) for one in given.controller_listeners] == ["CONTROLLER://:9093"]
-    with pytest.raises(ConfigError, match="SSL"):
-        listen(text, *CONTROLLER, "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL")
+    assert given.controller_protocol == "PLAINTEXT"
+    mapped = settings(
+        f"listeners={text}", *CONTROLLER, "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL"
+    )
+    assert (mapped.controller_listeners[0].protocol, mapped.controller_protocol) == ("SSL", "SSL")
 
 
 def test_only_listeners_of_the_controller_are_refused() -> None:

@@ -109,7 +109,6 @@ def test_the_last_of_repeated_keys_counts_and_is_warned_of(tmp_path: Path) -> No
             "listener.name.plaintext.max.conections",
             "unknown key; did you mean listener.name.plaintext.max.connections?",
         ),
-        ("listener.name.plaintext.max.connections", f"{NOT_SERVED} for a single listener"),
         ("listener.name.plaintext", "unknown key"),
     ],
 )

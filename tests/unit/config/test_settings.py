@@ -10,6 +10,7 @@ from odradek.config.settings import BrokerSettings, build_settings
 LAYOUT = {
     "quorum",
     "controller_listeners",
+    "controller_protocol",
     "listeners",
     "advertised_listeners",
     "inter_broker_listener_name",

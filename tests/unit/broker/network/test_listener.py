@@ -11,6 +11,7 @@ import pytest
 
 from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import Network, NetworkLimits
+from odradek.broker.network.security import PLAINTEXT
 from odradek.broker.runtime.request_memory import RequestMemory
 
 MANY = 2**31 - 1
@@ -26,7 +27,13 @@ class Listening:
         network_limits = NetworkLimits(1 << 20, 600_000)
         memory = RequestMemory(1 << 24, self.loop.call_soon)
         self.network = Network(
-            self.loop, network_limits, limits, lambda _context, frame: bytes(frame), self.threads, memory
+            self.loop,
+            network_limits,
+            limits,
+            lambda _context, frame: bytes(frame),
+            self.threads,
+            memory,
+            {"PLAIN": PLAINTEXT, "INTERNAL": PLAINTEXT},
         )
         self.ports = {name: self.network.bind(name, "127.0.0.1", 0).port for name in ("PLAIN", "INTERNAL")}
         self.network.start()
