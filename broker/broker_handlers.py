@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.produce import ProduceHandler
     from odradek.broker.handlers.producer_ids import ProducerIdHandler
     from odradek.broker.handlers.replication import ReplicationHandlers
+    from odradek.broker.handlers.sasl import SaslHandlers
+    from odradek.broker.handlers.scram_users import ScramUserHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
     from odradek.broker.handlers.transactional_produce import Verifications
@@ -195,6 +197,20 @@ class BrokerHandlers:
         make = self._services.quorum
         assert make is not None, "what asks for the quorum is handed on"
         return make()
+
+    @cached_property
+    def sasl(self) -> SaslHandlers:
+        """Of who says late who it is."""
+        from odradek.broker.handlers.sasl import SaslHandlers
+
+        return SaslHandlers()
+
+    @cached_property
+    def scram_users(self) -> ScramUserHandlers:
+        """Of users of SCRAM."""
+        from odradek.broker.handlers.scram_users import ScramUserHandlers
+
+        return ScramUserHandlers(self._services.metadata, self._services.controller)
 
     @cached_property
     def configs(self) -> ConfigHandlers:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.envelope import EnvelopeHandler, Handle
     from odradek.broker.handlers.replication import ReplicationHandlers
+    from odradek.broker.handlers.sasl import SaslHandlers
+    from odradek.broker.handlers.scram_users import ScramUserHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.raft.describe_quorum import QuorumDescriber
     from odradek.broker.raft.elections import ElectionHandlers
@@ -155,6 +157,20 @@ class ControllerHandlers:
             self._describer.describe_created,
             deletions_settled=lambda: None,  # no log is here
         )
+
+    @cached_property
+    def sasl(self) -> SaslHandlers:
+        """Of who says late who it is."""
+        from odradek.broker.handlers.sasl import SaslHandlers
+
+        return SaslHandlers()
+
+    @cached_property
+    def scram_users(self) -> ScramUserHandlers:
+        """Of users of SCRAM."""
+        from odradek.broker.handlers.scram_users import ScramUserHandlers
+
+        return ScramUserHandlers(self._services.metadata, self._services.controller)
 
     @cached_property
     def configs(self) -> ConfigHandlers:

@@ -27,6 +27,8 @@ DIRECT_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], DirectHandler]] = {
 
 MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.API_VERSIONS: lambda of: of.api_versions.api_versions,
+    ApiKey.SASL_HANDSHAKE: lambda of: of.sasl.sasl_handshake,
+    ApiKey.SASL_AUTHENTICATE: lambda of: of.sasl.sasl_authenticate,
     ApiKey.METADATA: lambda of: of.metadata.metadata,
     ApiKey.DESCRIBE_CLUSTER: lambda of: of.cluster.describe_cluster,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda of: of.cluster.describe_topic_partitions,
@@ -43,6 +45,8 @@ MESSAGE_ROUTES: Mapping[ApiKey, Callable[[BrokerHandlers], MessageHandler]] = {
     ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,
     ApiKey.LIST_CONFIG_RESOURCES: lambda of: of.configs.list_config_resources,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda of: of.scram_users.describe,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda of: of.scram_users.alter,
     ApiKey.LIST_OFFSETS: lambda of: of.offsets.list_offsets,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda of: of.offsets.offset_for_leader_epoch,
     ApiKey.DELETE_RECORDS: lambda of: of.delete_records,
@@ -79,12 +83,15 @@ SERVED: Sequence[ApiKey] = sorted({*DIRECT_ROUTES, *MESSAGE_ROUTES})
 CONTROLLER_ROUTES: Mapping[ApiKey, Callable[[ControllerHandlers], MessageHandler]] = {
     ApiKey.FETCH: lambda of: of.fetch.fetch,
     ApiKey.API_VERSIONS: lambda of: of.api_versions.api_versions,
+    ApiKey.SASL_HANDSHAKE: lambda of: of.sasl.sasl_handshake,
+    ApiKey.SASL_AUTHENTICATE: lambda of: of.sasl.sasl_authenticate,
     ApiKey.CREATE_TOPICS: lambda of: of.topics.create_topics,
     ApiKey.DELETE_TOPICS: lambda of: of.topics.delete_topics,
     ApiKey.DESCRIBE_CONFIGS: lambda of: of.configs.describe_configs,
     ApiKey.ALTER_CONFIGS: lambda of: of.configs.alter_configs,
     ApiKey.CREATE_PARTITIONS: lambda of: of.topics.create_partitions,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda of: of.configs.incremental_alter_configs,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda of: of.scram_users.alter,
     ApiKey.VOTE: lambda of: of.elections.vote,
     ApiKey.BEGIN_QUORUM_EPOCH: lambda of: of.elections.begin_quorum_epoch,
     ApiKey.END_QUORUM_EPOCH: lambda of: of.elections.end_quorum_epoch,

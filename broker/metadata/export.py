@@ -12,6 +12,7 @@ from odradek.broker.metadata.acls import acl_record
 from odradek.broker.metadata.features import METADATA_VERSION, partition_record_version
 from odradek.broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record, read_record
+from odradek.broker.metadata.scram import scram_records
 from odradek.protocol.messages.metadata_records import (
     BrokerEndpoint,
     BrokerFeature,
@@ -49,6 +50,8 @@ def image_records(image: MetadataImage, node_id: int) -> Iterator[MetadataRecord
         yield make_record(ProducerIdsRecord(broker_id=node_id, next_producer_id=image.next_producer_id))
     for acl_id, acl in image.acls.items():
         yield make_record(acl_record(acl_id, acl))
+    for credential in scram_records(image.scram_credentials):
+        yield make_record(credential)
     for record in image.kept.values():
         yield MetadataRecord(_read(record), record)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from odradek.broker.metadata.acls import NO_ACLS, AclImage
+from odradek.broker.metadata.scram import ScramCredentials
 
 NO_LEADER = -1
 """Leader of a partition that nobody leads at present."""
@@ -121,8 +122,10 @@ class MetadataImage(NamedTuple):
     features: Mapping[str, int] = _nothing()
     brokers: Mapping[int, BrokerImage] = _nothing()
     acls: AclImage = NO_ACLS
+    scram_credentials: ScramCredentials = _nothing()
+    """What users of SCRAM prove themselves by, by user and mechanism."""
     kept: Mapping[tuple[object, ...], bytes] = _nothing()
-    """Records that nothing here reads yet (users, quotas, tokens, controllers): what they are about -> the record."""
+    """Records that nothing here reads yet (quotas, tokens, controllers): what they are about -> the record."""
     next_producer_id: int = 0
     """First producer id that no block has been given of."""
     offset: int = 0

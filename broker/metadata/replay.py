@@ -22,8 +22,10 @@ from odradek.broker.metadata.image import (
 )
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.registrations import apply_registration
+from odradek.broker.metadata.scram import ScramKey, apply_scram
 from odradek.broker.metadata.topic_drafts import TopicDrafts
 from odradek.protocol.messages import metadata_records as messages
+from odradek.protocol.scram import ScramCredential
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -52,6 +54,7 @@ class ImageBuilder:
         self._features: dict[str, int] | None = None
         self._brokers: dict[int, BrokerImage] | None = None
         self._acls: AclDraft | None = None
+        self._scram: dict[ScramKey, ScramCredential] | None = None
         self._kept: dict[tuple[object, ...], bytes] | None = None
         self._next_producer_id = base.next_producer_id
 
@@ -88,6 +91,10 @@ class ImageBuilder:
                 if self._acls is None:
                     self._acls = AclDraft(self._base.acls)
                 self._acls.apply(message)
+            case messages.UserScramCredentialRecord() | messages.RemoveUserScramCredentialRecord() as message:
+                if self._scram is None:
+                    self._scram = dict(self._base.scram_credentials)
+                apply_scram(self._scram, message)
             case messages.NoOpRecord():
                 pass
             case _:
@@ -104,6 +111,7 @@ class ImageBuilder:
             features=_frozen(self._features, base.features),
             brokers=_frozen(self._brokers, base.brokers),
             acls=base.acls if self._acls is None else self._acls.finish(),
+            scram_credentials=_frozen(self._scram, base.scram_credentials),
             kept=_frozen(self._kept, base.kept),
             next_producer_id=self._next_producer_id,
             offset=offset,
@@ -175,10 +183,6 @@ def _frozen(changed: dict[K, V] | None, base: Mapping[K, V]) -> Mapping[K, V]:
 def _about(message: object) -> tuple[tuple[object, ...], bool]:
     """Return what a kept record is about, and whether it says that this is gone."""
     match message:
-        case messages.UserScramCredentialRecord():
-            return ("scram", message.name, message.mechanism), False
-        case messages.RemoveUserScramCredentialRecord():
-            return ("scram", message.name, message.mechanism), True
         case messages.DelegationTokenRecord():
             return ("token", message.token_id), False
         case messages.RemoveDelegationTokenRecord():

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from odradek.config.errors import ConfigError
+from odradek.config.jaas import parse_jaas
 from odradek.config.properties import Property, read_properties
 from odradek.terminal.errors import WrongUsageError
 
 _JAAS = "sasl.jaas.config"
-_JAAS_LOGIN = re.compile(r"\s*[\w.]*\.(?:Plain|Scram)LoginModule\s+\w+\s+(?P<options>.*?)\s*;\s*", re.DOTALL)
-_JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+))""")
+_JAAS_MODULES = ("PlainLoginModule", "ScramLoginModule")
 
 _UNKNOWN = re.compile(r'No such configuration property: "(?P<name>[^"]*)"')
 
@@ -46,14 +46,14 @@ def refusal(reason: str, settings: Mapping[str, str]) -> str:
 def _translated(entry: Property, path: str) -> dict[str, str]:
     if entry.key != _JAAS:
         return {entry.key: entry.value}
-    login = _JAAS_LOGIN.fullmatch(entry.value)
-    options = _JAAS_OPTION.findall(login["options"]) if login else []
-    values = {name: re.sub(r"\\(.)", r"\1", double) or single or bare for name, double, single, bare in options}
-    if not values.keys() >= {"username", "password"}:
+    origin = f"{path}:{entry.line}"
+    login = parse_jaas(entry.value, _JAAS, origin)
+    values = login.options
+    if login.module_name not in _JAAS_MODULES or not values.keys() >= {"username", "password"}:
         raise ConfigError(
             "only PlainLoginModule and ScramLoginModule with username and password are understood; "
             "set sasl.username and sasl.password instead",
             key=_JAAS,
-            origin=f"{path}:{entry.line}",
+            origin=origin,
         )
     return {"sasl.username": values["username"], "sasl.password": values["password"]}

@@ -8,6 +8,7 @@ from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMeta
 from odradek.broker.metadata.image import ConfigResource, ImageDelta, MetadataImage, PartitionName
 from odradek.broker.metadata.records import Message
 from odradek.broker.metadata.replay import apply
+from odradek.broker.metadata.scram import ScramKey
 from odradek.protocol.messages.metadata_records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -28,6 +29,7 @@ from odradek.protocol.messages.metadata_records import (
     UnregisterBrokerRecord,
     UserScramCredentialRecord,
 )
+from odradek.protocol.scram import ScramCredential
 from tests.unit.broker.metadata.support import image_of, record_of, topic_records
 
 A, B = UUID(int=0xA), UUID(int=0xB)
@@ -219,18 +221,29 @@ def test_broker_registrations_follow_their_records() -> None:
     assert image_of([UnregisterBrokerRecord(broker_id=1)], image).brokers == {}
 
 
-def test_users_and_quotas_are_kept_as_they_were_written() -> None:
+def test_quotas_are_kept_as_they_were_written() -> None:
     """They mean nothing to this version, and must be there when Apache Kafka opens the directory again."""
-    user = UserScramCredentialRecord(name="u", mechanism=1)
     quota = ClientQuotaRecord(entity=[EntityData(entity_type="user", entity_name="u")], key="k", value=1.0)
-    image = image_of([user, quota])
-    assert sorted(image.kept.values()) == sorted(record_of(message).value for message in (user, quota))
+    image = image_of([quota])
+    assert sorted(image.kept.values()) == sorted(record_of(message).value for message in (quota,))
     gone = ClientQuotaRecord(entity=quota.entity, key="k", remove=True)
     removals: list[Message] = [
-        RemoveUserScramCredentialRecord(name="u", mechanism=1),
         gone,
     ]
     assert image_of(removals, image).kept == {}
+
+
+def test_scram_credentials_are_those_of_the_last_record_until_they_are_removed() -> None:
+    """One for each user and mechanism; an image without a change shares them with the one before."""
+    first = UserScramCredentialRecord(name="u", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=1)
+    image = image_of([first, UserScramCredentialRecord(name="u", mechanism=2, iterations=5)])
+    assert image.scram_credentials[ScramKey("u", 1)] == ScramCredential(b"s", b"k", b"v", 1)
+    after = image_of([UserScramCredentialRecord(name="u", mechanism=1, iterations=7)], image)
+    assert after.scram_credentials[ScramKey("u", 1)].iterations == 7
+    assert image_of([ProducerIdsRecord()], after).scram_credentials is after.scram_credentials
+    gone = image_of([RemoveUserScramCredentialRecord(name="u", mechanism=one) for one in (1, 2)], after)
+    assert gone.scram_credentials == {}
+    assert len(image.scram_credentials) == 2
 
 
 def test_producer_ids_go_on_where_the_last_block_ended() -> None:

@@ -1,0 +1,1 @@
+"""Who a client is: the exchanges of SASL, as a state of its connection before anything else is answered."""
