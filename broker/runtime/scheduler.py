@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.errors import KafkaError
@@ -50,11 +51,14 @@ class Scheduler:
         returns at its end, if anything, runs on a thread after it.
         """
         delay_s = interval_s if first_s is None else first_s
-        self._timers[name] = self._loop.call_later(delay_s, lambda: self._step(interval_s, name, job, job()))
+        again = partial(self.every_in_steps, interval_s, name, job)
+        self._timers[name] = self._loop.call_later(delay_s, lambda: self._step(name, job(), again, again))
 
     def once_in_steps(self, after_s: float, name: str, job: Callable[[], Iterator[object]]) -> None:
-        """Go through what `job` yields once, in `after_s` seconds; its steps are as in `every_in_steps`."""
-        self._timers[name] = self._loop.call_later(after_s, lambda: self._step(None, name, job, job()))
+        """Go through what `job` yields once, in `after_s` seconds, and again after so long where that fails; its steps
+        are as in `every_in_steps`."""
+        again = partial(self.once_in_steps, after_s, name, job)
+        self._timers[name] = self._loop.call_later(after_s, lambda: self._step(name, job(), _nothing, again))
 
     async def stop(self) -> None:
         """Start nothing any more, and wait for what runs on threads."""
@@ -97,28 +101,23 @@ class Scheduler:
         future.add_done_callback(done)
 
     def _step(
-        self, interval_s: float | None, name: str, job: Callable[[], Iterator[object]], steps: Iterator[object]
+        self, name: str, steps: Iterator[object], when_done: Callable[[], None], when_failed: Callable[[], None]
     ) -> None:
-        """Take steps until this turn's time is used up; without an interval, what fails is not tried again."""
+        """Take steps until this turn's time is used up."""
         if self._stopped:
             return
         end = self._loop.time() + TURN_S
-
-        def again() -> None:
-            if interval_s is not None:
-                self.every_in_steps(interval_s, name, job)
-
         try:
             while True:
                 next(steps)
                 if self._loop.time() >= end:
-                    self._timers[name] = self._loop.call_soon(self._step, interval_s, name, job, steps)
+                    self._timers[name] = self._loop.call_soon(self._step, name, steps, when_done, when_failed)
                     return
         except StopIteration as ended:
-            self._finish(name, ended.value, again)
+            self._finish(name, ended.value, when_done)
         except Exception as failed:  # noqa: BLE001 - a job that fails must not end the others
             self._failed(name, failed)
-            again()
+            when_failed()
 
     def _failed(self, name: str, failed: BaseException) -> None:
         if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough
@@ -127,3 +126,7 @@ class Scheduler:
                 log.error("a background job failed; it is tried again at its next turn", job=name, reason=str(failed))
         else:
             log.error("a background job failed; it is tried again at its next turn", job=name, exc_info=failed)
+
+
+def _nothing() -> None:
+    """Follows a job that is done for good."""

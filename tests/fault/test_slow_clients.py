@@ -153,6 +153,8 @@ def test_all_descriptors_are_taken(running: BrokerProcess, sockets: list[socket.
     with WireClient(running.port) as wire:
         assert create_topic(wire, topic, 2) == 0
         assert produce(wire, topic, b"0") == (0, 0)
+        # the broker has just begun: without descriptors it could not open the modules of a request that nobody made yet
+        assert fetch(wire, topic, 0)["error_code"] == 0
         resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (256, 256))
         for _ in range(300):
             _connect(running, sockets)

@@ -120,6 +120,8 @@ class KafkaPython(OldClient):
                 group_id=group,
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
+                # subscribing while an answer is under way, this client takes that for the metadata of its new topic
+                metadata_max_age_ms=1000,
             )
         ) as consumer:
             yield consumer

@@ -126,6 +126,23 @@ def test_failing_step_is_tried_again_with_the_next_pass() -> None:
     assert len(taken) == 3
 
 
+def test_what_is_done_once_is_tried_until_it_is_done() -> None:
+    """Say that there was no descriptor left to open a module's file: later there may be one."""
+    loop = ManualLoop()
+    attempts: list[int] = []
+
+    def steps() -> Iterator[None]:
+        attempts.append(1)
+        yield
+        if len(attempts) < 3:
+            raise OSError("Too many open files")
+
+    Scheduler(loop, HandExecutor()).once_in_steps(1, "loading", steps)
+    for _ in range(6):
+        loop.advance(1)
+    assert len(attempts) == 3
+
+
 def test_what_steps_return_runs_on_a_thread_after_them() -> None:
     """What they have collected is written where nobody waits for the disk, and the next pass begins after that."""
     loop, threads = ManualLoop(), HandExecutor()
