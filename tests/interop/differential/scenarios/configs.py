@@ -2,6 +2,8 @@
 
 from tests.interop.differential.play import Ask, Steps, Until
 from tests.interop.differential.prepare import topic
+from tests.interop.differential.scenarios.groups import ready
+from tests.interop.differential.transactional import coordinated
 from tests.support.wire import Message, served_versions
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -211,6 +213,9 @@ def _after() -> Steps:
     yield Ask("after the changes", "DescribeConfigs", 4, fields)
     broker = {"resource_type": BROKER, "resource_name": "1", "configuration_keys": list(KEYS)}
     yield Ask("broker after the changes", "DescribeConfigs", 4, {"include_synonyms": True, "resources": [broker]})
+    # both kinds of coordinators are asked for by others, which may have been before or come after
+    yield from ready()
+    yield from coordinated()
     for version in served_versions("ListConfigResources"):
         yield Ask("all resources", "ListConfigResources", version)
     for version in served_versions("DescribeLogDirs", 1):
