@@ -16,13 +16,14 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve cluster test types pytest test-interop bench bench-peers bench-cluster tools clean help
+.PHONY: serve cluster test types pytest test-interop audit bench bench-peers bench-cluster tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
 	@echo "make cluster       a controller and three brokers on this machine, from port 9092 on (data in ./odradek-cluster)"
 	@echo "make test          install what tests need, then run ruff, mypy, import-linter and pytest"
 	@echo "make test-interop  only the tests against Apache Kafka itself (Java 17+ and Maven)"
+	@echo "make audit         look for known vulnerabilities of what is installed (asks PyPI)"
 	@echo "make bench         measure speed and memory beside their floors"
 	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
 	@echo "make bench-cluster three brokers of each, with three replicas"
@@ -51,6 +52,11 @@ pytest:
 
 test-interop: $(VENV)/.installed-test tools
 	$(BIN)/pytest -m interop tests/interop $(PYTEST_ARGS)
+
+# Not among the tests: what PyPI knows of today is not what it knew of yesterday, and not every machine reaches it.
+audit: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
+	$(BIN)/pip-audit --local --skip-editable
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

@@ -18,7 +18,7 @@ DEFAULT_PROTOCOL_MAP = {name: name for name in PROTOCOLS}
 NO_LIMIT = 2**31 - 1
 
 _HOST_CHARACTERS = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%._:-")
-_WILDCARDS = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
+_WILDCARDS = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # noqa: S104 - known, so that it is not advertised
 _MAX_PORT = 65535
 _MAPPED_PREFIX = "::ffff:"
 

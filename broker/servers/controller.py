@@ -59,7 +59,12 @@ METADATA_UPKEEP_S = 60.0
 """How often the metadata log is looked at for a snapshot that is due, and for what is too old, as in Kafka."""
 LOAD_HANDLERS_AFTER_S = 1.0
 """When what no request has needed so far is imported."""
-LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1", "0:0:0:0:0:0:0:0": "::1"}
+LOOPBACK = {
+    "": "127.0.0.1",
+    "0.0.0.0": "127.0.0.1",  # noqa: S104 - looked up, not bound
+    "::": "::1",
+    "0:0:0:0:0:0:0:0": "::1",
+}
 """Where a listener on every interface is reached from the same machine."""
 DRAIN_S = 5.0
 """How long requests in work may take to finish when the controller stops."""

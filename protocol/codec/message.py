@@ -109,6 +109,6 @@ def _constructor(fields: tuple[Field, ...]) -> Callable[..., None]:
             body.append(f" self.{field.name} = {field.name}")
     keywords = f", *, {', '.join(parameters)}" if parameters else ""
     source = "\n".join([f"def __init__(self{keywords}):", *(body or [" pass"])])
-    exec(compile(source, "<constructor>", "exec"), names)
+    exec(compile(source, "<constructor>", "exec"), names)  # noqa: S102 - the source is the one above
     constructor: Callable[..., None] = names["__init__"]  # type: ignore[assignment]  # the source above defines it
     return constructor
