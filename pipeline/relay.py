@@ -45,8 +45,8 @@ class Rules:
     """Whether each record gets a header with topic, partition and offset of the record that it comes from."""
 
 
-def relayed(records: DataFrame, rules: Rules) -> DataFrame:
-    """Return the records to produce.
+def relayed(records: DataFrame, rules: Rules, also: Sequence[str] = ()) -> DataFrame:
+    """Return the records to produce; `also` names columns that stay beside.
 
     Raises:
         WrongOptionError: an expression makes another column. What Spark does not understand it says itself.
@@ -65,8 +65,9 @@ def relayed(records: DataFrame, rules: Rules) -> DataFrame:
         if name not in types:
             raise WrongOptionError(f"--select makes a column {name!r}; say with AS which it is of {', '.join(types)}")
     stay = [name for name in PRODUCED if name not in made]
-    chosen = records.selectExpr(*rules.select, *stay)
-    return chosen.select(*(_as(types[name], name, dict(chosen.dtypes)[name]) for name in chosen.columns))
+    chosen = records.selectExpr(*rules.select, *stay, *also)
+    to_produce = (name for name in chosen.columns if name not in also)
+    return chosen.select(*(_as(types[name], name, dict(chosen.dtypes)[name]) for name in to_produce), *also)
 
 
 def _as(wanted: str, name: str, given: str) -> Column:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from typer import Option
 
 from odradek.cli.command import group, offline
-from odradek.commands.pipeline_jobs import MakeJob, register, show_progress
+from odradek.commands.pipeline_jobs import JobPlan, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
 from odradek.documents import pipeline as documents
 from odradek.terminal.errors import WrongUsageError
@@ -62,7 +62,7 @@ def archive(
     ] = None,
     text: Annotated[bool, Option("--text", help="Keep keys and values as text, not as bytes.")] = False,
     compression: Annotated[ParquetCompression, Option("--compression", help="Of the files.")] = ParquetCompression.ZSTD,
-) -> tuple[str | None, MakeJob]:
+) -> JobPlan:
     """Keep topics as Parquet files in directories by topic and date, every record exactly once.
 
     The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
@@ -82,7 +82,7 @@ def archive(
                 raise WrongOptionError(f"--columns names {each!r}; there are {', '.join(COLUMNS)}")
         return Archive(Ledger(store, archive, name, run=uuid4().hex), chosen, text, compression.value)
 
-    return f"{archive.rstrip('/')}/_odradek/{name}/checkpoint", make
+    return JobPlan(make, checkpoint=f"{archive.rstrip('/')}/_odradek/{name}/checkpoint")
 
 
 @register(
@@ -102,7 +102,7 @@ def wordcount(
         str | None, Option("--to", metavar="TOPIC", help="Produce each new count there, with the word as the key.")
     ] = None,
     limit: Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many words to show.")] = 20,
-) -> tuple[str | None, MakeJob]:
+) -> JobPlan:
     """Count the words in the values of topics, and show the most frequent ones after each micro-batch.
 
     Counts are kept in the checkpoint; without --checkpoint they begin anew with each run.
@@ -119,7 +119,7 @@ def wordcount(
 
         return WordCount(show, limit, TopicSink(options | {"topic": to}) if to else None)
 
-    return None, make
+    return JobPlan(make)
 
 
 def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, int]]) -> None:
@@ -136,7 +136,7 @@ def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, in
     "relay",
     details=STOPPING,
     examples="""\
-    odradek pipeline relay orders --to kept --checkpoint relay-checkpoint
+    odradek pipeline relay orders --to kept --transactional-id keep-orders
     odradek pipeline relay orders --bootstrap-server external:9092 --to-bootstrap-server 127.0.0.1:9092 --to orders \
 --redis redis://127.0.0.1:6379/0
     odradek pipeline relay logs --matching 'ERROR|WARN' --to alarms --checkpoint alarms-checkpoint
@@ -172,29 +172,70 @@ def relay(
     source_header: Annotated[
         bool, Option("--source-header", help="Add a header that says which record it was: topic/partition/offset.")
     ] = False,
-) -> tuple[str | None, MakeJob]:
+    transactional_id: Annotated[
+        str | None,
+        Option(
+            "--transactional-id",
+            metavar="ID",
+            help="Exactly once, within one cluster: in transactions, whose ids begin with this one.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        Option(
+            "--group",
+            metavar="NAME",
+            help="The group that has the offsets; the transactional id if not given.",
+        ),
+    ] = None,
+) -> JobPlan:
     """Produce what is in topics to other topics, filtered or changed, also from one cluster to another.
 
-    At least once: after a kill the micro-batch in work is produced again. With --source-header readers can tell.
+    With --transactional-id exactly once for readers of committed records, and the group says where to go on. Without
+    it at least once: after a kill the micro-batch in work is produced again. With --source-header readers can tell.
     """
     del output
-    if given.checkpoint is None and given.redis is None:
-        raise WrongUsageError("say with --checkpoint or --redis where to keep how far the relay has come")
-    if to_bootstrap_server is None or to_bootstrap_server == given.bootstrap_server:
+    one_cluster = to_bootstrap_server is None or to_bootstrap_server == given.bootstrap_server
+    if transactional_id is not None:
+        _check_transactional(given, transactional_id, one_cluster)
+    elif group is not None:
+        raise WrongUsageError("--group is for a relay with --transactional-id")
+    elif given.checkpoint is None and given.redis is None:
+        raise WrongUsageError(
+            "say with --checkpoint, --redis or --transactional-id where to keep how far the relay has come"
+        )
+    if one_cluster:
         options = client_settings(given, given.bootstrap_server)
     else:
-        options = {"bootstrap.servers": to_bootstrap_server}
+        options = {"bootstrap.servers": str(to_bootstrap_server)}
     options |= settings(to_kafka, "--to-kafka")
 
     def make(store: Store) -> Job:
         del store
         from odradek.pipeline.relay import Relay, Rules
         from odradek.pipeline.sink import TopicSink
+        from odradek.pipeline.transactional_relay import TransactionalRelay
 
         sink = {f"kafka.{name}": value for name, value in options.items()} | ({"topic": to} if to else {})
-        return Relay(Rules(matching, where, tuple(select or ()), source_header), TopicSink(sink))
+        rules = Rules(matching, where, tuple(select or ()), source_header)
+        if transactional_id is not None:
+            return TransactionalRelay(rules, sink, transactional_id, group or transactional_id)
+        return Relay(rules, TopicSink(sink))
 
-    return None, make
+    return JobPlan(make, reading={"kafka.isolation.level": "read_committed"} if transactional_id else {})
+
+
+def _check_transactional(given: JobOptions, transactional_id: str, one_cluster: bool) -> None:
+    """Raise WrongUsageError where records and offsets could not be in one transaction."""
+    if not transactional_id.strip():
+        raise WrongUsageError("--transactional-id names nothing")
+    if not one_cluster:
+        raise WrongUsageError(
+            "--transactional-id is for one cluster: a transaction cannot have the offsets in one and the records in"
+            " another, so leave out --to-bootstrap-server, or relay at least once with --checkpoint"
+        )
+    if given.min_partitions is not None:
+        raise WrongUsageError("--min-partitions cannot be with --transactional-id: a partition is one task's alone")
 
 
 @offline(

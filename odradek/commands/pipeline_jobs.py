@@ -7,8 +7,9 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -37,13 +38,26 @@ NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis")
 
 MakeJob: TypeAlias = "Callable[[Store], Job]"
 """Makes a job once there is a file system for it."""
-Prepare = TypeVar("Prepare", bound=Callable[..., tuple[str | None, MakeJob]])
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """What a command says of its job."""
+
+    make: MakeJob
+    checkpoint: str | None = None
+    """Where Spark keeps how far it has come, unless --checkpoint or --redis says otherwise."""
+    reading: Mapping[str, str] = field(default_factory=dict)
+    """Options of the source that hold where others are not given."""
+
+
+Prepare = TypeVar("Prepare", bound=Callable[..., JobPlan])
 
 
 def register(
     app: typer.Typer, name: str, *, examples: str, keeps_state: bool = False, details: str = ""
 ) -> Callable[[Prepare], Prepare]:
-    """Register a function `(output, given, ...) -> (default checkpoint or None, MakeJob)` as a job.
+    """Register a function `(output, given, ...) -> JobPlan` as a job.
 
     The command has the options of all jobs beside those of the function, and stays until the job ends.
     """
@@ -55,8 +69,7 @@ def register(
         def command(output: CommandOutput, **values: Any) -> int:
             given = JobOptions(**{each.name: values.pop(each.name) for each in shared})
             with _told_in_a_sentence():
-                default_checkpoint, make = function(output, given, **values)
-                return _run(output, given, name, default_checkpoint, make, keeps_state)
+                return _run(output, given, name, function(output, given, **values), keeps_state)
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
         command.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
@@ -103,11 +116,9 @@ def _progress_json(found: Any) -> dict[str, Any]:
     }
 
 
-def _run(
-    output: CommandOutput, given: JobOptions, job: str, default_checkpoint: str | None, make: MakeJob, keeps_state: bool
-) -> int:
+def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keeps_state: bool) -> int:
     name, when = application_name(given, job), trigger(given)
-    options, conf = reader_options(given, _now_ms()), settings(given.conf, "--conf")
+    options, conf = {**plan.reading, **reader_options(given, _now_ms())}, settings(given.conf, "--conf")
     _require(*NEEDED)
     from odradek.pipeline import source
     from odradek.pipeline.redis_offsets import RedisOffsets, connect
@@ -119,11 +130,11 @@ def _run(
     offsets = RedisOffsets(connect(given.redis), name, job, _now_ms) if given.redis else None
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
-    with _checkpoint(given, default_checkpoint) as checkpoint, spark_session(session) as spark:
+    with _checkpoint(given, plan.checkpoint) as checkpoint, spark_session(session) as spark:
         store = HadoopStore(spark)
         run = Run(name, options, checkpoint, when, offsets, resumes_from_offsets=not keeps_state)
         with asked_to_stop() as asked:
-            Runner(spark, store, make(store), run).run(asked, lambda progress: _show(output, progress))
+            Runner(spark, store, plan.make(store), run).run(asked, lambda progress: _show(output, progress))
     return EXIT_OK
 
 

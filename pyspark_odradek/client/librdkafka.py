@@ -35,7 +35,7 @@ class LibrdkafkaView:
         self._read_committed = settings.get("isolation.level", "").lower() == "read_committed"
         conf = librdkafka_settings(settings)
         only_consumers = ("isolation.level", "check.crcs", "fetch.max.bytes", "max.partition.fetch.bytes")
-        self._admin = _made("AdminClient", {k: v for k, v in conf.items() if k not in only_consumers})
+        self._admin = made("AdminClient", {k: v for k, v in conf.items() if k not in only_consumers})
 
     def close(self) -> None:
         """Do nothing: the client ends with this object."""
@@ -90,7 +90,7 @@ def read_messages(
         "enable.partition.eof": "true",
         "auto.offset.reset": "error",
     }
-    consumer: Consumer = _made("Consumer", conf)
+    consumer: Consumer = made("Consumer", conf)
     with closing(consumer):
         yield from _consume(consumer, wanted, fail_on_data_loss, retry_timeout_s)
 
@@ -140,14 +140,15 @@ def _after_loss(consumer: Consumer, wanted: OffsetRange, position: int, fail: bo
     return following
 
 
-def _made(kind: str, conf: dict[str, Any]) -> Any:
-    """Return a client with these settings; raises OptionError."""
+def made(kind: str, conf: dict[str, Any]) -> Any:
+    """Return a `Consumer` or an `AdminClient` with these settings; raises OptionError."""
     try:
         from confluent_kafka import Consumer, KafkaException
         from confluent_kafka.admin import AdminClient
     except ImportError as missing:
         raise OptionError(
-            f"the settings kafka.* ask for more than PLAINTEXT or SSL, which needs confluent-kafka: {missing}"
+            "transactions, and settings kafka.* that ask for more than PLAINTEXT or SSL, need confluent-kafka:"
+            f" {missing}"
         ) from missing
     try:
         return (Consumer if kind == "Consumer" else AdminClient)(conf, logger=_log)

@@ -33,7 +33,8 @@ _FORBIDDEN_SETTINGS: Final = {
     "key.serializer": "keys are written as they are; turn them into strings or bytes in the DataFrame",
     "value.serializer": "values are written as they are; turn them into strings or bytes in the DataFrame",
     "partitioner.class": "there is no Java client here; kafka.partitioner takes the names that librdkafka has",
-    "transactional.id": "a task that Spark tries again could not go on with the transaction of the one before",
+    "transactional.id": "a task that Spark tries again could not go on with the transaction of the one before; the"
+    " relay has --transactional-id",
 }
 _DEFAULTS: Final[Mapping[str, str]] = {
     "acks": "all",
@@ -46,6 +47,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "topic.metadata.propagation.max.ms": "5000",
     "client.id": "odradek-spark",
 }
+_TRANSACTION_TIMEOUT_MS: Final = "60000"
 _WITHOUT_EFFECT: Final = frozenset(
     {
         "max.block.ms",
@@ -71,8 +73,10 @@ class WriteOptions:
     """Names of all columns, in their order."""
 
 
-def write_options(options: Mapping[str, str], schema: StructType, overwrite: bool) -> WriteOptions:
-    """Return the options of a writer for rows of this schema.
+def write_options(
+    options: Mapping[str, str], schema: StructType, overwrite: bool, transactional: bool = False
+) -> WriteOptions:
+    """Return the options of a writer for rows of this schema; `transactional` for one that writes in transactions.
 
     Raises:
         OptionError: an option is missing, unknown or has no valid value, or the columns are not those of the sink.
@@ -89,7 +93,7 @@ def write_options(options: Mapping[str, str], schema: StructType, overwrite: boo
     if topic is None and "topic" not in types:
         raise OptionError("nothing says where to write: give the option topic, or a column topic")
     return WriteOptions(
-        producer=producer_settings(kafka_settings(options)),
+        producer=(transactional_settings if transactional else producer_settings)(kafka_settings(options)),
         topic=topic,
         timestamps_in_seconds=types.get("timestamp") == "double",
         columns=columns,
@@ -117,6 +121,22 @@ def producer_settings(settings: Mapping[str, str]) -> dict[str, Any]:
         and found.get("max.in.flight.requests.per.connection", "5") in ("1", "2", "3", "4", "5")
     )
     return {**_DEFAULTS, "enable.idempotence": str(idempotent).lower(), **found, "delivery.report.only.error": True}
+
+
+def transactional_settings(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings for a producer that writes in transactions, but for its id.
+
+    Records have as long to arrive as a transaction may take. Raises OptionError.
+    """
+    found = {"transaction.timeout.ms": _TRANSACTION_TIMEOUT_MS, **producer_settings(settings)}
+    if found["enable.idempotence"] != "true":
+        raise OptionError(
+            "transactions need an idempotent producer: kafka.acks must be all, kafka.retries not 0, at most 5 requests"
+            " in flight, and kafka.enable.idempotence not false"
+        )
+    if not {"delivery.timeout.ms", "message.timeout.ms"} & settings.keys():
+        found["delivery.timeout.ms"] = found["transaction.timeout.ms"]
+    return found
 
 
 def _check_columns(schema: StructType) -> dict[str, str]:

@@ -35,6 +35,11 @@ class Sink:
         """What the connections last complained of: why records time out."""
         self._producer = _producer({**settings, "on_delivery": self._on_delivery, "error_cb": self._on_error})
 
+    @property
+    def producer(self) -> Producer:
+        """What records are given to."""
+        return self._producer
+
     def check(self, topic: str | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Make sure that the cluster is there, and the topic where it is known.
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ class PipelineProcess:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-P", "-m", "odradek", "pipeline", *arguments]
         quick = f"spark.driver.extraJavaOptions={quick_java_options()}"
-        command += ["--bootstrap-server", bootstrap, "--master", "local[2]", "--conf", quick, "--json"]
+        command += [] if "--master" in arguments else ["--master", "local[2]"]
+        command += ["--bootstrap-server", bootstrap, "--conf", quick, "--json"]
         with self._output.open("wb") as output, self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 command, stdout=output, stderr=errors, cwd=directory, env=environment, start_new_session=True
@@ -68,6 +70,15 @@ class PipelineProcess:
         finally:
             self.kill()
 
+    def kill_workers(self) -> int:
+        """End the processes that do the tasks, at once; return how many there were."""
+        daemons = {process for process in _session(self._process.pid) if "pyspark.daemon" in _command(process)}
+        workers = [process for process in _session(self._process.pid) if _parent(process) in daemons]
+        for process in workers:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        return len(workers)
+
     def kill(self) -> None:
         """End the driver, its JVM and their workers at once, as a crash of the machine would."""
         for process in _session(self._process.pid):
@@ -82,12 +93,28 @@ class PipelineProcess:
 def _session(leader: int) -> list[int]:
     """Return the processes of a session that still run."""
     found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # pid (name) state parent group session ...; the name may have spaces and parentheses.
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == leader and fields[0] != "Z":
-            found.append(int(status.parent.name))
+    for status in Path("/proc").glob("[0-9]*"):
+        state, _, _, session = _status(int(status.name))
+        if session == str(leader) and state != "Z":
+            found.append(int(status.name))
     return found
+
+
+def _parent(process: int) -> int:
+    return int(_status(process)[1])
+
+
+def _status(process: int) -> list[str]:
+    """Return state, parent, group and session of a process; those of none where it is gone."""
+    try:
+        # pid (name) state parent group session ...; the name may have spaces and parentheses.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:4]
+    except OSError:
+        return ["Z", "0", "0", "0"]
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""

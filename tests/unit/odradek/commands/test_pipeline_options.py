@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from odradek.cli.app import run
 from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, trigger
 from odradek.terminal.errors import WrongUsageError
 
@@ -83,3 +84,19 @@ def test_names_of_applications_can_be_parts_of_paths() -> None:
     for name in ("..", "a/b", "x" * 101):
         with pytest.raises(WrongUsageError, match="--application"):
             application_name(JobOptions(application=name), "archive")
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        (["--transactional-id", "x", "--to-bootstrap-server", "127.0.0.1:1"], "--transactional-id is for one cluster"),
+        (["--transactional-id", "x", "--min-partitions", "9"], "--min-partitions cannot be with --transactional-id"),
+        (["--transactional-id", " "], "--transactional-id names nothing"),
+        (["--group", "g"], "--group is for a relay with --transactional-id"),
+        ([], "--checkpoint, --redis or --transactional-id"),
+    ],
+)
+def test_a_relay_that_cannot_be(given: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What cannot be in one transaction, and a relay that would forget how far it came, are refused in a sentence."""
+    assert run(["pipeline", "relay", "orders", "--to", "kept", *given]) == 2
+    assert wrong in " ".join(capsys.readouterr().err.split())
