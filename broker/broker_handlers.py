@@ -15,6 +15,7 @@ from odradek.broker.broker_services import BrokerServices
 if TYPE_CHECKING:
     from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
+    from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
     from odradek.broker.handlers.cluster import ClusterHandler
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
@@ -225,6 +226,14 @@ class BrokerHandlers:
             services.settings.node_id,
             services.brokers.registered,
         )
+
+    @cached_property
+    def client_quotas(self) -> ClientQuotaHandlers:
+        """Of quotas of clients."""
+        from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
+
+        services = self._services
+        return ClientQuotaHandlers(services.loop, services.metadata, services.controller)
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

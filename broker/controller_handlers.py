@@ -27,6 +27,7 @@ from odradek.protocol.registry import Api
 if TYPE_CHECKING:
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.broker_requests import BrokerRequestHandlers
+    from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.controller_cluster import ControllerClusterHandler
     from odradek.broker.handlers.converting import Converter
@@ -180,6 +181,14 @@ class ControllerHandlers:
         services = self._services
         node_id = services.settings.node_id
         return ConfigHandlers(services.metadata, services.controller, self._describer, node_id, lambda: (node_id,))
+
+    @cached_property
+    def client_quotas(self) -> ClientQuotaHandlers:
+        """Of quotas of clients."""
+        from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
+
+        services = self._services
+        return ClientQuotaHandlers(services.loop, services.metadata, services.controller)
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

@@ -192,6 +192,8 @@ _APIS = (
     Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, "AlterPartitionReassignments", Versions(0, 1), 0),
     Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, "ListPartitionReassignments", Versions(0, 0), 0),
     Api(ApiKey.OFFSET_DELETE, "OffsetDelete", Versions(0, 0), None),
+    Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, "DescribeClientQuotas", Versions(0, 1), 1),
+    Api(ApiKey.ALTER_CLIENT_QUOTAS, "AlterClientQuotas", Versions(0, 1), 1),
     Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "DescribeUserScramCredentials", Versions(0, 0), 0),
     Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "AlterUserScramCredentials", Versions(0, 0), 0),
     Api(ApiKey.VOTE, "Vote", Versions(0, 2), 0),

@@ -114,12 +114,12 @@ class Controller:
         """Return the brokers as they are after all changes that are under way."""
         return self._brokers_of(self._source.proposed)
 
-    def change(self, plan: Plan[R], refused: Callable[[KafkaError], R]) -> R | Deferred[R]:
+    def change(self, plan: Plan[R], refused: Callable[[KafkaError], R], *, wishes: int = 0) -> R | Deferred[R]:
         """Propose what `plan` makes of the newest image; return its answer once that is durable.
 
         Where `plan` raises a KafkaError nothing is proposed, and the answer is what `refused` makes of the error; so it
-        is where the records could not be stored. In a cluster of many partitions the plan is made on a thread: it must
-        not touch what the event loop changes.
+        is where the records could not be stored. In a cluster of many partitions, and for many `wishes`, the plan is
+        made on a thread: it must not touch what the event loop changes.
         """
 
         def plan_one(image: MetadataImage) -> _Planned[R]:
@@ -133,7 +133,7 @@ class Controller:
             (result,) = results
             return refused(result) if isinstance(result, KafkaError) else result
 
-        return then(self._change(plan_one, count_partitions(self._source.proposed), 1), answer)
+        return then(self._change(plan_one, max(wishes, count_partitions(self._source.proposed)), 1), answer)
 
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False

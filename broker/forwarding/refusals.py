@@ -16,6 +16,7 @@ from odradek.protocol.codec import DecodeError, Message, decode, encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import decode_request_header
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
+from odradek.protocol.messages.alter_client_quotas import AlterClientQuotasResponse, EntryResult
 from odradek.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from odradek.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
@@ -62,6 +63,12 @@ def _delete_topics(request: Any, code: ErrorCode) -> Message:
     )
 
 
+def _alter_client_quotas(request: Any, code: ErrorCode) -> Message:
+    return AlterClientQuotasResponse(
+        entries=[EntryResult(error_code=code, error_message=None, entity=one.entity) for one in request.entries]
+    )
+
+
 def _refused_changes(response: type[Message], result: type[codec.Struct]) -> Callable[[Any, ErrorCode], Message]:
     """Both APIs that change configs answer for each resource, with classes of their own."""
 
@@ -80,6 +87,7 @@ _EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
         ApiKey.CREATE_TOPICS: _create_topics,
         ApiKey.CREATE_PARTITIONS: _create_partitions,
         ApiKey.DELETE_TOPICS: _delete_topics,
+        ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
         ApiKey.ALTER_CONFIGS: _refused_changes(
             alter_configs.AlterConfigsResponse, alter_configs.AlterConfigsResourceResponse
         ),

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from odradek.broker.metadata.acls import AclDraft
+from odradek.broker.metadata.client_quotas import QuotaDrafts
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.features import check_level
 from odradek.broker.metadata.image import (
@@ -55,6 +56,7 @@ class ImageBuilder:
         self._brokers: dict[int, BrokerImage] | None = None
         self._acls: AclDraft | None = None
         self._scram: dict[ScramKey, ScramCredential] | None = None
+        self._client_quotas = QuotaDrafts(base.client_quotas)
         self._kept: dict[tuple[object, ...], bytes] | None = None
         self._next_producer_id = base.next_producer_id
 
@@ -95,6 +97,8 @@ class ImageBuilder:
                 if self._scram is None:
                     self._scram = dict(self._base.scram_credentials)
                 apply_scram(self._scram, message)
+            case messages.ClientQuotaRecord() as message:
+                self._client_quotas.apply(message)
             case messages.NoOpRecord():
                 pass
             case _:
@@ -112,6 +116,7 @@ class ImageBuilder:
             brokers=_frozen(self._brokers, base.brokers),
             acls=base.acls if self._acls is None else self._acls.finish(),
             scram_credentials=_frozen(self._scram, base.scram_credentials),
+            client_quotas=self._client_quotas.finish(),
             kept=_frozen(self._kept, base.kept),
             next_producer_id=self._next_producer_id,
             offset=offset,
@@ -189,7 +194,4 @@ def _about(message: object) -> tuple[tuple[object, ...], bool]:
             return ("token", message.token_id), True
         case messages.RegisterControllerRecord():
             return ("controller", message.controller_id), False
-        case messages.ClientQuotaRecord():
-            entity = frozenset((part.entity_type, part.entity_name) for part in message.entity)
-            return ("quota", entity, message.key), message.remove
     raise CorruptMetadataError(f"a {type(message).__name__} does not change the metadata")

@@ -16,7 +16,7 @@ from tests.interop.differential.normalise import Comparable
 from tests.support.wire import ERROR_NAMES
 
 _TEXTS = {"error_message", "message"}
-_ANY_ORDER = {"replica_election_results", "responses", "results", "topics"}
+_ANY_ORDER = {"entries", "replica_election_results", "responses", "results", "topics"}
 """Lists of answers whose order means nothing."""
 _OFFSETS_AND_TIMES = {"high_watermark", "last_caught_up_timestamp", "last_fetch_timestamp", "log_end_offset"}
 _NODES = {"broker_id", "controller_id", "leader_id", "node_id", "replica_id"}

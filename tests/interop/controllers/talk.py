@@ -8,6 +8,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.protocol.messages.metadata_records import (
     BeginTransactionRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     EndTransactionRecord,
     PartitionChangeRecord,
@@ -27,7 +28,7 @@ NO_LEADER_CHANGE = -2
 PATIENCE_S = 20
 _TRANSACTIONS = (BeginTransactionRecord, EndTransactionRecord)
 """Around the first records of Kafka's, which are several batches; here they are one."""
-_ANY_ORDER = {ConfigRecord, PartitionChangeRecord, RemoveTopicRecord}
+_ANY_ORDER = {ClientQuotaRecord, ConfigRecord, PartitionChangeRecord, RemoveTopicRecord}
 """Records that Kafka writes in the order of a hash map, where an event has several of them."""
 FEATURES: Mapping[str, tuple[int, int]] = {
     "metadata.version": (7, 30),

@@ -29,6 +29,14 @@ class Intended:
 
 INTENDED: Sequence[Intended] = (
     Intended(
+        "client_quotas",
+        "no number: AlterClientQuotas v1",
+        "*",
+        "takes a quota that is no number (NaN), which limits nothing",
+        "INVALID_REQUEST",
+        "it would look like a limit",
+    ),
+    Intended(
         "metadata",
         "a missing topic: Metadata v[0-3]",
         "*",

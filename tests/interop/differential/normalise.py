@@ -20,6 +20,7 @@ SETS = {
     "config_resources",
     "configs",
     "endpoints",
+    "entries",
     "finalized_features",
     "groups",
     "log_dirs",
@@ -37,6 +38,7 @@ SETS = {
     "topic_results",
     "topics",
     "transaction_states",
+    "values",
 }
 # Replaced by the field's name unless empty, null or -1.
 PLACES = {"client_host", "cluster_id", "host", "log_dir", "member_id", "port"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from tests.interop.controllers.scenarios import brokers, partitions, topics
+from tests.interop.controllers.scenarios import brokers, partitions, quotas, topics
 from tests.interop.controllers.talk import Talk
 
 SCENARIOS: Mapping[str, Callable[[Talk], None]] = {
@@ -24,6 +24,7 @@ SCENARIOS: Mapping[str, Callable[[Talk], None]] = {
         topics.configs,
         topics.unclean_by_config,
         topics.features,
+        quotas.client_quotas,
         brokers.silence,
     )
 }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.interop.differential.play import Scenario
+from tests.interop.differential.scenarios.client_quotas import client_quotas
 from tests.interop.differential.scenarios.configs import configs
 from tests.interop.differential.scenarios.consumer_groups import consumer_groups
 from tests.interop.differential.scenarios.fetch import fetch
@@ -32,6 +33,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "fetch": fetch,
     "fetch_sessions": fetch_sessions,
     "configs": configs,
+    "client_quotas": client_quotas,
     "partitions": partitions,
     "leaders": leaders,
     "features": features,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from odradek.broker.controller.controller import Controller
+from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
 from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
@@ -15,6 +16,7 @@ from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.deferred import Deferred
 from odradek.storage.names import TopicPartition
+from tests.support.manual_loop import ManualLoop
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -30,6 +32,7 @@ class Admin:
     cluster: ClusterHandler
     topics: TopicHandlers
     configs: ConfigHandlers
+    quotas: ClientQuotaHandlers
 
 
 def new_admin(
@@ -56,6 +59,7 @@ def new_admin(
         cluster=ClusterHandler(brokers, source, page_limit, failed),
         topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
         configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),
+        quotas=ClientQuotaHandlers(ManualLoop(), source, controller),
     )
 
 

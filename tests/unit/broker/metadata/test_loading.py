@@ -80,7 +80,7 @@ def test_log_of_apache_kafka_is_read() -> None:
     }
     assert image.feature("metadata.version") == 30
     assert image.next_producer_id == 1000
-    assert sorted(str(about[0]) for about in image.kept) == ["controller", "quota"]
+    assert sorted(str(about[0]) for about in image.kept) == ["controller"]
     assert list(image.scram_credentials) == [("alice", 1)]
     assert image.brokers[1].epoch == 11
     stopped = image.topics_by_name["ka-plain"].partitions[0]

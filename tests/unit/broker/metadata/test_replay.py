@@ -13,15 +13,15 @@ from odradek.protocol.messages.metadata_records import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
-    ClientQuotaRecord,
     ConfigRecord,
-    EntityData,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -221,14 +221,13 @@ def test_broker_registrations_follow_their_records() -> None:
     assert image_of([UnregisterBrokerRecord(broker_id=1)], image).brokers == {}
 
 
-def test_quotas_are_kept_as_they_were_written() -> None:
+def test_tokens_are_kept_as_they_were_written() -> None:
     """They mean nothing to this version, and must be there when Apache Kafka opens the directory again."""
-    quota = ClientQuotaRecord(entity=[EntityData(entity_type="user", entity_name="u")], key="k", value=1.0)
-    image = image_of([quota])
-    assert sorted(image.kept.values()) == sorted(record_of(message).value for message in (quota,))
-    gone = ClientQuotaRecord(entity=quota.entity, key="k", remove=True)
+    token = DelegationTokenRecord(token_id="t")
+    image = image_of([token])
+    assert list(image.kept.values()) == [record_of(token).value]
     removals: list[Message] = [
-        gone,
+        RemoveDelegationTokenRecord(token_id="t"),
     ]
     assert image_of(removals, image).kept == {}
 
