@@ -47,9 +47,10 @@ CLIENT_SETTINGS = """\
     sasl.password=secret
     ssl.ca.location=/etc/ssl/certs/cluster-ca.pem
 
-The client is librdkafka: all its settings are understood. Most have the name that they have in Java's clients;
-`sasl.jaas.config` with a user name and a password is translated, key stores and trust stores of Java are not read (use
-`ssl.ca.location`, `ssl.certificate.location` and `ssl.key.location`).
+The client is librdkafka: all its settings are understood. Most have the name that they have in Java's clients.
+Java's own are translated: `sasl.jaas.config` (PLAIN and SCRAM with a user name and a password, OAUTHBEARER with a
+client id and a secret) and `ssl.truststore.*` and `ssl.keystore.*` of type PEM, in files and inline; stores of other
+types are not read. What librdkafka cannot ask for goes over connections of the command's own, with the same settings.
 """
 
 SHARED = ("bootstrap_server", "command_config", "json", "debug", "help")

@@ -7,12 +7,15 @@ import ssl
 from struct import Struct
 from typing import Final, TypeVar
 
-from odradek.client.errors import ConnectionLostError, NotServedError, UnusableAnswerError
+from odradek.client.errors import ConnectionLostError, LoginFailedError, NotServedError, UnusableAnswerError
 from odradek.protocol.codec import DecodeError, Message, decode, encode
 from odradek.protocol.codec.fields import Versions
 from odradek.protocol.headers import RequestHeader, decode_response_header, encode_request_header
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from odradek.protocol.registry import ApiKey
+from odradek.protocol.sasl import LoginRefusedError, MakeExchange
 
 _SIZE: Final = Struct(">i")
 _SMALLEST_ANSWER: Final = 4
@@ -35,12 +38,14 @@ class BrokerConnection:
         client_id: str,
         timeout_s: float,
         tls: ssl.SSLContext | None = None,
+        login: MakeExchange | None = None,
     ) -> None:
-        """Connect; `timeout_s` holds for this and for each wait for bytes.
+        """Connect, and authenticate where there is a `login`; `timeout_s` holds for this and for each wait for bytes.
 
         Raises:
             ConnectionLostError: nobody answers there.
-            UnusableAnswerError: who answers has no certificate that is trusted.
+            UnusableAnswerError: who answers has no certificate that is trusted, or is no broker.
+            LoginFailedError, NotServedError: the broker does not let the client in.
         """
         self._name = f"{address[0]}:{address[1]}"
         self._client_id = client_id
@@ -65,6 +70,12 @@ class BrokerConnection:
                 f"no connection to the broker at {self._name}: {failed.strerror or failed}; see that it runs, and that"
                 " the address it advertises can be reached from here"
             ) from failed
+        if login is not None:
+            try:
+                self._authenticate(login)
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         """Close the connection."""
@@ -151,6 +162,23 @@ class BrokerConnection:
                 f" {known.last}"
             )
         return version
+
+    def _authenticate(self, login: MakeExchange) -> None:
+        """Say who we are (SaslHandshake, SaslAuthenticate: KIP-43, KIP-152)."""
+        try:
+            exchange = login()
+            shaken = self.ask(SaslHandshakeRequest(mechanism=exchange.mechanism), SaslHandshakeResponse)
+            if shaken.error_code:
+                enabled = ", ".join(shaken.mechanisms) or "none"
+                raise LoginRefusedError(f"{exchange.mechanism} is not enabled there; enabled: {enabled}")
+            token: bytes | None = exchange.first()
+            while token is not None:
+                told = self.ask(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse)
+                if told.error_code:
+                    raise LoginRefusedError(told.error_message or f"error {told.error_code}")
+                token = exchange.answer(told.auth_bytes)
+        except LoginRefusedError as refused:
+            raise LoginFailedError(f"the broker at {self._name} does not let the client in: {refused}") from None
 
     def _fill(self, memory: bytearray, size: int) -> None:
         """Receive `size` bytes to the beginning of `memory`, which grows with what arrives, not with what is said."""

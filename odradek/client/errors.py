@@ -3,6 +3,7 @@
 ClientError
 ├── ConnectionLostError   the broker cannot be reached or does not answer: trying again may help
 ├── UnusableAnswerError   who answers is no Kafka broker, or not the one that is wanted
+├── LoginFailedError      the broker does not let the client in: trying again would not help
 └── NotServedError        the broker does not know the request, or no version of it that is known here
 """
 
@@ -17,6 +18,10 @@ class ConnectionLostError(ClientError):
 
 class UnusableAnswerError(ClientError):
     """An answer cannot be understood, or comes from somebody without a trusted certificate."""
+
+
+class LoginFailedError(ClientError):
+    """A broker does not take what the client says of who it is, or does not prove who it is itself."""
 
 
 class NotServedError(ClientError):

@@ -1,7 +1,7 @@
 """Requests that librdkafka cannot make, over connections of our own, which are kept while a command runs.
 
-They go over PLAINTEXT and SSL listeners; SASL is librdkafka's alone. Each is made in the newest version that the broker
-and we know.
+They go over listeners of every protocol, with the same settings. Each is made in the newest version that the broker and
+we know.
 """
 
 from __future__ import annotations
@@ -14,18 +14,25 @@ from typing import Final, TypeAlias, TypeVar
 from confluent_kafka import KafkaError
 
 from odradek.client.connection import BrokerConnection
-from odradek.client.errors import ClientError, ConnectionLostError, NotServedError, UnusableAnswerError
+from odradek.client.errors import (
+    ClientError,
+    ConnectionLostError,
+    LoginFailedError,
+    NotServedError,
+    UnusableAnswerError,
+)
+from odradek.client.login import login_of, uses_tls
 from odradek.client.tls import tls_context
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, sentence
 from odradek.protocol.codec import Message
 from odradek.protocol.registry import ApiKey
+from odradek.protocol.sasl import MakeExchange
 from odradek.terminal.errors import CommandError, WrongUsageError
 
 Address: TypeAlias = tuple[str, int]
 Answer = TypeVar("Answer", bound=Message)
 
 CLIENT_ID: Final = "odradek"
-LISTENERS: Final = ("plaintext", "ssl")
 ASKED_AT_ONCE: Final = 16
 """Brokers that are waited for together."""
 
@@ -45,11 +52,6 @@ class BrokerRequests:
         self._connections: dict[Address, BrokerConnection] = {}
         self._standing: Address | None = None
         """The broker that answered last what any of them may be asked."""
-
-    @property
-    def can_ask(self) -> bool:
-        """Tell whether a broker that clients with these settings talk to can be asked."""
-        return self._settings.get("security.protocol", "plaintext").lower() in LISTENERS
 
     def ask(self, request: Message, answer: type[Answer], what: str) -> Answer:
         """Ask any broker, which passes on what is for the controller.
@@ -111,15 +113,13 @@ class BrokerRequests:
             self._forget(address)
 
     def _ask_any(self, request: Message, answer: type[Answer], what: str) -> Answer:
-        if not self.can_ask:
-            raise CommandError(f"{what}: can only be asked for over a PLAINTEXT or SSL listener, not with SASL")
         problems = []
         for address in self._in_turn():
             try:
                 found = self.ask_at(address, request, answer)
             except ConnectionLostError as lost:
                 problems.append(str(lost))
-            except UnusableAnswerError as refused:
+            except (UnusableAnswerError, LoginFailedError) as refused:
                 raise CommandError(f"{what}: {refused}") from refused
             else:
                 self._standing = address
@@ -131,7 +131,7 @@ class BrokerRequests:
         return [*standing, *(each for each in self._addresses() if each not in standing)]
 
     def _connect(self, address: Address) -> BrokerConnection:
-        connection = BrokerConnection(address, CLIENT_ID, self._timeout_s, self._tls())
+        connection = BrokerConnection(address, CLIENT_ID, self._timeout_s, self._tls(), self._login())
         self._connections[address] = connection
         return connection
 
@@ -139,12 +139,18 @@ class BrokerRequests:
         self._connections.pop(address).close()
 
     def _tls(self) -> ssl.SSLContext | None:
-        if self._settings.get("security.protocol", "plaintext").lower() == "plaintext":
+        if not uses_tls(self._settings):
             return None
         try:
             return tls_context(self._settings)
         except (OSError, ValueError) as wrong:
             raise WrongUsageError(f"the TLS files that --command-config names cannot be used: {wrong}") from wrong
+
+    def _login(self) -> MakeExchange | None:
+        try:
+            return login_of(self._settings)
+        except ValueError as wrong:
+            raise WrongUsageError(f"--command-config: {wrong}") from wrong
 
 
 def check(code: int, reason: str | None, what: str) -> None:

@@ -19,6 +19,7 @@ from odradek.protocol.messages.list_offsets import (
 )
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from odradek.protocol.registry import ApiKey
+from odradek.protocol.sasl import MakeExchange
 from pyspark_odradek.client.connection import call, source_errors
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, UnknownTopicError
 from pyspark_odradek.offsets import Offsets, TopicPartition
@@ -49,6 +50,7 @@ class ClusterOptions:
     """How much is asked for at a time."""
     check_crcs: bool = True
     tls: ssl.SSLContext | None = None
+    login: MakeExchange | None = None
 
 
 class Cluster:
@@ -127,7 +129,7 @@ class Cluster:
     def _connect(self, address: tuple[str, int]) -> BrokerConnection:
         options = self.options
         with source_errors():
-            return BrokerConnection(address, options.client_id, options.request_timeout_s, options.tls)
+            return BrokerConnection(address, options.client_id, options.request_timeout_s, options.tls, options.login)
 
     def _partitions(self, topics: Collection[str]) -> dict[str, list[int]]:
         found = {}

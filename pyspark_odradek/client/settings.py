@@ -6,12 +6,14 @@ them; where there are others, librdkafka reads, which has the same names for mos
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from odradek.client.login import login_of, uses_tls
+from odradek.client.settings import SettingError, librdkafka_names
 from odradek.client.tls import tls_context
+from odradek.protocol.sasl import MakeExchange
 from pyspark_odradek.client.cluster import FETCH_BYTES, ClusterOptions
 from pyspark_odradek.errors import OptionError
 
@@ -38,24 +40,25 @@ _WITHOUT_EFFECT: Final = _names(
 """Settings of Java's consumer that say nothing here: no group is joined, and nothing is polled."""
 _KNOWN: Final = _names(
     """bootstrap.servers check.crcs client.id fetch.max.bytes isolation.level max.partition.fetch.bytes
-    request.timeout.ms security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location
+    request.timeout.ms sasl.jaas.config sasl.login.callback.handler.class sasl.mechanism sasl.mechanisms
+    sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.extensions sasl.oauthbearer.method
+    sasl.oauthbearer.scope sasl.oauthbearer.token.endpoint.url sasl.password sasl.username
+    security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location
     ssl.endpoint.identification.algorithm ssl.key.location ssl.key.password ssl.keystore.location ssl.keystore.type
     ssl.truststore.certificates ssl.truststore.location ssl.truststore.type"""
 )
 """Settings of the small client."""
-_ACCOUNT: Final = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 
 
 def needs_librdkafka(settings: Settings) -> bool:
     """Return whether these settings ask for more than the small client does."""
-    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
-    return protocol not in ("PLAINTEXT", "SSL") or bool(settings.keys() - _KNOWN - _WITHOUT_EFFECT)
+    return bool(settings.keys() - _KNOWN - _WITHOUT_EFFECT)
 
 
 def cluster_options(settings: Settings, retry_timeout_s: float) -> ClusterOptions:
     """Return the options of the small client. Raises OptionError where a setting has no valid value."""
     isolation = _one_of(settings, "isolation.level", ("read_uncommitted", "read_committed"))
-    protocol = settings.get("security.protocol", "PLAINTEXT").upper()
+    found = _translated(settings)
     return ClusterOptions(
         bootstrap=addresses(settings["bootstrap.servers"]),
         client_id=settings.get("client.id", "odradek-spark"),
@@ -65,7 +68,8 @@ def cluster_options(settings: Settings, retry_timeout_s: float) -> ClusterOption
         read_committed=isolation == "read_committed",
         fetch_bytes=_number(settings, "max.partition.fetch.bytes", FETCH_BYTES),
         check_crcs=_one_of(settings, "check.crcs", ("true", "false")) == "true",
-        tls=_tls(settings) if protocol == "SSL" else None,
+        tls=_tls(found) if uses_tls(found) else None,
+        login=_login(found),
     )
 
 
@@ -79,18 +83,7 @@ def librdkafka_settings(settings: Settings) -> dict[str, str]:
     found["bootstrap.servers"] = settings["bootstrap.servers"]
     if "request.timeout.ms" in found:
         found["socket.timeout.ms"] = found.pop("request.timeout.ms")
-    if found.get("ssl.endpoint.identification.algorithm") == "":
-        found["ssl.endpoint.identification.algorithm"] = "none"
-    _translate_stores(found)
-    if (login := found.pop("sasl.jaas.config", None)) is not None:
-        account = dict(_ACCOUNT.findall(login))
-        if account.keys() != {"username", "password"}:
-            raise OptionError(
-                "kafka.sasl.jaas.config is understood for PLAIN and SCRAM only, with a username and a password; for"
-                " others set librdkafka's own sasl settings, for example kafka.sasl.oauthbearer.method"
-            )
-        found |= {f"sasl.{name}": value.replace('\\"', '"').replace("\\\\", "\\") for name, value in account.items()}
-    return found
+    return _translated(found)
 
 
 def addresses(text: str) -> tuple[tuple[str, int], ...]:
@@ -123,29 +116,25 @@ def _one_of(settings: Settings, name: str, values: tuple[str, str]) -> str:
     return value
 
 
-def _translate_stores(settings: dict[str, str]) -> None:
-    """Give Java's names of PEM files those of librdkafka; other kinds of stores are Java's alone."""
-    for store, target in (("truststore", "ssl.ca.location"), ("keystore", "ssl.certificate.location")):
-        location = settings.pop(f"ssl.{store}.location", None)
-        kind = settings.pop(f"ssl.{store}.type", "JKS" if location else "PEM").upper()
-        if kind != "PEM":
-            raise OptionError(
-                f"kafka.ssl.{store}.location: only stores of type PEM can be read here, not {kind}; convert it and set"
-                f" kafka.ssl.{store}.type=PEM"
-            )
-        if location is not None:
-            settings.setdefault(target, location)
-            if store == "keystore":
-                settings.setdefault("ssl.key.location", location)
-    if (certificates := settings.pop("ssl.truststore.certificates", None)) is not None:
-        settings.setdefault("ssl.ca.pem", certificates)
+def _translated(settings: Settings) -> dict[str, str]:
+    """Return settings by librdkafka's names. Raises OptionError where they are Java's alone."""
+    try:
+        return librdkafka_names(settings)
+    except SettingError as wrong:
+        raise OptionError(f"kafka.{wrong}") from wrong
 
 
 def _tls(settings: Settings) -> ssl.SSLContext:
     """Return how to speak TLS. Raises OptionError where files cannot be used."""
-    found = dict(settings)
-    _translate_stores(found)
     try:
-        return tls_context(found)
+        return tls_context(settings)
     except (OSError, ValueError) as wrong:
         raise OptionError(f"the TLS files that kafka.ssl.* name cannot be used: {wrong}") from wrong
+
+
+def _login(settings: Settings) -> MakeExchange | None:
+    """Return how to authenticate. Raises OptionError where the settings do not say it."""
+    try:
+        return login_of(settings)
+    except ValueError as wrong:
+        raise OptionError(f"kafka.{wrong}") from wrong

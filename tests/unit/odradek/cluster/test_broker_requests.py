@@ -8,7 +8,10 @@ import pytest
 
 from odradek.client.errors import ConnectionLostError
 from odradek.cluster.broker_requests import Address, BrokerRequests, check
+from odradek.protocol.codec import Message
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from odradek.protocol.registry import ApiKey
 from odradek.terminal.errors import CommandError, WrongUsageError
 from tests.support.ports import free_ports
@@ -16,6 +19,7 @@ from tests.support.scripted_broker import ScriptedBroker
 
 Of: TypeAlias = Callable[..., BrokerRequests]
 
+SASL = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_AUTHENTICATE: (0, 2)}
 SERVED = {ApiKey.METADATA: (0, 12)}
 REQUEST = MetadataRequest(topics=[], allow_auto_topic_creation=False)
 
@@ -98,14 +102,24 @@ def test_several_brokers_are_asked_and_each_has_its_answer(of: Of) -> None:
     assert names == ["a", ConnectionLostError, "b"]
 
 
-def test_listeners_with_sasl_cannot_be_asked(of: Of) -> None:
-    """Only librdkafka speaks it, so the answer comes before a connection is tried."""
-    assert of([]).can_ask
-    assert of([], security_protocol="SSL").can_ask
-    sasl = of([_nobody()], security_protocol="SASL_SSL")
-    assert not sasl.can_ask
-    with pytest.raises(CommandError, match=r"^it: can only be asked for over a PLAINTEXT or SSL listener"):
-        sasl.ask(REQUEST, MetadataResponse, "it")
+def test_a_login_that_settings_do_not_say(of: Of) -> None:
+    """It is the settings that are wrong, not the cluster, and no connection is tried."""
+    asking = of([_nobody()], security_protocol="SASL_SSL", sasl_mechanism="PLAIN")
+    with pytest.raises(WrongUsageError, match=r"^--command-config: sasl.mechanism PLAIN needs sasl.username and"):
+        asking.ask(REQUEST, MetadataResponse, "it")
+
+
+def test_a_login_that_the_broker_refuses(of: Of) -> None:
+    """Its reason is told."""
+
+    def refuse(request: Message) -> Message:
+        if isinstance(request, SaslHandshakeRequest):
+            return SaslHandshakeResponse(mechanisms=["PLAIN"])
+        return SaslAuthenticateResponse(error_code=58, error_message="Authentication failed: Invalid username")
+
+    account = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "u"}
+    with ScriptedBroker(SERVED | SASL, refuse) as broker, pytest.raises(CommandError, match="Invalid username"):
+        of([broker.address], **account, sasl_password="p").ask(REQUEST, MetadataResponse, "it")
 
 
 def test_tls_files_that_cannot_be_used(of: Of) -> None:

@@ -40,7 +40,7 @@ def test_user_and_password_of_java(tmp_path: Path, login: str) -> None:
 def test_another_login_of_java_is_refused(tmp_path: Path, login: str) -> None:
     """The error names file and line."""
     with pytest.raises(
-        WrongUsageError, match=r"client.properties:2.*sasl.jaas.config.*(set sasl.username|expected: the class)"
+        WrongUsageError, match=r"client.properties:2: sasl.jaas.config: .*(set sasl.username|expected: the class)"
     ):
         _read(tmp_path, f"\nsasl.jaas.config={login}\n")
 

@@ -11,10 +11,12 @@ HERE = {"bootstrap.servers": "a:1"}
 
 
 def test_the_small_client_reads_what_it_can() -> None:
-    """Plain and TLS connections need no other client; SASL and settings of librdkafka do."""
+    """Listeners of every protocol need no other client; settings that are librdkafka's alone do."""
     assert not needs_librdkafka(HERE | {"group.id": "g", "max.poll.records": "5", "isolation.level": "read_committed"})
     assert not needs_librdkafka(HERE | {"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"})
-    assert needs_librdkafka(HERE | {"security.protocol": "SASL_SSL"})
+    assert not needs_librdkafka(
+        HERE | {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "x"}
+    )
     assert needs_librdkafka(HERE | {"socket.nagle.disable": "false"})
 
 
@@ -56,6 +58,8 @@ def test_addresses(text: str, found: tuple[tuple[str, int], ...]) -> None:
         ({"request.timeout.ms": "long"}, "a whole number"),
         ({"security.protocol": "SSL", "ssl.ca.location": "/no/such/file"}, "cannot be used"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/x.jks"}, "only stores of type PEM"),
+        ({"security.protocol": "SASL_PLAINTEXT"}, "kafka.sasl.mechanism GSSAPI is not known here"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "needs sasl.username and sasl.password"),
     ],
 )
 def test_wrong_settings_are_told(settings: dict[str, str], said: str) -> None:
@@ -92,5 +96,5 @@ def test_java_names_are_translated_for_librdkafka() -> None:
 
 def test_a_login_that_is_not_understood_is_told() -> None:
     """Kerberos and others have no user and password to translate."""
-    with pytest.raises(OptionError, match="PLAIN and SCRAM only"):
+    with pytest.raises(OptionError, match=r"^kafka.sasl.jaas.config: understood are PlainLoginModule"):
         librdkafka_settings(HERE | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"})
