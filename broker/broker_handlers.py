@@ -233,7 +233,7 @@ class BrokerHandlers:
         from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
 
         services = self._services
-        return ClientQuotaHandlers(services.loop, services.metadata, services.controller)
+        return ClientQuotaHandlers(services.loop, services.metadata, services.controller, self.converter)
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

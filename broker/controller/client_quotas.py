@@ -98,10 +98,13 @@ def plan_quotas(
         planned.refusals[entity] = None
         planned.records.extend(records)
         if len(planned.records) > MAX_RECORDS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"a request leads to more than {MAX_RECORDS} changes of quotas"
-            )
+            raise too_many()
     return planned
+
+
+def too_many() -> KafkaError:
+    """Return the error for a request that is too large."""
+    return KafkaError(ErrorCode.POLICY_VIOLATION, f"a request leads to more than {MAX_RECORDS} changes of quotas")
 
 
 def _plan(

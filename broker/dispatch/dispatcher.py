@@ -51,7 +51,7 @@ class DirectHandler(Protocol):
 
 
 MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
-"""Takes a decoded request, returns the response, or what will be the response."""
+"""Takes a decoded request, returns the response, or what will be the response: a message, or the bytes of one."""
 
 
 Forward = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"]
@@ -310,12 +310,14 @@ class Dispatcher:
         return response
 
 
-def _encoded(response: Message, context: RequestContext) -> bytes:
-    """The bytes of a response.
+def _encoded(response: Message | bytes, context: RequestContext) -> bytes:
+    """The bytes of a response, which may have been made on a thread if it is large.
 
     Raises:
         CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
     """
+    if isinstance(response, bytes):
+        return response
     if context.throttle_time_ms and hasattr(response, "throttle_time_ms"):
         response.throttle_time_ms = context.throttle_time_ms
     try:

@@ -6,19 +6,21 @@ answered once, with an error, although its first entry is carried out.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from odradek.broker.controller.client_quotas import PlannedQuotas, QuotaAlteration, parts_of, plan_quotas
+from odradek.broker.controller.client_quotas import MAX_RECORDS, QuotaAlteration, parts_of, plan_quotas, too_many
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import ControllerView
+from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.metadata.client_quotas import CLIENT_ID, IP, USER, ClientQuotas, EntityQuotas, QuotaEntity
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.addresses import literal_address, look_up
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
+from odradek.protocol.codec import encode
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import alter_client_quotas
 from odradek.protocol.messages.alter_client_quotas import (
@@ -41,89 +43,103 @@ MATCH_SPECIFIED: Final = 2
 _TYPES: Final = (USER, CLIENT_ID, IP)
 
 MAX_HOSTS: Final = 100
-"""Names of hosts in one request: each may take seconds to be looked up."""
+"""Names of hosts in one request that are looked up: each may take seconds."""
+MANY: Final = 500
+"""Entities, parts of them and changes from which on a thread works on them."""
 
-_Altered = AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]
+_Altered = AlterClientQuotasResponse | Deferred[Any]
+"""What comes later may be the response as it goes out, if it was large."""
 _Outcome = dict[QuotaEntity, KafkaError | None]
 
 
 class ClientQuotaHandlers:
     """Answers the requests about quotas of clients."""
 
-    def __init__(self, loop: AbstractEventLoop, metadata: MetadataImages, controller: Controller | None) -> None:
-        """`controller` changes quotas, None where they are changed elsewhere."""
+    def __init__(
+        self, loop: AbstractEventLoop, metadata: MetadataImages, controller: Controller | None, converter: Converter
+    ) -> None:
+        """`controller` changes quotas, None where they are changed elsewhere; `converter` has the thread for much."""
         self._loop = loop
         self._metadata = metadata
         self._controller = controller
+        self._converter = converter
 
     def describe_client_quotas(
-        self, _context: RequestContext, request: DescribeClientQuotasRequest
-    ) -> DescribeClientQuotasResponse:
+        self, context: RequestContext, request: DescribeClientQuotasRequest
+    ) -> DescribeClientQuotasResponse | Deferred[Any]:
         """Answer DescribeClientQuotas."""
-        try:
-            found = list(_find(self._metadata.image.client_quotas, request))
-        except KafkaError as error:
-            return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
-        return DescribeClientQuotasResponse(
-            error_message="",
-            entries=[
-                EntryData(
-                    entity=[EntityData(entity_type=part, entity_name=name) for part, name in one.parts],
-                    values=[ValueData(key=key, value=value) for key, value in one.values.items()],
-                )
-                for one in found
-            ],
-        )
+        quotas, version = self._metadata.image.client_quotas, context.api_version
+        if len(quotas) <= MANY:
+            return _described(quotas, request)
+        work = self._converter.run(lambda: encode(_described(quotas, request), version), 0)
+        return in_task(self._loop, work)
 
-    def alter_client_quotas(self, _context: RequestContext, request: AlterClientQuotasRequest) -> _Altered:
+    def alter_client_quotas(self, context: RequestContext, request: AlterClientQuotasRequest) -> _Altered:
         """Answer AlterClientQuotas, once what can be done is kept."""
-        alterations = [
-            QuotaAlteration(
-                {part.entity_type: part.entity_name for part in entry.entity},
-                [(op.key, None if op.remove else op.value) for op in entry.ops],
-            )
-            for entry in request.entries
-        ]
-        hosts = {host for one in alterations if (host := one.entity.get(IP)) and literal_address(host) is None}
-        if not hosts:
-            return self._alter(alterations, (), validate_only=request.validate_only)
-        if len(hosts) > MAX_HOSTS:
-            error = KafkaError(ErrorCode.POLICY_VIOLATION, f"more than {MAX_HOSTS} names of hosts in a request")
-            return _answer(_all_refused(alterations, error))
-        return self._look_up_first(alterations, sorted(hosts), validate_only=request.validate_only)
+        if sum(1 + len(entry.ops) + len(entry.entity) for entry in request.entries) > MANY:
+            return in_task(self._loop, self._alter_many(context.api_version, request), is_kept=True)
+        alterations = _alterations(request)
+        hosts = _hosts(alterations)
+        if hosts:
+            return in_task(self._loop, self._look_up_first(context.api_version, request), is_kept=True)
+        return then(self._alter(alterations, (), validate_only=request.validate_only), _answer)
 
-    def _look_up_first(
-        self, alterations: Sequence[QuotaAlteration], hosts: Sequence[str], *, validate_only: bool
-    ) -> Deferred[AlterClientQuotasResponse]:
-        later: Deferred[AlterClientQuotasResponse] = Deferred()
+    async def _look_up_first(self, version: int, request: AlterClientQuotasRequest) -> bytes:
+        alterations = _alterations(request)
+        unknown = await self._unknown_hosts(_hosts(alterations))
+        outcome = self._alter(alterations, unknown, validate_only=request.validate_only)
+        return encode(_answer(await outcome if isinstance(outcome, Deferred) else outcome), version)
 
-        def found(done: Future[list[str]]) -> None:
-            outcome = self._alter(alterations, done.result(), validate_only=validate_only)
-            if isinstance(outcome, Deferred):
-                outcome.on_done(later.resolve)
-            else:
-                later.resolve(outcome)
+    async def _alter_many(self, version: int, request: AlterClientQuotasRequest) -> bytes:
+        """Do the same for so much that every step of it would hold up the event loop."""
+        run = self._converter.run
+        if len(request.entries) > MAX_RECORDS:
+            return await run(lambda: encode(_too_many(request), version), 0)
+        alterations = await run(lambda: _alterations(request), 0)
+        unknown = await self._unknown_hosts(await run(lambda: _hosts(alterations), 0))
+        outcome = self._alter(alterations, unknown, validate_only=request.validate_only)
+        answered = await outcome if isinstance(outcome, Deferred) else outcome
+        return await run(lambda: encode(_answer(answered), version), 0)
 
-        self._loop.run_in_executor(None, _without_address, hosts).add_done_callback(found)
-        return later
+    async def _unknown_hosts(self, hosts: Sequence[str]) -> Sequence[str]:
+        # what is more than may be looked up is as good as unknown: nobody has so many
+        first, rest = hosts[:MAX_HOSTS], hosts[MAX_HOSTS:]
+        if not first:
+            return ()
+        return [*await self._loop.run_in_executor(None, _without_address, first), *rest]
 
     def _alter(
         self, alterations: Sequence[QuotaAlteration], unknown_hosts: Sequence[str], *, validate_only: bool
-    ) -> _Altered:
+    ) -> _Outcome | Deferred[_Outcome]:
         def plan(view: ControllerView) -> tuple[Sequence[MetadataRecord], _Outcome]:
-            planned: PlannedQuotas = plan_quotas(view.image.client_quotas, alterations, unknown_hosts)
+            planned = plan_quotas(view.image.client_quotas, alterations, unknown_hosts)
             return [] if validate_only else planned.records, planned.refusals
 
         def refused(error: KafkaError) -> _Outcome:
-            return _all_refused(alterations, error)
+            return {frozenset(one.entity.items()): error for one in alterations}
 
         assert self._controller is not None, "changes are handed on to the controller"
-        wishes = sum(len(one.ops) for one in alterations)
-        return then(self._controller.change(plan, refused, wishes=wishes), _answer)
+        return self._controller.change(plan, refused, wishes=sum(1 + len(one.ops) for one in alterations))
 
 
-def _all_refused(alterations: Sequence[QuotaAlteration], error: KafkaError) -> _Outcome:
-    return {frozenset(one.entity.items()): error for one in alterations}
+def _alterations(request: AlterClientQuotasRequest) -> list[QuotaAlteration]:
+    return [
+        QuotaAlteration(
+            {part.entity_type: part.entity_name for part in entry.entity},
+            [(op.key, None if op.remove else op.value) for op in entry.ops],
+        )
+        for entry in request.entries
+    ]
+
+
+def _hosts(alterations: Sequence[QuotaAlteration]) -> list[str]:
+    """Return the names of hosts, which have to be looked up."""
+    named = dict.fromkeys(host for one in alterations if (host := one.entity.get(IP)))
+    return [host for host in named if literal_address(host) is None]
+
+
+def _without_address(hosts: Sequence[str]) -> list[str]:
+    return [host for host in hosts if look_up(host) is None]
 
 
 def _answer(outcome: _Outcome) -> AlterClientQuotasResponse:
@@ -142,8 +158,31 @@ def _answer(outcome: _Outcome) -> AlterClientQuotasResponse:
     )
 
 
-def _without_address(hosts: Sequence[str]) -> list[str]:
-    return [host for host in hosts if look_up(host) is None]
+def _too_many(request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+    error = too_many()
+    return AlterClientQuotasResponse(
+        entries=[
+            EntryResult(error_code=error.code, error_message=error.message, entity=entry.entity)
+            for entry in request.entries
+        ]
+    )
+
+
+def _described(quotas: ClientQuotas, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+    try:
+        found = list(_find(quotas, request))
+    except KafkaError as error:
+        return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
+    return DescribeClientQuotasResponse(
+        error_message="",
+        entries=[
+            EntryData(
+                entity=[EntityData(entity_type=part, entity_name=name) for part, name in one.parts],
+                values=[ValueData(key=key, value=value) for key, value in one.values.items()],
+            )
+            for one in found
+        ],
+    )
 
 
 def _find(quotas: ClientQuotas, request: DescribeClientQuotasRequest) -> Iterator[EntityQuotas]:

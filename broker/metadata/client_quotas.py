@@ -29,7 +29,9 @@ class EntityQuotas(NamedTuple):
     """Limits by key, Kafka's `producer_byte_rate` and so on."""
 
 
-ClientQuotas = Mapping[QuotaEntity, EntityQuotas]
+ClientQuotas = MappingProxyType[QuotaEntity, EntityQuotas]
+"""Of all entities: a view, of which a changed copy is made quickly."""
+NO_QUOTAS: Final[ClientQuotas] = MappingProxyType({})
 
 
 class QuotaDrafts:
@@ -58,7 +60,7 @@ class QuotaDrafts:
         """Return the quotas after the records; the same object if there were none."""
         if not self._changed:
             return self._base
-        merged = dict(self._base)
+        merged: dict[QuotaEntity, EntityQuotas] = self._base | {}
         for entity, (parts, values) in self._changed.items():
             if values:
                 merged[entity] = EntityQuotas(parts, MappingProxyType(values))

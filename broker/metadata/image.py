@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from odradek.broker.metadata.acls import NO_ACLS, AclImage
-from odradek.broker.metadata.client_quotas import ClientQuotas
+from odradek.broker.metadata.client_quotas import NO_QUOTAS, ClientQuotas
 from odradek.broker.metadata.scram import ScramCredentials
 
 NO_LEADER = -1
@@ -125,7 +125,7 @@ class MetadataImage(NamedTuple):
     acls: AclImage = NO_ACLS
     scram_credentials: ScramCredentials = _nothing()
     """What users of SCRAM prove themselves by, by user and mechanism."""
-    client_quotas: ClientQuotas = _nothing()
+    client_quotas: ClientQuotas = NO_QUOTAS
     kept: Mapping[tuple[object, ...], bytes] = _nothing()
     """Records that nothing here reads yet (tokens, controllers): what they are about -> the record."""
     next_producer_id: int = 0

@@ -1,5 +1,6 @@
 """What the tests of the metadata and admin handlers share: handlers on a source of metadata without files."""
 
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
 from odradek.broker.handlers.cluster import ClusterHandler
 from odradek.broker.handlers.configs import ConfigHandlers
+from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.describe_configs import ConfigDescriber
 from odradek.broker.handlers.failed_replicas import InOwnDirectories
 from odradek.broker.handlers.known_brokers import OnlyThisBroker
@@ -15,6 +17,7 @@ from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.storage.names import TopicPartition
 from tests.support.manual_loop import ManualLoop
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
@@ -43,9 +46,11 @@ def new_admin(
     page_limit: int = 2000,
     deletions_settled: Callable[[], Deferred[None] | None] = lambda: None,
     lost: Collection[TopicPartition] = (),
+    loop: AbstractEventLoop | None = None,
 ) -> Admin:
     """Return handlers on a source of metadata, an empty one by default; logs of `lost` are in failed directories."""
     source = source or MemorySource()
+    loop = loop or ManualLoop()
     configs = BrokerConfigs(source, NODE, {"num.partitions": "1"})
     controller = Controller(source, RULES, configs, ONE_BROKER)
     node = ThisNode(NODE, "cluster", "rack", lambda context: (context.local_host, context.local_port))
@@ -59,7 +64,7 @@ def new_admin(
         cluster=ClusterHandler(brokers, source, page_limit, failed),
         topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
         configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),
-        quotas=ClientQuotaHandlers(ManualLoop(), source, controller),
+        quotas=ClientQuotaHandlers(loop, source, controller, Converter(loop, RequestMemory(1 << 30, loop.call_soon))),
     )
 
 

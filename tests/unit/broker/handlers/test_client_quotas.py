@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from odradek.broker.controller.client_quotas import MAX_RECORDS
 from odradek.broker.handlers import client_quotas
-from odradek.broker.handlers.client_quotas import MAX_HOSTS, ClientQuotaHandlers
+from odradek.broker.handlers.client_quotas import MANY, MAX_HOSTS
+from odradek.broker.runtime.deferred import Deferred
+from odradek.protocol.codec import decode
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -14,7 +17,11 @@ from odradek.protocol.messages.alter_client_quotas import (
     EntryData,
     OpData,
 )
-from odradek.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from odradek.protocol.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 
@@ -42,6 +49,12 @@ def find(admin: Admin, *components: tuple[str, int, str | None], strict: bool = 
         strict=strict,
     )
     response = admin.quotas.describe_client_quotas(at(1), request)
+    assert isinstance(response, DescribeClientQuotasResponse)
+    return shown(response)
+
+
+def shown(response: DescribeClientQuotasResponse) -> list[str] | int:
+    """Return the same of a response."""
     if response.entries is None:
         return response.error_code
     return sorted("+".join(f"{part.entity_type}={part.entity_name}" for part in one.entity) for one in response.entries)
@@ -109,19 +122,56 @@ async def test_hosts_are_looked_up_on_a_thread(monkeypatch: pytest.MonkeyPatch) 
         return "192.0.2.1" if host == "known" else None
 
     monkeypatch.setattr(client_quotas, "look_up", look_up)
-    admin = new_admin()
-    handlers = ClientQuotaHandlers(asyncio.get_running_loop(), admin.source, admin.controller)
+    admin = new_admin(loop=asyncio.get_running_loop())
     wishes = [entry(COMING, ip=host) for host in ("known", "unknown", "10.0.0.1", None, "known")]
-    outcome = handlers.alter_client_quotas(at(1), AlterClientQuotasRequest(entries=wishes))
-    assert not isinstance(outcome, AlterClientQuotasResponse)
-    response = await outcome
+    response = await later(admin, AlterClientQuotasRequest(entries=wishes))
     codes = {one.entity[0].entity_name: one.error_code for one in response.entries}
     assert codes == {"known": 42, "unknown": 42, "10.0.0.1": 0, None: 0}
     assert sorted(asked) == ["known", "unknown"]
     assert find(admin) == ["ip=10.0.0.1", "ip=None", "ip=known"]
 
 
-def test_names_of_hosts_are_bounded() -> None:
-    """Each of them may take the thread seconds."""
+async def later(admin: Admin, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+    """Return an answer that is made on a thread."""
+    outcome = admin.quotas.alter_client_quotas(at(1), request)
+    assert isinstance(outcome, Deferred)
+    body = await outcome
+    assert isinstance(body, bytes)
+    return decode(AlterClientQuotasResponse, body, 1)[0]
+
+
+async def test_names_of_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them may take the thread seconds: those beyond are as good as unknown."""
+    asked: list[str] = []
+
+    def look_up(host: str) -> str:
+        asked.append(host)
+        return "192.0.2.1"
+
+    monkeypatch.setattr(client_quotas, "look_up", look_up)
+    admin = new_admin(loop=asyncio.get_running_loop())
     wishes = [entry(COMING, ip=f"host-{number}") for number in range(MAX_HOSTS + 1)]
-    assert set(alter(new_admin(), *wishes)) == {ErrorCode.POLICY_VIOLATION}
+    response = await later(admin, AlterClientQuotasRequest(entries=wishes))
+    assert [one.error_code for one in response.entries] == [0] * MAX_HOSTS + [42]
+    assert len(asked) == MAX_HOSTS
+
+
+async def test_large_requests_and_answers_are_made_on_a_thread() -> None:
+    """The answer is the same."""
+    admin = new_admin(loop=asyncio.get_running_loop())
+    wishes = [entry(user=f"u{number}") for number in range(2 * MANY)]
+    response = await later(admin, AlterClientQuotasRequest(entries=[*wishes, entry("foo", user="u")]))
+    assert [one.error_code for one in response.entries] == [0] * 2 * MANY + [42]
+    request = DescribeClientQuotasRequest(components=[ComponentData(entity_type="user", match_type=2, match=None)])
+    outcome = admin.quotas.describe_client_quotas(at(1), request)
+    assert isinstance(outcome, Deferred)
+    found = shown(decode(DescribeClientQuotasResponse, await outcome, 1)[0])
+    assert found == sorted(f"user=u{number}" for number in range(2 * MANY))
+
+
+async def test_more_than_kafka_writes_at_once_is_refused_before_it_is_looked_at() -> None:
+    """With as many answers as there were entries."""
+    admin = new_admin(loop=asyncio.get_running_loop())
+    response = await later(admin, AlterClientQuotasRequest(entries=[entry(user="u")] * (MAX_RECORDS + 1)))
+    assert [one.error_code for one in response.entries] == [ErrorCode.POLICY_VIOLATION] * (MAX_RECORDS + 1)
+    assert find(admin) == []
