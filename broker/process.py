@@ -55,7 +55,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
         return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop))))
-    except (KafkaError, MetadataError, OSError) as refused:
+    except (ConfigError, KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
 

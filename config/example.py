@@ -51,6 +51,12 @@ EXAMPLES = {
     "log.roll.ms": "604800000",
     "max.connections.per.ip.overrides": "127.0.0.1:1000",
     "metadata.log.dir": "./odradek-metadata",
+    "sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";',
+    "sasl.login.connect.timeout.ms": "10000",
+    "sasl.login.read.timeout.ms": "10000",
+    "sasl.oauthbearer.expected.audience": "kafka",
+    "sasl.oauthbearer.expected.issuer": "https://login.example.com",
+    "sasl.oauthbearer.jwks.endpoint.url": "https://login.example.com/jwks.json",
     "replica.selector.class": RACK_AWARE_SELECTOR,
 }
 

@@ -13,9 +13,34 @@ from odradek.config.values import Value
 
 PREFIX = "listener.name."
 
-SERVED_FOR_A_LISTENER: frozenset[str] = frozenset({"max.connections", "max.connection.creation.rate"})
+SERVED_FOR_A_LISTENER: frozenset[str] = frozenset(
+    {
+        "connections.max.reauth.ms",
+        "max.connection.creation.rate",
+        "max.connections",
+        "sasl.enabled.mechanisms",
+        "sasl.server.max.receive.size",
+    }
+)
 """Keys that take effect for one listener alone."""
-SERVED_FOR_A_MECHANISM: frozenset[str] = frozenset()
+SERVED_FOR_A_MECHANISM: frozenset[str] = frozenset(
+    {
+        "connections.max.reauth.ms",
+        "sasl.jaas.config",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
+        "sasl.server.callback.handler.class",
+    }
+)
 """Keys that take effect for one listener's SASL mechanism alone."""
 
 

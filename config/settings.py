@@ -249,6 +249,11 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     quorum = read_quorum(read, node_id)
     protocols = _protocols(read, quorum)
     listeners, controller_listeners = _listeners(read, quorum, protocols)
+    for listener in (*listeners, *controller_listeners):
+        if listener.uses_sasl:
+            from odradek.config.sasl import read_sasl  # most brokers start without
+
+            read_sasl(ListenerConfigReader(read, listener.name))
     node.check_storage(read)
     log_dirs = node.read_log_dirs(read)
     return BrokerSettings(

@@ -8,6 +8,7 @@ import difflib
 from odradek.config.definitions import Service, broker_definitions, topic_definitions, topic_name_of
 from odradek.config.listener_keys import PREFIX as LISTENER_PREFIX
 from odradek.config.listener_keys import is_served
+from odradek.config.own_keys import OWN_KEYS
 
 _NEAR = 0.75
 
@@ -43,6 +44,8 @@ def explain(key: str, listeners: set[str]) -> str | None:
         )
     if key.startswith(LISTENER_PREFIX):
         return _explain_listener_key(key, listeners)
+    if key in OWN_KEYS:
+        return None
     if key in _REMOVED:
         return f"Kafka 4 removed this key: {_REMOVED[key]}"
     if key.startswith("zookeeper."):
@@ -59,7 +62,7 @@ def _explain_listener_key(key: str, listeners: set[str]) -> str | None:
     name, _, base = key[len(LISTENER_PREFIX) :].partition(".")
     if name not in listeners:
         return f"there is no listener {name.upper()}; the name in such a key is in lower case"
-    if is_served(base):
+    if is_served(base) or base in OWN_KEYS:
         return None
     if base.partition(".")[2] in broker_definitions() or base in broker_definitions():
         return "Kafka knows this key, odradek does not serve it for a single listener"

@@ -23,7 +23,8 @@ from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response
+from odradek.broker.runtime.responses import Handle as FrameHandler
 
 log = get_logger("network")
 
@@ -39,13 +40,6 @@ SLOW_SENDER_BYTES_PER_S = 64 * 1024
 slowly than this is given up: a client that dribbles must not keep others from sending."""
 
 _pack_size = Struct(">i").pack
-
-
-FrameHandler = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"]
-"""Works on one frame. The view is valid during the call only.
-
-Raises CloseConnectionError where the request has no answer but the end of the connection.
-"""
 
 
 class ClientConnection:
@@ -109,8 +103,9 @@ class ClientConnection:
         self._closed = False
         self.last_active = loop.time()
 
-    def start(self) -> None:
-        """Begin to read."""
+    def start(self, max_first_frame_bytes: int | None = None) -> None:
+        """Begin to read; frames may be no larger than that before it is known who the client is."""
+        self._frames.narrow(max_first_frame_bytes)
         self._resume_reading()
 
     @property
@@ -194,7 +189,10 @@ class ClientConnection:
             self.close(str(answer))
             return
         self.last_active = self._loop.time()
-        self._queue(answer)
+        if isinstance(answer, HandOver | LastAnswer):
+            self._turn(answer)
+        else:
+            self._queue(answer)
         self._advance()
 
     def _on_turn(self) -> None:
@@ -280,6 +278,11 @@ class ClientConnection:
                     break  # record data goes out before the next request is looked at
                 elif isinstance(answer, CloseConnectionError):
                     raise answer
+                elif isinstance(answer, HandOver | LastAnswer):
+                    self._send_answers(answers)
+                    answers = []
+                    self._turn(answer)
+                    break
                 else:
                     self._pending = answer
                     answer.on_done(self._on_answer)
@@ -320,6 +323,17 @@ class ClientConnection:
                 size += piece.length if isinstance(piece, FileRegion) else len(piece)
             self._out.add_bytes(_pack_size(size))
             self._out.add(answer)
+
+    def _turn(self, answer: HandOver | LastAnswer) -> None:
+        """Send an answer after which everything is another, or over."""
+        if answer.answer is not None:
+            self._queue(answer.answer)
+        if isinstance(answer, HandOver):
+            self._handle = answer.handle
+            self._frames.narrow(None)
+            return
+        self._frames.swallow(self._transport)  # what was not read would have the end take the answer away
+        self._finishing = True
 
     def _flush(self) -> None:
         """Send what is queued, as far as the socket takes it and the page cache holds it."""

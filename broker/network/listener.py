@@ -10,12 +10,13 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
-from odradek.broker.network.connection import ClientConnection, ConnectionServices, FrameHandler
+from odradek.broker.network.connection import ClientConnection, ConnectionServices
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.security import ListenerSecurity
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.broker.runtime.responses import Handle as FrameHandler
 
 log = get_logger("network")
 
@@ -211,7 +212,7 @@ class Network:
         connection = ClientConnection(self._loop, transport, context, handler, self._shared)
         self._connections.add(connection)
         self._admission.entered(name, client_host, self._loop.time())
-        connection.start()
+        connection.start(security.max_first_frame_bytes)
         if self._admission.is_exceeded:
             self._close_least_active()
 

@@ -27,6 +27,9 @@ GROWTH = 4
 """A buffer grows to so many times what has arrived, but not beyond the frame that was announced: announcing costs
 nothing."""
 
+SWALLOWED_READS = 4
+"""How often it is read from a client that is not answered any more."""
+
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
 
@@ -71,13 +74,24 @@ class ReceiveBuffers:
 class FrameReader:
     """The receiving side of one connection."""
 
-    __slots__ = ("_buffer", "_buffers", "_end", "_max_frame", "_memory", "_room", "_scratch", "_start", "_view")
+    __slots__ = (
+        "_buffer",
+        "_buffers",
+        "_end",
+        "_max_frame",
+        "_memory",
+        "_room",
+        "_scratch",
+        "_start",
+        "_view",
+        "_widest",
+    )
 
     def __init__(self, buffers: ReceiveBuffers, max_frame_bytes: int) -> None:
         self._buffers = buffers
         self._memory = buffers.memory
         self._scratch = buffers.scratch
-        self._max_frame = max_frame_bytes
+        self._max_frame = self._widest = max_frame_bytes
         self._buffer: Buffer | None = None
         self._room = 0
         """How much of the own buffer may be filled, and is counted: it grows with what has arrived."""
@@ -99,6 +113,10 @@ class FrameReader:
     def has_rest(self) -> bool:
         """Whether bytes wait here that are not handed out yet."""
         return self._end > self._start
+
+    def narrow(self, max_frame_bytes: int | None) -> None:
+        """Take frames of so many bytes at the most from now on; None for the most there may ever be."""
+        self._max_frame = self._widest if max_frame_bytes is None else min(max_frame_bytes, self._widest)
 
     def receive(self, transport: Transport) -> int:
         """Read once from the socket; returns the number of bytes, 0 at the end of the stream, -1 if there is no room.
@@ -182,6 +200,13 @@ class FrameReader:
         """Let go of the buffer."""
         self._start = self._end = 0
         self._release()
+
+    def swallow(self, transport: Transport) -> None:
+        """Read what has come and will not be answered, a few times at the most."""
+        with suppress(OSError):
+            for _ in range(SWALLOWED_READS):
+                if not transport.recv_into(self._buffers.scratch):
+                    return
 
     def _frame_size(self, rest: int) -> int:
         """The buffer that the waiting bytes call for in the end: the announced frame, or room to read on."""

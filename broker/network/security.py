@@ -10,10 +10,10 @@ from collections.abc import Callable
 from socket import socket
 from typing import NamedTuple
 
-from odradek.broker.network.connection import FrameHandler
 from odradek.broker.network.transport import PlainTransport, Transport
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.responses import Handle as FrameHandler
 
 
 def plain_transport(sock: socket, _context: RequestContext) -> Transport:
@@ -34,6 +34,8 @@ class ListenerSecurity(NamedTuple):
     `context.principal` before it hands out the first byte."""
     handler: Callable[[RequestContext, FrameHandler], FrameHandler] = no_authentication
     """Makes what works on the frames of one connection, in front of `handle`, which works on requests."""
+    max_first_frame_bytes: int | None = None
+    """The largest frame before it is known who the client is; None where nobody is asked."""
 
 
 PLAINTEXT = ListenerSecurity()

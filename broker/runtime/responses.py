@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
+
+if TYPE_CHECKING:
+    from odradek.broker.runtime.context import RequestContext
+    from odradek.broker.runtime.deferred import Deferred
 
 
 class RegionFile(Protocol):
@@ -30,5 +35,22 @@ class CloseConnectionError(Exception):
     """The request has no response but the end of its connection, for the reason given."""
 
 
-Response = bytes | list[Piece] | CloseConnectionError | None
+Handle = Callable[["RequestContext", memoryview], "Response | Deferred[Response]"]
+"""Works on one frame. The view is valid during the call only; raises CloseConnectionError."""
+
+
+class HandOver(NamedTuple):
+    """A response, after which something else works on the frames of the connection: it is known whose it is."""
+
+    answer: bytes
+    handle: Handle
+
+
+class LastAnswer(NamedTuple):
+    """A response, or none, after which the connection ends; whoever decides that says why in the log."""
+
+    answer: bytes | None
+
+
+Response = Union[bytes, list[Piece], CloseConnectionError, HandOver, LastAnswer, None]  # noqa: UP007 - not yet defined
 """A whole response without its size prefix; None where the request has none (Produce with acks=0)."""

@@ -42,7 +42,7 @@ from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.load_findings import log_findings, log_ready
 from odradek.broker.servers.moves import replica_moves
-from odradek.broker.servers.security import listener_security
+from odradek.broker.servers.security import ServerSecurity
 from odradek.broker.servers.shared import SharedServer
 from odradek.broker.transaction_services import TransactionParts, TransactionServices
 from odradek.config.settings import BrokerSettings
@@ -367,14 +367,22 @@ class BrokerServer:
             forwarded=forwarded,
         )
         limits = connection_limits(self._settings.current)
-        security = listener_security(settings.listeners)
+        security = ServerSecurity(settings.listeners, self._shared, lambda: self._metadata.image)
         network = self._shared.host.network(
-            NetworkParts(network_limits(settings), limits, dispatcher.handle, self._read_threads, memory, security)
+            NetworkParts(
+                network_limits(settings),
+                limits,
+                dispatcher.handle,
+                self._read_threads,
+                memory,
+                security.of_listeners(self._settings.current),
+            )
         )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
         )
         self._settings.watch(follower.follow)
+        self._settings.watch(security.follow)
         return network
 
 

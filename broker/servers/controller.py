@@ -37,7 +37,7 @@ from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
-from odradek.broker.servers.security import listener_security
+from odradek.broker.servers.security import ServerSecurity
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.listeners import PROTOCOLS, is_wildcard
 from odradek.protocol.messages.metadata_records import (
@@ -209,6 +209,7 @@ class ControllerServer:
         routes = {key: partial(find, handlers) for key, find in CONTROLLER_ROUTES.items()}
         dispatcher = Dispatcher({}, routes, large=large)
         handlers.handle = dispatcher.handle
+        security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
         network = self._shared.host.network(
             NetworkParts(
                 network_limits(settings),
@@ -216,13 +217,14 @@ class ControllerServer:
                 dispatcher.handle,
                 self._read_threads,
                 memory,
-                listener_security(settings.controller_listeners),
+                security.of_listeners(self._settings.current),
             )
         )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
         )
         self._settings.watch(follower.follow)
+        self._settings.watch(security.follow)
         return network
 
     def _now_ms(self) -> int:

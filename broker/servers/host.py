@@ -14,7 +14,6 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 from odradek.broker.network.admission import ConnectionLimits
-from odradek.broker.network.connection import FrameHandler
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.security import UNPROTECTED, ListenerSecurity, NodeSecurity
@@ -22,6 +21,7 @@ from odradek.broker.nodes.requests import Connector
 from odradek.broker.runtime.clock import Clock, SystemClock
 from odradek.broker.runtime.disk_threads import DiskThreads, ThreadPool
 from odradek.broker.runtime.request_memory import RequestMemory
+from odradek.broker.runtime.responses import Handle as FrameHandler
 from odradek.storage.files import FileSystem, PosixFiles
 
 

@@ -36,6 +36,8 @@ METADATA_THREADS = 2
 """For changes of the metadata, and for a snapshot of them meanwhile."""
 UPKEEP_THREADS = 2
 """For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
+AUTHENTICATION_THREADS = 2
+"""For passwords that are hashed and keys that are fetched: so many clients at once, others wait."""
 
 
 class SharedServer:
@@ -60,6 +62,7 @@ class SharedServer:
         self.fs = host.files
         self.metadata_threads = host.threads("odradek-metadata", METADATA_THREADS)
         self.upkeep_threads = host.executor("odradek-upkeep", UPKEEP_THREADS)
+        self.authentication_threads = host.threads("odradek-authentication", AUTHENTICATION_THREADS)
         self.end: Callable[[str], None] = _log_end
         """Has the process stop in order, for this reason."""
 
@@ -127,6 +130,7 @@ class SharedServer:
         """End the threads; the roles have ended before."""
         self.upkeep_threads.shutdown()
         self.metadata_threads.stop()
+        self.authentication_threads.stop()
 
     def metadata_options(self) -> tuple[str, MetadataOptions]:
         """Return the log directory that the metadata log is in, and what it depends on."""

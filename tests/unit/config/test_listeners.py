@@ -76,6 +76,9 @@ def test_a_listener_without_protocol_is_refused() -> None:
         listen("A://:9092")
 
 
+SCRAM = "sasl.enabled.mechanisms=SCRAM-SHA-512"
+
+
 @pytest.mark.parametrize(
     ("protocol", "tls", "sasl"),
     [
@@ -88,8 +91,8 @@ def test_a_listener_without_protocol_is_refused() -> None:
 def test_a_listener_knows_what_its_protocol_asks_for(protocol: str, tls: bool, sasl: bool) -> None:
     """All four of Kafka's protocols, by map or by the listener's name: encrypted or not, with a log-in or without."""
     for given in (
-        settings("listeners=A://:9092", f"listener.security.protocol.map=A:{protocol}"),
-        settings(f"listeners={protocol}://:9092"),
+        settings("listeners=A://:9092", f"listener.security.protocol.map=A:{protocol}", SCRAM),
+        settings(f"listeners={protocol}://:9092", SCRAM),
     ):
         (listener,) = given.listeners
         assert (listener.protocol, listener.uses_tls, listener.uses_sasl) == (protocol, tls, sasl)

@@ -102,7 +102,7 @@ def test_the_last_of_repeated_keys_counts_and_is_warned_of(tmp_path: Path) -> No
             "Kafka knows this key, odradek does not serve it for a single listener",
         ),
         (
-            "listener.name.plaintext.plain.sasl.jaas.config",
+            "listener.name.plaintext.plain.sasl.login.class",
             "Kafka knows this key, odradek does not serve it for a single listener",
         ),
         (

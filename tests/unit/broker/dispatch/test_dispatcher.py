@@ -141,7 +141,7 @@ def test_a_deferred_response_is_encoded_when_it_comes(context: RequestContext) -
     answers: list[Response] = []
     for is_gone in (False, True):
         pending = handle(context, metadata_frame(9))
-        assert not isinstance(pending, bytes | list | CloseConnectionError | None)
+        assert isinstance(pending, Deferred)
         pending.on_done(answers.append)
         if is_gone:
             pending.cancel()
@@ -156,7 +156,7 @@ def test_a_deferred_response_that_cannot_be_encoded_harms_nobody_else(context: R
     place: Deferred[MetadataResponse] = Deferred()
     handle = dispatcher({ApiKey.METADATA: lambda _context, _request: place}).handle
     pending = handle(context, metadata_frame(13))
-    assert not isinstance(pending, bytes | list | CloseConnectionError | None)
+    assert isinstance(pending, Deferred)
     answers: list[Response] = []
     pending.on_done(answers.append)
     place.resolve(MetadataResponse(controller_id="not a number"))  # type: ignore[arg-type]
