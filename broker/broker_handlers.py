@@ -270,7 +270,7 @@ class BrokerHandlers:
         """Of moves to other log directories."""
         from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
 
-        return AlterLogDirsHandler(self._services.moves)
+        return AlterLogDirsHandler(self._services.moves, self._services.loop.call_soon)
 
     @cached_property
     def producer_ids(self) -> ProducerIdHandler:
