@@ -21,6 +21,8 @@ from odradek.protocol.messages.alter_user_scram_credentials import (
 from odradek.protocol.messages.metadata_records import RemoveUserScramCredentialRecord
 from odradek.protocol.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism, credential_of
 
+MAX_CHANGES: Final = 2_000
+"""In one request, which cannot be divided: who is named twice is left as he is. They hold up others for 10 ms."""
 _TWICE: Final = "A user credential cannot be altered twice in the same request"
 
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
@@ -29,7 +31,9 @@ Change = ScramCredentialDeletion | ScramCredentialUpsertion
 def plan_scram_changes(
     view: ControllerView, request: AlterUserScramCredentialsRequest
 ) -> tuple[list[MetadataRecord], AlterUserScramCredentialsResponse]:
-    """Return the records of what can be done, and what became of each user."""
+    """Return the records of what can be done, and what became of each user; KafkaError where they are too many."""
+    if len(request.deletions) + len(request.upsertions) > MAX_CHANGES:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{MAX_CHANGES} credentials are changed in a request at most")
     verdicts: dict[str, KafkaError | None] = {}
     records: dict[str, MetadataRecord] = {}
     for change in _changes(request):

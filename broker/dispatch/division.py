@@ -52,6 +52,7 @@ _PATHS: Mapping[ApiKey, Sequence[Sequence[tuple[str, str]]]] = {
     # one partition is asked about, or all that a request names are refused: of many at once, then
     ApiKey.DESCRIBE_QUORUM: [_PARTITIONS],
     ApiKey.DESCRIBE_TRANSACTIONS: [[("transactional_ids", "transaction_states")]],
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: [[("users", "results")]],
     ApiKey.CONSUMER_GROUP_DESCRIBE: [[("group_ids", "groups")]],
 }
 """Where the lists of an API are, from the outermost to the innermost: in the request, and in the response. The first

@@ -9,7 +9,7 @@ from typing import Final
 
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.scram import plan_scram_changes, refused_scram_changes
-from odradek.broker.metadata.scram import ScramCredentials
+from odradek.broker.metadata.scram import ScramCredentials, ScramKey
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -24,6 +24,7 @@ from odradek.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from odradek.protocol.scram import ScramMechanism
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 _UNKNOWN: Final = "Attempt to describe a user credential that does not exist: "
@@ -41,12 +42,12 @@ class ScramUserHandlers:
         self, _context: RequestContext, request: DescribeUserScramCredentialsRequest
     ) -> DescribeUserScramCredentialsResponse:
         """Answer DescribeUserScramCredentials."""
-        found = _by_user(self._metadata.image.scram_credentials)
+        credentials = self._metadata.image.scram_credentials
         asked = Counter(user.name for user in request.users or ())
         if not asked:
-            results = [_result(name, infos) for name, infos in found.items()]
+            results = [_result(name, infos) for name, infos in _by_user(credentials).items()]
         else:
-            results = [_told(name, times, found.get(name)) for name, times in asked.items()]
+            results = [_told(name, times, _of_user(credentials, name)) for name, times in asked.items()]
         return DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
     def alter(
@@ -67,10 +68,15 @@ def _by_user(credentials: ScramCredentials) -> dict[str, list[CredentialInfo]]:
     return found
 
 
-def _told(name: str, times: int, infos: list[CredentialInfo] | None) -> DescribeUserScramCredentialsResult:
+def _of_user(credentials: ScramCredentials, name: str) -> list[CredentialInfo]:
+    found = [(one, credentials.get(ScramKey(name, one))) for one in ScramMechanism]
+    return [CredentialInfo(mechanism=one, iterations=has.iterations) for one, has in found if has is not None]
+
+
+def _told(name: str, times: int, infos: list[CredentialInfo]) -> DescribeUserScramCredentialsResult:
     if times > 1:
         return _refused(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE)
-    if infos is None:
+    if not infos:
         return _refused(name, ErrorCode.RESOURCE_NOT_FOUND, _UNKNOWN)
     return _result(name, infos)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.scram import MAX_CHANGES
 from odradek.broker.handlers.scram_users import ScramUserHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.scram import ScramKey
@@ -128,3 +129,11 @@ def test_where_nothing_can_be_stored_every_user_is_told() -> None:
         "a": ErrorCode.KAFKA_STORAGE_ERROR,
         "c": ErrorCode.KAFKA_STORAGE_ERROR,
     }
+
+
+def test_a_request_changes_so_many_users_at_most() -> None:
+    """Others are served meanwhile; nothing of a larger one is done."""
+    world = World()
+    codes = world.alter(*(upsertion(f"u{number}") for number in range(MAX_CHANGES + 1)))
+    assert set(codes.values()) == {ErrorCode.POLICY_VIOLATION}
+    assert len(world.describe()) == 2
