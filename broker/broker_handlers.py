@@ -108,6 +108,7 @@ class BrokerHandlers:
             services.quota,
             services.nearest,
             self.leader_hints,
+            services.readers,
         )
 
     @cached_property

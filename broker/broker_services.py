@@ -24,6 +24,7 @@ from odradek.protocol.registry import Api
 from odradek.storage.directories.manager import LogManager
 
 if TYPE_CHECKING:
+    from odradek.broker.authorization.reading import Readers
     from odradek.broker.controller.topic_creation import TopicCreation
     from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.nearest_fetch import NearestReplica
@@ -58,5 +59,7 @@ class BrokerServices(NamedTuple):
     transactions: TransactionServices
     quota: LeaderQuota | None = None
     """How much followers may be sent; None where there are none."""
+    readers: Readers | None = None
+    """Who may fetch what; None where everybody may."""
     nearest: NearestReplica | None = None
     """Where consumers are sent that have a nearer replica than the leader."""

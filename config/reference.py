@@ -18,6 +18,7 @@ from odradek.config.definitions import (
     topic_name_of,
 )
 from odradek.config.listeners import FIXED_AT_START
+from odradek.config.own_keys import OWN_KEYS
 from odradek.config.rules import describe
 
 HEADER = """\
@@ -49,6 +50,11 @@ These keys are read, checked and shown like any other, but nothing follows from 
 something that odradek does not have (threads, other controllers), or what they govern (retention and compaction in the
 background) comes in a later version. Values set now count from then on.
 """
+OWN = """\
+## Beyond Kafka's table
+
+Keys that Kafka's authorizer reads for itself, and keys of odradek's own. They are read at start.
+"""
 TOPICS = """\
 ## Configuration of topics
 
@@ -73,6 +79,7 @@ def render() -> str:
     for section, entries in _sections(one for one in broker if one.service is Service.SERVED):
         parts.append(f"## {section}\n")
         parts += [_broker_entry(definition) for definition in entries]
+    parts += [OWN, *(_own_entry(name, text) for name, text in OWN_KEYS.items())]
     parts += [TOPICS, *(_topic_entry(one) for one in topic_definitions().values() if _listed(one))]
     parts += [KEPT, _table(one for one in broker if one.service is Service.KEPT)]
     parts.append(NOT_SERVED)
@@ -103,6 +110,10 @@ def _broker_entry(definition: ConfigKey) -> str:
     elif definition.scope is UpdateMode.PER_BROKER and definition.name not in FIXED_AT_START:
         facts.append("can be changed for one broker while it runs")
     return _entry(definition, facts)
+
+
+def _own_entry(name: str, text: str) -> str:
+    return f"### `{name}`\n\n{_wrap(text)}\n"
 
 
 def _topic_entry(definition: ConfigKey) -> str:

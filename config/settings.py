@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from odradek.config import listeners as addresses
 from odradek.config import node
+from odradek.config.authorization import AuthorizationSettings, read_authorization
 from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
 from odradek.config.listener_keys import ListenerConfigReader
@@ -139,6 +140,7 @@ class BrokerSettings(NamedTuple):
     offsets_topic_num_partitions: int
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
+    authorization: AuthorizationSettings
     topic_defaults: TopicConfig
     values: Mapping[str, str]
     origins: Mapping[str, str]
@@ -271,6 +273,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         max_connections_per_ip_overrides=read.connection_overrides(),
         group_consumer_assignors=read.elements("group.consumer.assignors"),
         group_consumer_migration_policy=read.text("group.consumer.migration.policy") or "",
+        authorization=read_authorization(values, origins),
         topic_defaults=topic_defaults(values),
         values=dict(values),
         origins=dict(origins),

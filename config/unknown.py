@@ -54,7 +54,7 @@ def explain(key: str, listeners: set[str]) -> str | None:
         broker_key = next((one for one in broker_definitions() if topic_name_of(one) == key), None)
         hint = f"; the broker's default for it is {broker_key}" if broker_key else ""
         return f"this is a key of topics, not of the broker{hint}"
-    near = difflib.get_close_matches(key, list(broker_definitions()), 1, _NEAR)
+    near = difflib.get_close_matches(key, [*broker_definitions(), *OWN_KEYS], 1, _NEAR)
     return f"unknown key; did you mean {near[0]}?" if near else "unknown key"
 
 

@@ -7,11 +7,13 @@ told. However many there are, the cache is bounded: when it is full it begins an
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
 from typing import Final
+from uuid import UUID
 
 from odradek.broker.authorization.standard_authorizer import StandardAuthorizer
 from odradek.broker.metadata.acls import AclImage
-from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
 from odradek.protocol.acls import OPERATIONS_OF, Decision
 
 MOST_DECISIONS: Final = 200_000
@@ -23,15 +25,20 @@ _Asked = tuple[int, int, str]
 class Access:
     """What a client may do."""
 
-    __slots__ = ("_authorizer", "_decisions", "host", "principal", "rules")
+    __slots__ = ("_authorizer", "_decisions", "host", "principal", "rules", "transactions", "who", "writes")
 
-    def __init__(self, authorizer: Authorizer, principal: str, host: str) -> None:
+    def __init__(self, authorizer: Authorizer, who: KafkaPrincipal, host: str) -> None:
         self._authorizer = authorizer
         self._decisions: dict[_Asked, Decision] = {}
         self.rules = authorizer.rules
         """What it was decided by; it is out of date when the authorizer has others."""
-        self.principal = principal
-        self.host = host
+        self.who = who
+        self.principal = str(who)
+        self.host = java_text(host)
+        self.writes: set[str | UUID] = set()
+        """Topics that the client was seen to be allowed to write to, by name or id as its requests name them."""
+        self.transactions: set[str] = set()
+        """Transactional ids that it was seen to be allowed to write with."""
 
     def decide(self, operation: int, resource_type: int, name: str) -> Decision:
         """Return whether the client may do this, and by which rule."""
@@ -47,6 +54,16 @@ class Access:
         """Return whether the client may do this."""
         found = self._decisions.get((operation, resource_type, name))
         return (self.decide(operation, resource_type, name) if found is None else found).allowed
+
+    def note_write(self, topic: str | UUID) -> None:
+        """Remember that the client may write to a topic."""
+        self.writes.add(topic)
+        self._authorizer.count_decision()
+
+    def note_transaction(self, transactional_id: str) -> None:
+        """Remember that the client may write with a transactional id."""
+        self.transactions.add(transactional_id)
+        self._authorizer.count_decision()
 
     def may_any(self, operation: int, resource_type: int) -> bool:
         """Return whether the client may do this to any resource of a kind."""
@@ -65,6 +82,20 @@ class Access:
             if self.may(operation, resource_type, name):
                 allowed |= 1 << operation
         return allowed
+
+
+def java_text(host: str) -> str:
+    """Return the text of an address as Java has it, which is what ACLs are compared with: IPv6 without `::`."""
+    if ":" not in host:
+        return host
+    plain, percent, scope = host.partition("%")
+    try:
+        address = IPv6Address(plain)
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return ":".join(f"{int(part, 16):x}" for part in address.exploded.split(":")) + percent + scope
 
 
 class Authorizer:
@@ -86,7 +117,7 @@ class Authorizer:
         access = self._accesses.get(client)
         if access is None:
             self.count_decision()
-            access = self._accesses[client] = Access(self, str(context.principal), context.client_host)
+            access = self._accesses[client] = Access(self, context.principal, context.client_host)
         context.access = access
         return access
 

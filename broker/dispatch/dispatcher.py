@@ -20,6 +20,8 @@ from functools import partial
 from struct import Struct, error
 from typing import Any, Protocol, TypeVar
 
+from odradek.broker.authorization.partly import Outcome, Partly
+from odradek.broker.dispatch.direct_merge import merged
 from odradek.broker.dispatch.division import Division
 from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
 from odradek.broker.runtime.context import RequestContext
@@ -61,12 +63,16 @@ Forward = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"
 class RequestGate(Protocol):
     """The one step between decoding a request and its handler: who may, and how fast."""
 
-    def admit(self, context: RequestContext, api: Api, request: Message) -> Message | None:
+    def admit(self, context: RequestContext, api: Api, request: Message) -> Outcome:
         """Authorise the request, and decide its throttle time (`RequestContext.throttle_time_ms`).
 
-        Returns the response of who may not, None where the handler is to go on.
+        Returns the response of who may not, what is left for the handler of a request that is refused in part, and None
+        where the handler is to go on. Raises CloseConnectionError for who may not and wants no answer.
         """
 
+
+Merge = Callable[[Any], Message]
+"""Makes the whole answer of one to what was left of a request."""
 
 Find = Callable[[], T]
 """Imports and makes what is only now needed."""
@@ -182,18 +188,25 @@ class Dispatcher:
             request, _ = decode(kind, frame, version, pos)
         except DecodeError as bad:
             raise CloseConnectionError(f"{route.api.name} version {version} does not parse: {bad}") from None
+        merge: Merge | None = None
         if self._gate is not None:
-            refused = self._gate.admit(context, route.api, request)
-            if refused is not None:
-                return head + _encoded(refused, context)
+            admitted = self._gate.admit(context, route.api, request)
+            if admitted is not None:
+                if not isinstance(admitted, Partly):
+                    return head + _encoded(admitted, context)
+                request, merge = admitted
         if route.direct is not None:
+            if merge is not None:
+                return merged(route.direct(context, request, head), route.api, version, head, merge)
             return route.direct(context, request, head)
         if len(frame) > DIVIDED_FRAME and self._large is not None:
             division = Division(ApiKey(key), request)
+            if merge is not None:
+                division.narrow(request, merge)
             if len(division.portions) > 1:
                 api, call = route.api, partial(self._call_portion, route, context)
                 return self._large.divided(division, call, partial(self._finish, api, head, version, context))
-        return self._call(route, context, request, head)
+        return self._call(route, context, request, head, merge)
 
     def _begin_large(
         self,
@@ -226,13 +239,14 @@ class Dispatcher:
         def begin(
             division: Division,
         ) -> Response | Deferred[Response] | Callable[[Message], Message | Deferred[Any]]:
-            request = division.request
             if self._gate is not None:
-                refused = self._gate.admit(context, api, request)
-                if refused is not None:
-                    return head + _encoded(refused, context)
+                admitted = self._gate.admit(context, api, division.request)
+                if admitted is not None:
+                    if not isinstance(admitted, Partly):
+                        return head + _encoded(admitted, context)
+                    division.narrow(*admitted)
             if route.direct is not None:
-                return route.direct(context, request, head)
+                return route.direct(context, division.request, head)
             return partial(self._call_portion, route, context)
 
         return large.large(frame, decode_it, begin, partial(self._finish, api, head, version, context))
@@ -261,21 +275,33 @@ class Dispatcher:
         return _CORRELATION.pack(correlation_id) + body
 
     def _call(
-        self, route: _Route, context: RequestContext, request: Message, head: bytes
+        self, route: _Route, context: RequestContext, request: Message, head: bytes, merge: Merge | None = None
     ) -> Response | Deferred[Response]:
         version = context.api_version
         assert route.handler is not None
         try:
             result = route.handler(context, request)
+            if merge is not None and not isinstance(result, Deferred):
+                result = merge(result)
         except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Deferred):
-            return result.then(lambda response: self._finish(route.api, head, version, context, response))
+            return result.then(lambda response: self._finish(route.api, head, version, context, response, merge))
         return head + _encoded(result, context)
 
-    def _finish(self, api: Api, head: bytes, version: int, context: RequestContext, response: Message) -> Response:
+    def _finish(
+        self,
+        api: Api,
+        head: bytes,
+        version: int,
+        context: RequestContext,
+        response: Message,
+        merge: Merge | None = None,
+    ) -> Response:
         """Return the answer that a deferred response makes; whoever resolved it must not suffer if it cannot be one."""
         try:
+            if merge is not None:
+                response = merge(response)
             return head + _encoded(response, context)
         except CloseConnectionError as close:
             return close

@@ -54,8 +54,11 @@ class LoggerChanges:
         forward: Callable[[RequestContext, memoryview], Deferred[Response]],
         change_loggers: ChangeLoggers,
         check_broker: Callable[[ConfigResource, Sequence[ConfigChange]], object],
+        may: Callable[[RequestContext], bool] | None = None,
     ) -> None:
-        """`forward` hands a whole frame on; `check_broker` raises KafkaError for what no broker can be set to."""
+        """`forward` hands a whole frame on; `check_broker` raises KafkaError for what no broker can be set to; `may`
+        says who may change brokers and their loggers, without it everybody may."""
+        self._may = may
         self._forward = forward
         self._check_broker = check_broker
         self._change_loggers = change_loggers
@@ -73,7 +76,7 @@ class LoggerChanges:
         except DecodeError as bad:
             raise CloseConnectionError(f"a change of configs does not parse: {bad}") from None
         resources = request.resources
-        results = self._decide(resources, validate_only=request.validate_only)
+        results = self._decide(context, resources, validate_only=request.validate_only)
         if not results:
             return self._forward(context, frame)
         rest = [one for one in resources if _key(one) not in results]
@@ -87,7 +90,9 @@ class LoggerChanges:
         handed_on = encode_request_header(header) + encode(reduced, header.api_version)
         return self._forward(context, memoryview(handed_on)).then(partial(_joined, header, asked, results))
 
-    def _decide(self, resources: Sequence[AlterConfigsResource], *, validate_only: bool) -> _Results:
+    def _decide(
+        self, context: RequestContext, resources: Sequence[AlterConfigsResource], *, validate_only: bool
+    ) -> _Results:
         """Change loggers, and refuse what cannot be; return what became of these."""
         times = Counter(map(_key, resources))
         results: _Results = {}
@@ -97,6 +102,8 @@ class LoggerChanges:
                 continue
             refusal: KafkaError | None = None
             try:
+                if self._may is not None and not self._may(context):
+                    raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
                 changes = changes_of_wish(
                     times[key],
                     one.configs,

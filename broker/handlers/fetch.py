@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
@@ -42,6 +42,9 @@ from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, Region, encod
 from odradek.protocol.hot.wire import NodeEndpoint
 from odradek.protocol.messages.fetch import FetchRequest
 
+if TYPE_CHECKING:  # most brokers have no authorizer
+    from odradek.broker.authorization.reading import Readers
+
 MOST_OF_OLD = 5_000
 """Partitions that a fetch of an old version (0 to 3) may ask for: they are looked at in one turn."""
 
@@ -70,11 +73,12 @@ class FetchHandler:
         quota: LeaderQuota | None = None,
         nearest: NearestReplica | None = None,
         hints: LeaderHints | None = None,
+        readers: Readers | None = None,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk.
 
         `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them; `hints` tell who
-        leads elsewhere.
+        leads elsewhere; `readers` say who may read what, without them everybody may.
         """
         self._loop = loop
         self._sessions = sessions
@@ -82,6 +86,7 @@ class FetchHandler:
         self._max_bytes = max_bytes
         self._converter = converter
         self._hints = hints
+        self._readers = readers
 
         def reading(reader: FetchReader) -> _Reading:
             steps = FetchSteps(loop, reader, threads)
@@ -110,6 +115,9 @@ class FetchHandler:
             max_bytes,
             min(request.min_bytes, max_bytes),
         )
+        if self._readers is not None:
+            refs = [ref for ref, _ in wanted]
+            job.refused = self._readers.refused(context, refs, is_follower=is_of_replica(request, version))
         if version < FIRST_OF_BATCHES:
             if count_of(job.wanted) > MOST_OF_OLD:
                 raise CloseConnectionError(f"a fetch of version {version} asks for more than {MOST_OF_OLD} partitions")

@@ -22,6 +22,7 @@ from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.responses import FileRegion
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FetchResult
+from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest
 from odradek.protocol.records.batch import Codec
 from odradek.storage.errors import NotInMemory
@@ -36,6 +37,7 @@ FIRST_OF_ANY_REPLICA = 11
 FIRST_OF_STORAGE_ERROR = 6
 """Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 MOVED = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
@@ -55,6 +57,9 @@ class FetchJob:
     noted: set[Partition] | None = None
     """Partitions whose leader has noted how far the follower is that asks; None where nobody has."""
 
+    refused: frozenset[TopicRef] | None = None
+    """Topics that the client may not read; None where it may read all of them."""
+
     quiet: QuietPartitions | None = None
     """Of a follower with a session: which partitions are not wanted now, since nothing happens in them."""
 
@@ -72,6 +77,8 @@ class FetchJob:
     def has_enough(self, found: FetchRead) -> bool:
         """Whether the fetch is to be answered with what was found, and not to wait for more."""
         if found.is_urgent or found.size >= self.min_bytes or self.request.max_wait_ms <= 0:
+            return True
+        if self.refused is not None and all(ref in self.refused for ref, _ in self.wanted):
             return True
         if self.quiet is not None:
             return False
@@ -122,7 +129,11 @@ class FetchReader:
 
     def read_some(self, job: FetchJob, some: Wanted, found: FetchRead) -> None:
         """Add what some of the partitions have to what was found in those before them."""
+        refused = job.refused
         for ref, wanted in some:
+            if refused is not None and ref in refused:
+                found.topics.append((ref, [FetchResult(one.partition, _DENIED) for one in wanted]))
+                continue
             topic = self._partitions.find(ref)
             results = []
             for partition in wanted:
@@ -131,10 +142,10 @@ class FetchReader:
                 except NotInMemory as missing:
                     found.leave_out(missing)
                     continue
-                except KafkaError as refused:
+                except KafkaError as error:
                     found.refuse()
-                    found.has_moved |= refused.code in MOVED
-                    result = _refused(job, partition, refused)
+                    found.has_moved |= error.code in MOVED
+                    result = _refused(job, partition, error)
                 results.append(result)
             found.topics.append((ref, results))
 

@@ -56,6 +56,7 @@ from odradek.storage.names import TopicPartition
 log = get_logger("broker")
 
 if TYPE_CHECKING:
+    from odradek.broker.servers.authorization import Authorization
     from odradek.broker.servers.cluster_member import ClusterMember
     from odradek.broker.servers.replication import BrokerReplication
 
@@ -326,10 +327,23 @@ class BrokerServer:
         for services in (self._groups, self._transactions):
             self._metadata.watch(services.on_metadata)
 
+    def _authorization(self) -> Authorization | None:
+        """Make what asks who may; None where everybody may, and nothing is to be told of it."""
+        wanted = self._static.authorization
+        if not wanted.is_on and wanted.audit_log is None:
+            return None
+        from odradek.broker.servers.authorization import authorization_of_broker
+
+        return authorization_of_broker(self._static, self._metadata)
+
     def _build_network(self) -> ServerNetwork:
         settings, member = self._static, self._member
         configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
-        decisions = decisions_alone(self._shared, configs, self._listeners) if member is None else member.decisions()
+        authorization = self._authorization()
+        if member is None:
+            decisions = decisions_alone(self._shared, configs, self._listeners)
+        else:
+            decisions = member.decisions(authorization.authorizing if authorization is not None else None)
         controller, forwarded = decisions.controller, decisions.forwarded
         self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
@@ -354,6 +368,7 @@ class BrokerServer:
             transactions=self._transactions,
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
+            readers=authorization.readers if authorization is not None else None,
         )
         handlers = BrokerHandlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
@@ -363,6 +378,7 @@ class BrokerServer:
         dispatcher = Dispatcher(
             {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
             {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items() if key not in forwarded},
+            gate=authorization.gate if authorization is not None else None,
             large=large,
             forwarded=forwarded,
         )

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from odradek.broker.controller.configs import plan_alteration
 from odradek.broker.dispatch.dispatcher import Forward
@@ -38,6 +38,9 @@ from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import ApiKey
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, read_broker_epoch
+
+if TYPE_CHECKING:
+    from odradek.broker.dispatch.gate import Gate
 
 MAX_ANSWER_BYTES: Final = 100 * 1024 * 1024
 """Of another node: more than any controller has to say at once."""
@@ -114,10 +117,11 @@ class ClusterMember:
         )
         self._producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
 
-    def decisions(self) -> Decisions:
-        """Return how the controllers are asked; they are there after `join`."""
+    def decisions(self, gate: Gate | None = None) -> Decisions:
+        """Return how the controllers are asked; they are there after `join`. `gate` says who may change loggers."""
         set_levels = partial(change_loggers, node_id=self._settings.node_id)
-        loggers = LoggerChanges(self._forwarding.forward, set_levels, self._check_broker_configs)
+        may = None if gate is None else gate.may_change_loggers
+        loggers = LoggerChanges(self._forwarding.forward, set_levels, self._check_broker_configs, may)
         forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self._forwarding.forward)
         forwards[ApiKey.INCREMENTAL_ALTER_CONFIGS] = loggers.handle
         return Decisions(

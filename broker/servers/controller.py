@@ -19,7 +19,7 @@ from odradek.broker.controller.controller_view import registered_brokers
 from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.controller_handlers import ControllerHandlers, ControllerServices
-from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.dispatcher import Dispatcher, RequestGate
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
@@ -207,7 +207,7 @@ class ControllerServer:
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
         controller.use_threads(large)
         routes = {key: partial(find, handlers) for key, find in CONTROLLER_ROUTES.items()}
-        dispatcher = Dispatcher({}, routes, large=large)
+        dispatcher = Dispatcher({}, routes, self._gate(), large)
         handlers.handle = dispatcher.handle
         security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
         network = self._shared.host.network(
@@ -226,6 +226,15 @@ class ControllerServer:
         self._settings.watch(follower.follow)
         self._settings.watch(security.follow)
         return network
+
+    def _gate(self) -> RequestGate | None:
+        """Make what asks who may; None where everybody may, and nothing is to be told of it."""
+        wanted = self._static.authorization
+        if not wanted.is_on and wanted.audit_log is None:
+            return None
+        from odradek.broker.servers.authorization import authorization_of_controller
+
+        return authorization_of_controller(self._static, self._shared.metadata).gate
 
     def _now_ms(self) -> int:
         """Return what sessions are measured by: it never goes back."""

@@ -16,6 +16,7 @@ OTHER_NAMES = {
 }
 """Fields that the broker asks for through a property or a method."""
 IN_CONFIG = {
+    "authorizer.class.name",
     "process.roles",
     "broker.id",
     "listener.security.protocol.map",

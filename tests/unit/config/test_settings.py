@@ -8,6 +8,7 @@ from odradek.config.loading import load_settings
 from odradek.config.settings import BrokerSettings, build_settings
 
 LAYOUT = {
+    "authorization",
     "quorum",
     "controller_listeners",
     "controller_protocol",
