@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from odradek.cluster.directory_moves import Replica
 from odradek.cluster.offsets import Partition
 from odradek.cluster.placement import Assignment
 from odradek.terminal.errors import CommandError
@@ -15,6 +16,15 @@ VERSION: Final = 1
 LARGEST: Final = 256 * 1024 * 1024
 """Of a file, in bytes: a million partitions are less."""
 ANY: Final = "any"
+"""The log directory of a replica that may be in any."""
+
+
+class Plan(NamedTuple):
+    """What a file wants."""
+
+    replicas: dict[Partition, tuple[int, ...]]
+    directories: dict[Replica, str]
+    """Of those replicas that are to be in a certain log directory."""
 
 
 def assignment_json(assignment: Assignment) -> dict[str, object]:
@@ -33,7 +43,7 @@ def write_assignment(path: Path, assignment: Assignment) -> None:
     path.write_text(json.dumps(assignment_json(assignment)) + "\n")
 
 
-def read_assignment(path: Path) -> dict[Partition, tuple[int, ...]]:
+def read_assignment(path: Path) -> Plan:
     """Return what a file holds; CommandError says what in it cannot be used, OSError that it cannot be read."""
     if path.stat().st_size > LARGEST:
         raise CommandError(f"{path} is no plan of replicas: it has more than {LARGEST:,} bytes")
@@ -41,7 +51,7 @@ def read_assignment(path: Path) -> dict[Partition, tuple[int, ...]]:
         document = json.loads(path.read_bytes())
         if not isinstance(document, Mapping) or document.get("version") != VERSION:
             raise ValueError(f'it has no "version": {VERSION}')
-        return _partitions(document["partitions"])
+        return _plan(document["partitions"])
     except (ValueError, TypeError, KeyError, RecursionError) as wrong:
         reason = f"it lacks {wrong}" if isinstance(wrong, KeyError) else str(wrong)
         raise CommandError(
@@ -49,17 +59,21 @@ def read_assignment(path: Path) -> dict[Partition, tuple[int, ...]]:
         ) from wrong
 
 
-def _partitions(given: Iterable[Mapping[str, Any]]) -> dict[Partition, tuple[int, ...]]:
-    found: dict[Partition, tuple[int, ...]] = {}
+def _plan(given: Iterable[Mapping[str, Any]]) -> Plan:
+    found = Plan({}, {})
     for each in given:
         topic, number, replicas = each["topic"], each["partition"], each["replicas"]
         if not isinstance(topic, str) or not all(type(one) is int and one >= 0 for one in (number, *replicas)):
             raise ValueError(f"a topic is a text, partition and replicas are numbers, but it has {each!r:.200}")
-        if (topic, number) in found:
+        if (topic, number) in found.replicas:
             raise ValueError(f"partition {number} of {topic} is in it twice")
         if not replicas or len(set(replicas)) < len(replicas):
             raise ValueError(f"partition {number} of {topic} has no replicas, or one broker twice")
-        if any(directory != ANY for directory in each.get("log_dirs", ())):
-            raise ValueError(f"partition {number} of {topic} is to go to a certain log directory, which is not done")
-        found[topic, number] = tuple(replicas)
+        found.replicas[topic, number] = tuple(replicas)
+        directories = each.get("log_dirs") or [ANY] * len(replicas)
+        if len(directories) != len(replicas) or not all(isinstance(one, str) for one in directories):
+            raise ValueError(f"partition {number} of {topic} has other than one log directory for each replica")
+        for broker, directory in zip(replicas, directories, strict=True):
+            if directory != ANY:
+                found.directories[Replica((topic, number), broker)] = directory
     return found

@@ -29,7 +29,9 @@ class LogDirFacts:
     is_cordoned: bool = False
     """It gets no new replicas (KIP-1066)."""
     sizes: Mapping[Partition, int] = field(default_factory=dict)
-    """Bytes of the replicas in it, without copies that are on their way to another directory."""
+    """Bytes of the replicas in it, without copies that are on their way to it from another directory."""
+    coming: frozenset[Partition] = frozenset()
+    """Those of which such a copy is in it."""
 
 
 def describe_log_dirs(
@@ -72,6 +74,12 @@ def _facts(result: DescribeLogDirsResult) -> LogDirFacts:
             for partition in topic.partitions
             if not partition.is_future_key
         },
+        coming=frozenset(
+            (topic.name, partition.partition_index)
+            for topic in result.topics
+            for partition in topic.partitions
+            if partition.is_future_key
+        ),
     )
 
 

@@ -117,8 +117,9 @@ def execute(
 ) -> None:
     """Move partitions as a plan says, and wait until they are there.
 
-    With --throttle the brokers get a rate and the topics the replicas that it holds for; both are taken away at the
-    end. The same plan again, with another --throttle, changes the rate of a move that runs.
+    A replica for which the plan has a path in "log_dirs" goes to that log directory of its broker. With --throttle the
+    brokers get a rate and the topics the replicas that it holds for; both are taken away at the end. The same plan
+    again, with another --throttle, changes the rate of a move that runs.
     """
     move = _move(cluster, file)
     if not additional:
@@ -129,7 +130,7 @@ def execute(
         wait(cluster, output, move, f"`odradek partitions reassign verify {file}` looks after it")
         if throttle is not None and not keep_throttles:
             cleared = end_throttles(cluster, move.topics)
-    states = states_of(cluster, move.target)
+    states = states_of(cluster, move)
     if output.json:
         rows = [
             {
@@ -169,7 +170,7 @@ def verify(
     move = _move(cluster, file)
     if wait_for_it:
         wait(cluster, output, move, "the same command looks after it again")
-    states = states_of(cluster, move.target)
+    states = states_of(cluster, move)
     cleared = False if keep_throttles else end_throttles(cluster, move.topics)
     if output.json:
         rows = [
@@ -203,7 +204,7 @@ def cancel(
 ) -> None:
     """Call off what is on its way: partitions keep the replicas that they had. Throttles are taken away."""
     ongoing = list_reassignments(cluster.requests)
-    planned = ongoing.keys() if file is None else read_assignment(file).keys()
+    planned = ongoing.keys() if file is None else read_assignment(file).replicas.keys()
     wanted: list[Partition] = sorted(ongoing.keys() & planned)
     refused = alter_reassignments(cluster.requests, dict.fromkeys(wanted))
     cleared = False if keep_throttles else end_throttles(cluster, sorted({topic for topic, _ in planned}))
@@ -262,10 +263,11 @@ def list_ongoing(cluster: ClusterClients, output: CommandOutput) -> None:
 
 
 def _move(cluster: ClusterClients, file: Path) -> Move:
-    target = read_assignment(file)
+    target, directories = read_assignment(file)
     if not target:
         raise CommandError(f"{file} has no partitions")
-    return move_of(describe_partitions(cluster.requests, sorted({topic for topic, _ in target})), target)
+    states = describe_partitions(cluster.requests, sorted({topic for topic, _ in target}))
+    return move_of(states, target, directories)
 
 
 def _refuse_others(cluster: ClusterClients, move: Move) -> None:

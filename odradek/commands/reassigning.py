@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from typer import Option
 
+from odradek.cluster.broker_requests import Address
 from odradek.cluster.connection import ClusterClients
+from odradek.cluster.directory_moves import Directories, begin_directory_moves, directory_states
 from odradek.cluster.moving import MoveState, copied, move_states
 from odradek.cluster.offsets import Partition
 from odradek.cluster.placement import Assignment
@@ -46,6 +48,8 @@ class Move:
 
     states: Mapping[Partition, PartitionState]
     target: Assignment
+    directories: Directories = field(default_factory=dict)
+    """Of those replicas that are to be in a certain log directory."""
 
     @property
     def topics(self) -> list[str]:
@@ -64,7 +68,7 @@ def replicas_before(state: PartitionState) -> tuple[int, ...]:
     return tuple(each for each in state.replicas if each not in adding)
 
 
-def move_of(states: Iterable[PartitionState], target: Assignment) -> Move:
+def move_of(states: Iterable[PartitionState], target: Assignment, directories: Directories | None = None) -> Move:
     """Return the move to a target; CommandError where a partition of it does not exist."""
     known = {each.key: each for each in states}
     for topic, number in target:
@@ -72,7 +76,7 @@ def move_of(states: Iterable[PartitionState], target: Assignment) -> Move:
             raise CommandError(
                 f"topic {topic} has no partition {number}; `odradek topics describe` shows what there is"
             )
-    return Move({key: known[key] for key in target}, target)
+    return Move({key: known[key] for key in target}, target, directories or {})
 
 
 def begin(cluster: ClusterClients, output: CommandOutput, move: Move, throttle: int | None) -> None:
@@ -89,7 +93,10 @@ def begin(cluster: ClusterClients, output: CommandOutput, move: Move, throttle: 
         involved = wanted.union(*move.before.values())
         topics = throttled_replicas(move.before, move.target)
         set_throttles(cluster, throttle, sorted(involved & brokers.live.keys()), topics)
-    refused = alter_reassignments(cluster.requests, _changes(move))
+    addresses = {number: each.address for number, each in brokers.live.items()}
+    # First, so that replicas that are to come are made where they belong.
+    refused = begin_directory_moves(cluster.requests, addresses, move.directories, move.before)
+    refused |= alter_reassignments(cluster.requests, _changes(move))
     if refused:
         raise CommandError(_refusals(refused, len(move.target)))
 
@@ -104,7 +111,10 @@ def wait(cluster: ClusterClients, output: CommandOutput, move: Move, again: str)
     largest: dict[Partition, int] = {}
     with asked_to_stop() as is_asked, output.progress(in_bytes=True) as progress:
         task = progress.add_task("", total=None)
-        while ongoing := _still_moving(cluster, move.target):
+        while True:
+            ongoing = _still_moving(cluster, move.target)
+            if not ongoing and not _changes_directories(cluster, addresses, move.directories):
+                return
             if is_asked():
                 output.note(f"{plural(len(ongoing), 'partition')} still on the way, which goes on; {again}")
                 raise KeyboardInterrupt
@@ -117,7 +127,7 @@ def wait(cluster: ClusterClients, output: CommandOutput, move: Move, again: str)
             time.sleep(PAUSE_S)
 
 
-def states_of(cluster: ClusterClients, target: Assignment) -> dict[Partition, MoveState]:
+def states_of(cluster: ClusterClients, move: Move) -> dict[Partition, MoveState]:
     """Return what has become of a plan.
 
     Brokers learn of the end of a move a moment after the controller, so what is neither done nor moving is looked at
@@ -125,7 +135,15 @@ def states_of(cluster: ClusterClients, target: Assignment) -> dict[Partition, Mo
     """
     deadline = time.monotonic() + SEEN_TIMEOUT_S
     while True:
-        states = move_states(describe_partitions(cluster.requests, sorted({topic for topic, _ in target})), target)
+        states = move_states(describe_partitions(cluster.requests, move.topics), move.target)
+        if move.directories:
+            is_there = {key: state is MoveState.DONE for key, state in states.items()}
+            addresses = {number: each.address for number, each in describe_brokers(cluster.requests).live.items()}
+            for replica, state in directory_states(cluster.requests, addresses, move.directories).items():
+                if is_there.get(replica.partition) and state is not MoveState.DONE:
+                    # one replica that is somewhere else outweighs others that are on their way
+                    known = states[replica.partition]
+                    states[replica.partition] = known if known is MoveState.OTHERWISE else state
         if MoveState.OTHERWISE not in states.values() or time.monotonic() > deadline:
             return states
         time.sleep(SEEN_PAUSE_S)
@@ -147,6 +165,12 @@ def _changes(move: Move) -> dict[Partition, tuple[int, ...]]:
 
 def _still_moving(cluster: ClusterClients, target: Assignment) -> dict[Partition, OngoingReassignment]:
     return {key: each for key, each in list_reassignments(cluster.requests).items() if key in target}
+
+
+def _changes_directories(cluster: ClusterClients, addresses: Mapping[int, Address], directories: Directories) -> bool:
+    if not directories:
+        return False
+    return MoveState.MOVING in directory_states(cluster.requests, addresses, directories).values()
 
 
 def _refusals(refused: Mapping[Partition, str], count: int) -> str:

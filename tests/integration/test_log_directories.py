@@ -1,5 +1,7 @@
 """A broker of a cluster with several log directories: what becomes of them is in the cluster's metadata."""
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -12,6 +14,7 @@ from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.loading import load_metadata
 from odradek.protocol.uuids import from_text
 from odradek.storage.files import PosixFiles
+from tests.integration.cli import COMMAND, environment
 from tests.support.broker import OdradekProcess
 from tests.support.cluster import ClusterBroker
 from tests.support.cluster_nodes import OdradekController
@@ -292,3 +295,37 @@ def test_the_controller_learns_of_a_replica_that_moves(cluster: TwoDirectories) 
     eventually((target / f"{TOPIC}-0").exists, "the replica has moved")
     assert cluster.recorded() == cluster.actual() == [identity(target), *before[1:]]
     assert cluster.produce() == [True] * PARTITIONS
+
+
+def test_plans_with_log_directories(tmp_path: Path) -> None:
+    """The command moves a replica where a plan of kafka-reassign-partitions says, waits, and tells what is so; a
+    directory that the broker does not have is refused."""
+    directories = [tmp_path / "first", tmp_path / "second"]
+    broker = OdradekProcess(tmp_path / "node", {"log.dirs": ",".join(map(str, directories)), "node.id": "1"})
+    broker.start()
+
+    def run(action: str, directory: str) -> tuple[int, str]:
+        partition = {"topic": TOPIC, "partition": 0, "replicas": [1], "log_dirs": [directory]}
+        plan = tmp_path / "plan.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+        command = [*COMMAND, "partitions", "reassign", action, str(plan), "--json"]
+        done = subprocess.run(
+            command, env=environment(broker.bootstrap), capture_output=True, text=True, timeout=60, check=False
+        )
+        state = json.loads(done.stdout)["partitions"][0]["state"] if done.stdout else done.stderr
+        return done.returncode, state
+
+    try:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "message.timeout.ms": 30000, "log_level": 0})
+        producer.produce(TOPIC, b"x" * 100_000)
+        assert producer.flush(TIMEOUT_S) == 0
+        [target] = [one for one in directories if not (one / f"{TOPIC}-0").exists()]
+        assert run("verify", str(target)) == (1, "otherwise")
+        assert run("execute", str(target)) == (0, "done")
+        assert (target / f"{TOPIC}-0").exists()
+        assert run("verify", str(target)) == (0, "done")
+        assert run("verify", "any") == (0, "done")
+        code, error = run("execute", "/no/such")
+        assert (code, "to /no/such on broker 1: LOG_DIR_NOT_FOUND" in error) == (1, True)
+    finally:
+        broker.kill()

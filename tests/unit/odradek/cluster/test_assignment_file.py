@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from odradek.cluster.assignment_file import read_assignment, write_assignment
+from odradek.cluster.directory_moves import Replica
 from odradek.terminal.errors import CommandError
 
 PLAN = {("a", 0): (1, 2), ("b", 10): (3,)}
@@ -15,7 +16,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     """Its form is that of kafka-reassign-partitions."""
     path = tmp_path / "plan.json"
     write_assignment(path, PLAN)
-    assert read_assignment(path) == PLAN
+    assert read_assignment(path) == (PLAN, {})
     assert json.loads(path.read_text())["partitions"][0] == {"topic": "a", "partition": 0, "replicas": [1, 2]}
 
 
@@ -25,7 +26,16 @@ def test_what_kafkas_own_tool_wrote_is_read(tmp_path: Path) -> None:
     path.write_text(
         '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1],"log_dirs":["any","any"]}]}'
     )
-    assert read_assignment(path) == {("t", 0): (2, 1)}
+    assert read_assignment(path) == ({("t", 0): (2, 1)}, {})
+
+
+def test_log_directories_are_those_of_single_replicas(tmp_path: Path) -> None:
+    """In the order of the replicas."""
+    path = tmp_path / "plan.json"
+    path.write_text(
+        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1],"log_dirs":["any","/data"]}]}'
+    )
+    assert read_assignment(path).directories == {Replica(("t", 0), 1): "/data"}
 
 
 def _one(**changed: object) -> str:
@@ -48,7 +58,8 @@ def _one(**changed: object) -> str:
         (_one(replicas=1), "it has|must be an iterable"),
         (_one(replicas=[]), "no replicas, or one broker twice"),
         (_one(replicas=[1, 1]), "no replicas, or one broker twice"),
-        (_one(log_dirs=["/data"]), "to a certain log directory"),
+        (_one(log_dirs=["/data", "any"]), "other than one log directory"),
+        (_one(log_dirs=[1]), "other than one log directory"),
         ('{"version": 1, "partitions": %s}' % ("[" * 100_000), "recursion"),
     ],
 )

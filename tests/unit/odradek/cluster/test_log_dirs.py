@@ -44,7 +44,7 @@ def test_directories_of_several_brokers() -> None:
             found = describe_log_dirs(requests, {broker.address: {"t": [0, 1]}, away: None})
         directories = found[broker.address]
     assert directories == [
-        LogDirFacts("a", None, 100, 40, sizes={("t", 0): 7}),
+        LogDirFacts("a", None, 100, 40, sizes={("t", 0): 7}, coming=frozenset({("t", 0)})),
         LogDirFacts("b", None, sizes={("t", 1): 9}),
         LogDirFacts("c", "KAFKA_STORAGE_ERROR"),
     ]
