@@ -5,7 +5,7 @@ know: what is in an image. A snapshot that cannot be written is no harm: the log
 tried later.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from odradek.broker.metadata.export import image_records
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.quorum import Quorum
+from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.snapshots import PART_SUFFIX, SnapshotName
 from odradek.broker.runtime.logging import get_logger
 from odradek.protocol.codec import encode
@@ -89,19 +90,25 @@ class SnapshotWriter:
             self.newest = name
 
     def _content(self, image: MetadataImage, now_ms: int) -> bytes:
-        """Return a snapshot file: header, records, footer, with offsets of their own from 0 on."""
-        epoch = image.epoch
-        header = SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)
-        notes = [(ControlType.SNAPSHOT_HEADER, encode(header, 0)), *self._quorum.notes]
-        data = bytearray(build_control_batch(notes, now_ms, 0, epoch))
-        offset = len(notes)
-        records = image_records(image, self._node_id)
-        while values := [(None, record.value) for record in islice(records, _RECORDS_PER_BATCH)]:
-            data += build_batch(make_records(values, now_ms, offset), BatchFields(leader_epoch=epoch))
-            offset += len(values)
-        footer = encode(SnapshotFooterRecord(), 0)
-        data += build_control_batch([(ControlType.SNAPSHOT_FOOTER, footer)], now_ms, offset, epoch)
-        return bytes(data)
+        """Return a snapshot file of an image."""
+        return snapshot_content(image_records(image, self._node_id), self._quorum.notes, image.epoch, now_ms)
+
+
+def snapshot_content(
+    records: Iterable[MetadataRecord], notes: Sequence[tuple[ControlType, bytes]], epoch: int, now_ms: int
+) -> bytes:
+    """Return a snapshot file: header, what the quorum notes, records, footer, with offsets of their own from 0 on."""
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)
+    begin = [(ControlType.SNAPSHOT_HEADER, encode(header, 0)), *notes]
+    data = bytearray(build_control_batch(begin, now_ms, 0, epoch))
+    offset = len(begin)
+    remaining = iter(records)
+    while values := [(None, record.value) for record in islice(remaining, _RECORDS_PER_BATCH)]:
+        data += build_batch(make_records(values, now_ms, offset), BatchFields(leader_epoch=epoch))
+        offset += len(values)
+    footer = encode(SnapshotFooterRecord(), 0)
+    data += build_control_batch([(ControlType.SNAPSHOT_FOOTER, footer)], now_ms, offset, epoch)
+    return bytes(data)
 
 
 def write_snapshot(fs: FileSystem, directory: str, name: SnapshotName, content: bytes) -> None:

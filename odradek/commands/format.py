@@ -5,6 +5,8 @@ No node of odradek needs it: a controller makes the cluster's id, and a broker a
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ import typer
 from typer import Argument, Option
 
 from odradek.cli.command import offline
+from odradek.cluster.scram_argument import ScramUserArgument, parse_scram_argument
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
 from odradek.documents.format import FORMATTED
@@ -38,6 +41,7 @@ app = typer.Typer()
     examples="""
     odradek format server.properties                                           a new cluster
     odradek format server.properties --cluster-id MkU3OEVBNTcwNTJENDM2Qg       a node of a cluster that there is
+    odradek format server.properties --add-scram 'SCRAM-SHA-512=[name=admin,passwordfile=admin.secret]'
     odradek format --override log.dirs=/var/lib/odradek --override node.id=3
     """,
 )
@@ -49,23 +53,38 @@ def format_directories(
     cluster_id: Annotated[
         str | None, Option("--cluster-id", "-t", metavar="ID", help="The cluster; a new id if it is not given.")
     ] = None,
+    add_scram: Annotated[
+        list[str] | None,
+        Option(
+            "--add-scram",
+            metavar="USER",
+            help="A user of SCRAM from the first start on, as SCRAM-SHA-512=[name=a,passwordfile=/run/secret].",
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None, Option("--override", metavar="KEY=VALUE", help="Set a config, over the file.")
     ] = None,
 ) -> None:
     """Say of a node's log directories to which cluster they belong, as kafka-storage format does.
 
-    It is not needed: a controller makes the cluster's id at its first start, and a broker asks its controllers. What a
-    directory says already stays.
+    With --add-scram the metadata of a new cluster begins with users, so that nodes can log in at each other from the
+    first start on; Apache Kafka begins with them, too.
+    Otherwise it is not needed: a controller makes the cluster's id at its first start, and a broker asks its
+    controllers. What a directory says already stays.
     """
     _check_id(cluster_id)
+    users = [parse_scram_argument(one) for one in add_scram or ()]
     try:
         settings = load_settings(None if properties is None else str(properties), override or ())
+        if users and not settings.quorum.is_controller:
+            raise WrongUsageError("--add-scram: users are kept by the controllers; format one of those with it")
         directories = _identify(settings.log_dirs, settings.node_id, cluster_id, settings.metadata_log_dir)
     except ConfigError as wrong:
         raise WrongUsageError(str(wrong)) from wrong
     except StorageError as refused:
         raise CommandError(refused.message) from refused
+    if users:
+        _begin_with(users, settings.metadata_log_dir, directories)
     _show(output, settings.node_id, directories)
 
 
@@ -88,6 +107,29 @@ def _identify(
     identify_log_directories(files, directories)
     release_log_directories(directories)
     return found
+
+
+def _begin_with(
+    users: list[ScramUserArgument], metadata_log_dir: str, directories: list[tuple[LogDirectory, bool]]
+) -> None:
+    """Have the metadata begin with users; only metadata that there is none of yet can."""
+    from odradek.broker.metadata.bootstrap import write_bootstrap
+    from odradek.broker.metadata.scram import ScramKey
+
+    path = os.path.abspath(metadata_log_dir)
+    is_new = any(new for directory, new in directories if os.path.abspath(directory.path) == path)
+    if not is_new:
+        raise CommandError(
+            f"--add-scram: {metadata_log_dir} was formatted before, so its metadata may have begun; make users with"
+            " `odradek users create` once the node runs"
+        )
+    credentials = {ScramKey(user.name, user.mechanism): user.credential for user in users}
+    try:
+        write_bootstrap(PosixFiles(), metadata_log_dir, credentials, time.time_ns() // 1_000_000)
+    except OSError as failed:
+        raise CommandError(
+            f"--add-scram: {metadata_log_dir} cannot be written: {failed.strerror or failed}"
+        ) from failed
 
 
 def _show(output: CommandOutput, node_id: int, directories: list[tuple[LogDirectory, bool]]) -> None:

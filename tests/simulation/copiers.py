@@ -157,7 +157,8 @@ class Copier(SimulatedClient):
         """Whether another one has its transactional id now: it ends as soon as it is fenced."""
         self.is_done = False
         self._copied = copied
-        self._partition = partition
+        self.partition = partition
+        """Of the numbers."""
         self._versions = versions
         self._source = SimulatedClient(network, name, bootstrap, ledger, NUMBERS)
         self._source.process = self.process
@@ -205,7 +206,7 @@ class Copier(SimulatedClient):
         self.position = await self._committed()
 
     async def _committed(self) -> int:
-        wanted = OffsetFetchRequestTopics(name=NUMBERS, partition_indexes=[self._partition])
+        wanted = OffsetFetchRequestTopics(name=NUMBERS, partition_indexes=[self.partition])
         request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=[wanted])], require_stable=True
         )
@@ -214,20 +215,20 @@ class Copier(SimulatedClient):
             [group] = found.groups
             return group.error_code, *(part.error_code for topic in group.topics for part in topic.partitions)
 
-        known = self._copied.positions.get(self._partition, 0)
+        known = self._copied.positions.get(self.partition, 0)
         found = await self._told(OffsetFetchResponse, OF_GROUP, request, OFFSET_FETCH_VERSION, codes)
         position = max(0, found.groups[0].topics[0].partitions[0].committed_offset)
         if position < known:
             raise BrokenPromiseError(
-                f"{self.process.name} is told that the group has come to {position} in partition {self._partition},"
+                f"{self.process.name} is told that the group has come to {position} in partition {self.partition},"
                 f" and {known} was acknowledged"
             )
         return position
 
     async def _read(self) -> list[bytes]:
         """Return the next numbers, none if there are none yet."""
-        request = self._source.fetch_from(self._partition, self.position)
-        found = await self._answer(self._source, self._source.leader_of(self._partition), request, FETCH_VERSION)
+        request = self._source.fetch_from(self.partition, self.position)
+        found = await self._answer(self._source, self._source.leader_of(self.partition), request, FETCH_VERSION)
         if isinstance(found, FetchResponse) and found.responses and not found.responses[0].partitions[0].error_code:
             numbers = values_of(found.responses[0].partitions[0].records)
             most = self.world.random.randrange(1, 6)
@@ -262,7 +263,7 @@ class Copier(SimulatedClient):
         await self._end(committed=True)
         self._copied.done.add(name)
         self.position += len(numbers)
-        self._copied.positions[self._partition] = self.position
+        self._copied.positions[self.partition] = self.position
 
     async def _add_partitions(self, partitions: list[int]) -> None:
         producer_id, epoch = self._producer
@@ -327,7 +328,7 @@ class Copier(SimulatedClient):
             )
             await self._told(AddOffsetsToTxnResponse, OF_TRANSACTION, adding, ADD_OFFSETS_VERSION, _error)
         part = TxnOffsetCommitRequestPartition(
-            partition_index=self._partition, committed_offset=position, committed_metadata=""
+            partition_index=self.partition, committed_offset=position, committed_metadata=""
         )
         request = TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,

@@ -47,6 +47,8 @@ class Copying:
             CommittedReader(cluster.network, f"committed-{part}", bootstrap, ledger, self._copied, part)
             for part in range(COPY_PARTITIONS)
         ]
+        self._all: list[Copier] = []
+        """All copiers that ever were."""
         self._copiers = [self._new_copier(part, f"copier-{part}") for part in range(copiers)]
         self._are_ending = True
         self._is_one_gone = False
@@ -129,9 +131,16 @@ class Copying:
         cluster = self._cluster
         versions = self._world.random.choice((FIRST_KIND, SECOND_KIND))
         name = f"copier-{self._born}"
-        return Copier(
+        copier = Copier(
             cluster.network, name, cluster.bootstrap, self._ledger, self._copied, partition, transactional_id, versions
         )
+        self._all.append(copier)
+        return copier
+
+    def _end_all(self, partition: int) -> None:
+        for copier in self._all:
+            if copier.partition == partition:
+                copier.process.is_alive = False
 
     def _end_one_later(self) -> None:
         self._world.after(self._world.random.uniform(0.5, 4.0), self._end_one)
@@ -156,7 +165,10 @@ class Copying:
             keeps_id = True
 
         def succeed() -> None:
-            transactional_id = copier.transactional_id if keeps_id else f"copier-{partition}-{self._born}"
+            transactional_id = copier.transactional_id
+            if not keeps_id:  # which fences nobody: whoever had the old one must be gone
+                transactional_id = f"copier-{partition}-{self._born}"
+                self._end_all(partition)
             successor = self._copiers[partition] = self._new_copier(partition, transactional_id)
             self._tell(f"{successor.process.name} goes on with the transactional id {transactional_id}")
             successor.start()

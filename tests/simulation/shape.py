@@ -122,4 +122,5 @@ def shape_of(seed: int) -> Shape:
         lag_s=random.choice((0.8, 2.0, 5.0)),
         deletes=random.random() < 0.25,
         faults={**MACHINES, **ADMINISTRATORS} if brokers > replicas or random.random() < 0.5 else MACHINES,
+        copiers=random.choice((0, 0, 0, 0, 0, 0, 1, 2)),
     )
