@@ -156,9 +156,9 @@ class LogCheckpoints:
         """Return what takes the partitions that are gone by now out of the files."""
         gone = frozenset(self._outdated)
         for partition in gone:
-            self._high_watermarks.offsets.pop(partition, None)
             self.cleaned_offsets.pop(partition, None)
         writes = (
+            self._high_watermarks.forget(gone, self._high_watermark_offsets_found),
             self._recovery_points.forget(gone, self._recovery_point_offsets),
             self._log_starts.forget(gone, self._log_start_offsets),
             self._cleaned.forget(gone, self._compacted_offsets),
@@ -184,6 +184,9 @@ class LogCheckpoints:
 
     def _log_start_offsets(self) -> dict[str, Offsets]:
         return self._offsets(_start_to_write)
+
+    def _high_watermark_offsets_found(self) -> dict[str, Offsets]:
+        return self._offsets(lambda log: self._high_watermarks.offsets.get(partition_of(log)))
 
     def _compacted_offsets(self) -> dict[str, Offsets]:
         return self._offsets(lambda log: self.cleaned_offsets.get(partition_of(log)))

@@ -143,6 +143,24 @@ def test_checkpoints_are_written_only_when_they_would_say_something_new() -> Non
     assert report.findings == []
 
 
+@pytest.mark.parametrize("is_second_run", [False, True], ids=["written-in-this-run", "written-in-the-run-before"])
+def test_the_high_watermark_of_a_deleted_partition_is_not_its_successors(is_second_run: bool) -> None:
+    """After a crash nobody takes records of the new one for committed because as many of the old one were."""
+    fs = MemoryFiles()
+    manager = filled(fs)
+    write = manager.checkpoints.high_watermarks({ONE: 1, TWO: 2})
+    assert write is not None
+    write()
+    if is_second_run:
+        manager.close()
+        manager, _ = start(fs)
+    manager.delete(TWO)
+    append_values(manager.get_or_create(TWO, OTHER_ID, CONFIG), [b"y", b"z"])
+    manager, _ = start(fs.crash(kept=1.0), {"spool": OTHER_ID})
+    assert manager.high_watermarks.get(TWO) is None
+    assert manager.high_watermarks[ONE] == 1
+
+
 def test_high_watermarks_of_the_last_run_are_known() -> None:
     """They are what the checkpoint said, for the broker to begin with."""
     fs = MemoryFiles()
