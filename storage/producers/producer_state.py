@@ -107,12 +107,17 @@ class ProducerStates:
         """Whether there is nothing that a rebuild from the log could lose."""
         return not self._entries and not self._completed
 
+    @property
+    def open_count(self) -> int:
+        """How many producers have an open transaction."""
+        return len(self._open)
+
     def most_telling(self, limit: int) -> Iterator[tuple[int, ProducerEntry]]:
         """Yield up to `limit` producers with their ids: those with an open transaction, then others, newest first."""
-        opened = dict.fromkeys(self._open.values())
-        others = (producer_id for producer_id in reversed(self._entries) if producer_id not in opened)
-        for producer_id in islice(chain(opened, others), limit):
-            yield producer_id, self._entries[producer_id]
+        entries = self._entries
+        others = (each for each in reversed(entries) if entries[each].transaction_first_offset < 0)
+        for producer_id in islice(chain(self._open.values(), others), limit):
+            yield producer_id, entries[producer_id]
 
     def check(
         self, header: BatchHeader, origin: AppendOrigin, guard: Verification | None = None

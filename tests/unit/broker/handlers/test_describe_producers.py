@@ -1,9 +1,11 @@
 """DescribeProducers: which producers a partition tells of, and how many."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from odradek.broker.handlers import describe_producers
-from odradek.broker.handlers.describe_producers import MOST_PARTITIONS, DescribeProducersHandler
+from odradek.broker.handlers.describe_producers import MOST_PARTITIONS, DescribeProducersHandler, fair_shares
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.describe_producers import DescribeProducersRequest, PartitionResponse, TopicRequest
 from tests.support.partitions import Node, context
@@ -70,14 +72,27 @@ def test_partition_that_is_not_here_has_an_error(node: Node, name: str, index: i
 
 
 def test_answer_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has an open transaction comes first, then who came last; later partitions get what room is left."""
-    monkeypatch.setattr(describe_producers, "MOST_PRODUCERS", 3)
+    """Who has an open transaction comes first, on whichever partition, then who came last; each has its fair share."""
+    monkeypatch.setattr(describe_producers, "MOST_PRODUCERS", 5)
     node.begin_transaction("t", 1, b"x")
     for producer in (2, 3, 4):
         produce(node, request(("t", 0, idempotent(0, producer_id=producer))))
         produce(node, request(("t", 1, idempotent(0, producer_id=producer))))
-    assert [[each[0] for each in told(found)] for found in describe(node, ("t", 0), ("t", 1))] == [[1, 4, 3], []]
-    assert [[each[0] for each in told(found)] for found in describe(node, ("t", 1), ("t", 0))] == [[4, 3, 2], []]
+    places = ("t", 0), ("t", 1), ("t", 2)
+    assert [[each[0] for each in told(found)] for found in describe(node, *places)] == [[1, 4, 3], [4, 3], []]
+    assert [[each[0] for each in told(found)] for found in describe(node, *reversed(places))] == [[], [4, 3], [1, 4, 3]]
+    monkeypatch.setattr(describe_producers, "MOST_PRODUCERS", 1)
+    assert [[each[0] for each in told(found)] for found in describe(node, *reversed(places))] == [[], [], [1]]
+
+
+@given(wanted=st.lists(st.integers(0, 20), max_size=8), room=st.integers(0, 60))
+def test_shares_are_fair(wanted: list[int], room: int) -> None:
+    """Nothing is left while somebody wants more, and nobody has one more than another who wants more."""
+    shares = fair_shares(wanted, room)
+    assert sum(shares) == min(room, sum(wanted))
+    assert all(share <= most for share, most in zip(shares, wanted, strict=True))
+    hungry = [share for share, most in zip(shares, wanted, strict=True) if share < most]
+    assert all(max(shares) - share <= 1 for share in hungry)
 
 
 def test_more_partitions_than_fit_in_a_turn_are_not_answered(node: Node) -> None:
