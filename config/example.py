@@ -58,6 +58,14 @@ EXAMPLES = {
     "sasl.oauthbearer.expected.issuer": "https://login.example.com",
     "sasl.oauthbearer.jwks.endpoint.url": "https://login.example.com/jwks.json",
     "replica.selector.class": RACK_AWARE_SELECTOR,
+    "ssl.key.password": "secret",
+    "ssl.keystore.certificate.chain": "-----BEGIN CERTIFICATE----- MIIB... -----END CERTIFICATE-----",
+    "ssl.keystore.key": "-----BEGIN PRIVATE KEY----- MIIB... -----END PRIVATE KEY-----",
+    "ssl.keystore.location": "/etc/odradek/server.pem",
+    "ssl.keystore.password": "secret",
+    "ssl.truststore.certificates": "-----BEGIN CERTIFICATE----- MIIB... -----END CERTIFICATE-----",
+    "ssl.truststore.location": "/etc/odradek/ca.pem",
+    "ssl.truststore.password": "secret",
 }
 
 

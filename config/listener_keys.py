@@ -13,7 +13,30 @@ from odradek.config.values import Value
 
 PREFIX = "listener.name."
 
-SERVED_FOR_A_LISTENER: frozenset[str] = frozenset(
+TLS_KEYS = frozenset(
+    {
+        "ssl.allow.dn.changes",
+        "ssl.allow.san.changes",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.principal.mapping.rules",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
+"""What `config.tls` reads, and what concerns the exchange of a certificate."""
+
+SERVED_FOR_A_LISTENER: frozenset[str] = TLS_KEYS | frozenset(
     {
         "connections.max.reauth.ms",
         "max.connection.creation.rate",

@@ -215,7 +215,7 @@ class ClientConnection:
             try:
                 more = self._answer_frames()
             except FrameError as refused:
-                self.close(f"{refused} (socket.request.max.bytes)")
+                self.close(str(refused))
                 return
             except CloseConnectionError as refused:
                 self.close(str(refused))
@@ -380,12 +380,12 @@ class ClientConnection:
     def _resume_reading(self) -> None:
         if not self._reading:
             self._reading = True
-            self._loop.add_reader(self._fd, self._on_readable)
+            self._transport.watch_reading(self._loop, self._on_readable)
 
     def _pause_reading(self) -> None:
         if self._reading:
             self._reading = False
-            self._loop.remove_reader(self._fd)
+            self._transport.unwatch_reading(self._loop)
 
     def _start_writing(self) -> None:
         if not self._writing:

@@ -7,12 +7,15 @@ import socket
 from asyncio import AbstractEventLoop, Event, TimerHandle
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import NamedTuple
 
 from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
 from odradek.broker.network.connection import ClientConnection, ConnectionServices
+from odradek.broker.network.opening_failures import OpeningFailures
 from odradek.broker.network.receiving import ReceiveBuffers
-from odradek.broker.network.security import ListenerSecurity
+from odradek.broker.network.security import ListenerSecurity, OpeningConnection
+from odradek.broker.network.transport import PlainTransport, Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -75,6 +78,9 @@ class Network:
         self._security = security
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
         self._connections: set[ClientConnection] = set()
+        self._openings: dict[tuple[str, str], OpeningConnection] = {}
+        """Connections on which something has to be said first, by peer and listener."""
+        self._failures = OpeningFailures(loop.time)
         self._refused_logged: set[str] = set()
         self._full: dict[str, socket.socket] = {}
         """The listeners that accept nothing until a connection ends, by name."""
@@ -151,6 +157,9 @@ class Network:
         `all_closed` is set when the last one is gone.
         """
         self._stopping = True
+        for opening in self._openings.values():
+            opening.close()
+        self._openings.clear()
         for connection in list(self._connections):
             connection.finish()
         if not self._connections:
@@ -208,13 +217,28 @@ class Network:
             local_port=local_port,
         )
         security = self._security[name]
-        transport, handler = security.transport(sock, context), security.handler(context, self._handle)
-        connection = ClientConnection(self._loop, transport, context, handler, self._shared)
-        self._connections.add(connection)
         self._admission.entered(name, client_host, self._loop.time())
-        connection.start(security.max_first_frame_bytes)
+        if security.open is None:
+            self._begin(PlainTransport(sock), context, security)
+        else:
+            self._openings[context.peer, name] = security.open(sock, context, partial(self._opened, context, security))
         if self._admission.is_exceeded:
             self._close_least_active()
+
+    def _opened(self, context: RequestContext, security: ListenerSecurity, outcome: Transport | str) -> None:
+        """A connection on which something had to be said first may be used now, or is over."""
+        del self._openings[context.peer, context.listener]
+        if not isinstance(outcome, str):
+            self._begin(outcome, context, security)
+        else:
+            self._failures.log(context, outcome)
+            self._left(context)
+
+    def _begin(self, transport: Transport, context: RequestContext, security: ListenerSecurity) -> None:
+        handler = security.handler(context, self._handle)
+        connection = ClientConnection(self._loop, transport, context, handler, self._shared)
+        self._connections.add(connection)
+        connection.start(security.max_first_frame_bytes)
 
     def _close_least_active(self) -> None:
         """A connection between brokers came over the limit of all: one of the others makes room, as in Kafka."""
@@ -253,7 +277,10 @@ class Network:
 
     def _forget(self, connection: ClientConnection) -> None:
         self._connections.discard(connection)
-        self._admission.left(connection.context.listener, connection.context.client_host)
+        self._left(connection.context)
+
+    def _left(self, context: RequestContext) -> None:
+        self._admission.left(context.listener, context.client_host)
         self._refused_logged.clear()
         if self._full:
             self._go_on_accepting()

@@ -13,13 +13,14 @@ import socket
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
 from odradek import __version__
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.security import UNPROTECTED, NodeSecurity
-from odradek.broker.network.transport import Transport
+from odradek.broker.network.security import UNPROTECTED, NodeSecurity, OpeningConnection
+from odradek.broker.network.transport import PlainTransport, Transport
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
@@ -82,6 +83,18 @@ class _Expected(NamedTuple):
     request: _Request
 
 
+class _Attempt(NamedTuple):
+    """A socket that is being connected."""
+
+    loop: AbstractEventLoop
+    sock: socket.socket
+
+    def close(self) -> None:
+        """Give it up."""
+        self.loop.remove_writer(self.sock.fileno())
+        self.sock.close()
+
+
 class SocketConnection:
     """A connection to one node, made again when it is needed after it broke."""
 
@@ -95,6 +108,9 @@ class SocketConnection:
         self._versions: Mapping[int, tuple[int, int]] | None = None
         """The versions of each API that the node knows; None until it has said so on this connection."""
         self._transport: Transport | None = None
+        """There is one once bytes can go over it."""
+        self._opening: OpeningConnection | _Attempt | None = None
+        """What is to become one."""
         self._frames = FrameReader(options.buffers, options.max_answer_bytes)
         self._out: deque[memoryview] = deque()
         """What the socket did not take yet."""
@@ -169,19 +185,31 @@ class SocketConnection:
             sock.close()
             self._try_addresses(others, os.strerror(code))
             return
-        self._transport = transport = self._options.security.transport(sock, self.address)
-        self._loop.add_writer(transport.fd, self._on_connected, sock, transport, others)
+        self._opening = _Attempt(self._loop, sock)
+        self._loop.add_writer(sock.fileno(), self._on_connected, sock, others)
 
-    def _on_connected(self, sock: socket.socket, transport: Transport, others: _Resolved) -> None:
-        self._loop.remove_writer(transport.fd)
+    def _on_connected(self, sock: socket.socket, others: _Resolved) -> None:
+        self._loop.remove_writer(sock.fileno())
+        self._opening = None
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._transport = None
-            transport.close()
+            sock.close()
             self._try_addresses(others, os.strerror(code))
             return
+        begin = self._options.security.open
+        if begin is None:
+            self._opened(PlainTransport(sock))
+        else:
+            self._opening = begin(sock, self.address, self._opened)
+
+    def _opened(self, outcome: Transport | str) -> None:
+        self._opening = None
+        if isinstance(outcome, str):
+            self._lose(f"no connection to {self.address}: {outcome}")
+            return
         self._is_connecting = False
-        self._loop.add_reader(transport.fd, self._on_readable, transport)
+        self._transport = transport = outcome
+        transport.watch_reading(self._loop, partial(self._on_readable, transport))
         self._write(API[ApiKey.API_VERSIONS], API_VERSIONS_VERSION, _WHO_WE_ARE)
 
     # sending
@@ -319,9 +347,12 @@ class SocketConnection:
         self._is_connecting = False
         self._versions = None
         self._out.clear()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.close()
         transport, self._transport = self._transport, None
         if transport is not None:
-            self._loop.remove_reader(transport.fd)
+            transport.unwatch_reading(self._loop)
             self._loop.remove_writer(transport.fd)
             transport.close()
         self._frames.close()

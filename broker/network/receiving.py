@@ -29,6 +29,8 @@ nothing."""
 
 SWALLOWED_READS = 4
 """How often it is read from a client that is not answered any more."""
+TLS_BEGIN = 0x1603
+"""How a connection begins that speaks TLS."""
 
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
@@ -69,6 +71,12 @@ class ReceiveBuffers:
         """
         if len(buffer) <= REUSED_BYTES and (self._spare is None or len(self._spare) < len(buffer)):
             self._spare = buffer
+
+
+def _size_problem(size: int, limit: int) -> str:
+    if size >> 16 == TLS_BEGIN:
+        return "what came is TLS, and this listener speaks none; has the client security.protocol=SSL by mistake?"
+    return f"a frame announces {size} bytes, allowed are 0 to {limit} (socket.request.max.bytes)"
 
 
 class FrameReader:
@@ -152,7 +160,7 @@ class FrameReader:
             if size < 0 or size > self._max_frame:
                 if frames:
                     break  # those before it are answered first
-                raise FrameError(f"a frame announces {size} bytes, allowed are 0 to {self._max_frame}")
+                raise FrameError(_size_problem(size, self._max_frame))
             stop = start + 4 + size
             if stop > end:
                 break

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from socket import socket
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from odradek.broker.network.transport import PlainTransport, Transport
+from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.responses import Handle as FrameHandler
-
-
-def plain_transport(sock: socket, _context: RequestContext) -> Transport:
-    """Return a transport of bytes as they are."""
-    return PlainTransport(sock)
 
 
 def no_authentication(_context: RequestContext, handle: FrameHandler) -> FrameHandler:
@@ -26,12 +21,24 @@ def no_authentication(_context: RequestContext, handle: FrameHandler) -> FrameHa
     return handle
 
 
+Established = Callable[[Transport | str], None]
+"""Called once with the transport of a connection that may be used now, or with why there is none; the socket is closed
+then."""
+
+
+class OpeningConnection(Protocol):
+    """A connection on its way: what has to be said on it before its first byte counts."""
+
+    def close(self) -> None:
+        """End it, the socket with it; nobody is told."""
+
+
 class ListenerSecurity(NamedTuple):
     """How the connections of one listener are protected. PLAINTEXT is what it is without arguments."""
 
-    transport: Callable[[socket, RequestContext], Transport] = plain_transport
-    """Makes the transport of a connection that was accepted. One that learns who the client is (a certificate) sets
-    `context.principal` before it hands out the first byte."""
+    open: Callable[[socket, RequestContext, Established], OpeningConnection] | None = None
+    """Begins what has to be said before the first byte counts; None where bytes count from the start. What learns who
+    the client is (a certificate) sets `context.principal`."""
     handler: Callable[[RequestContext, FrameHandler], FrameHandler] = no_authentication
     """Makes what works on the frames of one connection, in front of `handle`, which works on requests."""
     max_first_frame_bytes: int | None = None
@@ -41,16 +48,11 @@ class ListenerSecurity(NamedTuple):
 PLAINTEXT = ListenerSecurity()
 
 
-def plain_transport_to(sock: socket, _address: NodeAddress) -> Transport:
-    """Return a transport of bytes as they are."""
-    return PlainTransport(sock)
-
-
 class NodeSecurity(NamedTuple):
     """How connections to other nodes are protected; without arguments they are not."""
 
-    transport: Callable[[socket, NodeAddress], Transport] = plain_transport_to
-    """Makes the transport of a connection that is being made; first used once it is there."""
+    open: Callable[[socket, NodeAddress, Established], OpeningConnection] | None = None
+    """As that of a listener, on a socket that is connected."""
 
 
 UNPROTECTED = NodeSecurity()

@@ -1,13 +1,14 @@
 """How bytes get to a client and come from it: what stands between a connection and its socket.
 
 A connection, what it receives and what it sends know a `Transport` only, so that another one (TLS) is another class
-here. Must not know: frames, requests, the event loop.
+here. Must not know: frames, requests.
 """
 
 from __future__ import annotations
 
 import os
 import socket as sockets
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from socket import socket
 from typing import Protocol
@@ -39,6 +40,12 @@ class Transport(Protocol):
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
         """Send the beginning of a region, at most `max_bytes`; returns how many bytes went, 0 where its file ends."""
 
+    def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
+        """Have the callback called, again and again, while there may be something to read."""
+
+    def unwatch_reading(self, loop: AbstractEventLoop) -> None:
+        """Have it called no more."""
+
     def close(self) -> None:
         """End the connection."""
 
@@ -62,6 +69,14 @@ class PlainTransport:
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
         """Send with `os.sendfile`, from the page cache to the socket; returns the bytes that went."""
         return os.sendfile(self.fd, region.file.fd, region.position, min(region.length, max_bytes))
+
+    def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
+        """Have the loop watch the socket."""
+        loop.add_reader(self.fd, callback)
+
+    def unwatch_reading(self, loop: AbstractEventLoop) -> None:
+        """Have it watched no more."""
+        loop.remove_reader(self.fd)
 
     def close(self) -> None:
         """Close the socket."""

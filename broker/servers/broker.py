@@ -210,6 +210,7 @@ class BrokerServer:
             self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
         if self._replication is not None:
             self._replication.schedule(self._scheduler)
+        self._security.schedule(self._scheduler)
         self._log_cleaner = LogCleaner(
             LogCleanerParts(
                 loop=self._loop,
@@ -383,7 +384,7 @@ class BrokerServer:
             forwarded=forwarded,
         )
         limits = connection_limits(self._settings.current)
-        security = ServerSecurity(settings.listeners, self._shared, lambda: self._metadata.image)
+        self._security = ServerSecurity(settings.listeners, self._shared, lambda: self._metadata.image)
         network = self._shared.host.network(
             NetworkParts(
                 network_limits(settings),
@@ -391,14 +392,14 @@ class BrokerServer:
                 dispatcher.handle,
                 self._read_threads,
                 memory,
-                security.of_listeners(self._settings.current),
+                self._security.of_listeners(self._settings.current),
             )
         )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
         )
         self._settings.watch(follower.follow)
-        self._settings.watch(security.follow)
+        self._settings.watch(self._security.follow)
         return network
 
 

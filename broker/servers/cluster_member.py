@@ -89,7 +89,7 @@ class ClusterMember:
         self.quorum = quorum
         self._random = shared.host.random
         self._loop = shared.loop
-        self._connector: Connector = shared.host.connector(MAX_ANSWER_BYTES)
+        self._connector: Connector = shared.host.connector(MAX_ANSWER_BYTES, shared.nodes.to_controllers())
         self._channels: list[ControllerChannel] = []
         self._previous_epoch = UNKNOWN_BROKER_EPOCH
 
@@ -133,7 +133,7 @@ class ClusterMember:
             forwarded=forwards,
             quorum=None,
             most_replicas=None,
-            connector=self._connector,
+            connector=self._shared.host.connector(MAX_ANSWER_BYTES, self._shared.nodes.to_brokers()),
         )
 
     def _check_broker_configs(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:

@@ -133,6 +133,7 @@ class ControllerServer:
         self._scheduler.once_in_steps(
             LOAD_HANDLERS_AFTER_S, "loading of handlers", lambda: load_all_of_controller(self._handlers)
         )
+        self._security.schedule(self._scheduler)
         metadata.use_threads(self._shared.metadata_threads)
         self._network.start()
         self._log_ready()
@@ -209,7 +210,7 @@ class ControllerServer:
         routes = {key: partial(find, handlers) for key, find in CONTROLLER_ROUTES.items()}
         dispatcher = Dispatcher({}, routes, self._gate(), large)
         handlers.handle = dispatcher.handle
-        security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
+        self._security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
         network = self._shared.host.network(
             NetworkParts(
                 network_limits(settings),
@@ -217,14 +218,14 @@ class ControllerServer:
                 dispatcher.handle,
                 self._read_threads,
                 memory,
-                security.of_listeners(self._settings.current),
+                self._security.of_listeners(self._settings.current),
             )
         )
         follower = ConnectionLimitsFollower(
             self._loop, self._read_threads, self._settings.current, network.change_limits
         )
         self._settings.watch(follower.follow)
-        self._settings.watch(security.follow)
+        self._settings.watch(self._security.follow)
         return network
 
     def _gate(self) -> RequestGate | None:

@@ -42,7 +42,7 @@ class RemoteQuorum:
         self._settings: BrokerSettings = shared.settings
         self._random = shared.host.random
         self._loop = shared.loop
-        self._connector: Connector = shared.host.connector(MAX_ANSWER_BYTES)
+        self._connector: Connector = shared.host.connector(MAX_ANSWER_BYTES, shared.nodes.to_controllers())
         self._last_reason = ""
         """Why no controller could be reached, as it was said last."""
 

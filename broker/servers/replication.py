@@ -47,7 +47,7 @@ class BrokerReplication:
                 loop=shared.loop,
                 clock=shared.clock,
                 logs=logs,
-                connector=shared.host.connector(MAX_ANSWER_BYTES),
+                connector=shared.host.connector(MAX_ANSWER_BYTES, shared.nodes.to_brokers()),
                 isr_changes=ControllerIsrChanges(shared.loop, channel.send, static.node_id, broker_epoch),
                 image=lambda: member.metadata.image,
                 broker_epoch=broker_epoch,

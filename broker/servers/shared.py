@@ -18,6 +18,7 @@ from odradek.broker.metadata.opening import MetadataOptions, find_metadata, open
 from odradek.broker.metadata.snapshot_writing import SnapshotSchedule
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.servers.host import Host
+from odradek.broker.servers.node_security import NodeSecurities
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.uuids import random_uuid
 from odradek.storage.directories.clean_shutdown import was_clean_shutdown
@@ -34,6 +35,8 @@ log = get_logger("broker")
 
 METADATA_THREADS = 2
 """For changes of the metadata, and for a snapshot of them meanwhile."""
+TLS_THREADS = 2
+"""For handshakes: as many at once as there may be processors for them beside the one for all else."""
 UPKEEP_THREADS = 2
 """For what nobody waits for: checkpoints, deletions, upkeep of the metadata, what compaction leaves to be done."""
 AUTHENTICATION_THREADS = 2
@@ -63,6 +66,9 @@ class SharedServer:
         self.metadata_threads = host.threads("odradek-metadata", METADATA_THREADS)
         self.upkeep_threads = host.executor("odradek-upkeep", UPKEEP_THREADS)
         self.authentication_threads = host.threads("odradek-authentication", AUTHENTICATION_THREADS)
+        self.tls_threads = host.threads("odradek-tls", max(1, min(TLS_THREADS, host.processors - 1)))
+        self.nodes = NodeSecurities(loop, settings, self.tls_threads)
+        """How connections to other nodes are protected."""
         self.end: Callable[[str], None] = _log_end
         """Has the process stop in order, for this reason."""
 
@@ -131,6 +137,7 @@ class SharedServer:
         self.upkeep_threads.shutdown()
         self.metadata_threads.stop()
         self.authentication_threads.stop()
+        self.tls_threads.stop()
 
     def metadata_options(self) -> tuple[str, MetadataOptions]:
         """Return the log directory that the metadata log is in, and what it depends on."""

@@ -136,4 +136,4 @@ def test_served_keys_are_marked() -> None:
     assert table["log.segment.bytes"].service is Service.SERVED
     assert table["log.local.retention.ms"].service is Service.NOT_SERVED
     assert table["log.cleaner.threads"].service is Service.KEPT
-    assert table["ssl.keystore.location"].service is Service.NOT_SERVED
+    assert table["ssl.provider"].service is Service.NOT_SERVED

@@ -70,7 +70,7 @@ def test_a_bad_value_names_file_line_key_value_and_what_was_expected(tmp_path: P
 
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:
     """Neither in a warning nor in an error."""
-    settings = load_settings(write(tmp_path, "ssl.key.password=hush\n"))
+    settings = load_settings(write(tmp_path, "sasl.oauthbearer.assertion.private.key.passphrase=hush\n"))
     assert "hush" not in str(settings.warnings[0])
 
 
@@ -87,7 +87,7 @@ def test_the_last_of_repeated_keys_counts_and_is_warned_of(tmp_path: Path) -> No
     [
         ("num.partitons", "unknown key; did you mean num.partitions?"),
         ("my.own.thing", "unknown key"),
-        ("ssl.keystore.location", NOT_SERVED),
+        ("ssl.provider", NOT_SERVED),
         ("zookeeper.connect", "Kafka 4 removed this key: there is no ZooKeeper any more"),
         ("log.message.format.version", "Kafka 4 removed this key: every batch has the current format"),
         ("retention.ms", "this is a key of topics, not of the broker; the broker's default for it is log.retention.ms"),
@@ -98,7 +98,7 @@ def test_the_last_of_repeated_keys_counts_and_is_warned_of(tmp_path: Path) -> No
             "there is no listener PLAINTEXT; the name in such a key is in lower case",
         ),
         (
-            "listener.name.plaintext.ssl.keystore.location",
+            "listener.name.plaintext.ssl.provider",
             "Kafka knows this key, odradek does not serve it for a single listener",
         ),
         (
