@@ -12,15 +12,21 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from odradek.broker.metadata.client_quotas import CLIENT_ID, IP, USER, ClientQuotas, QuotaEntity, quota_record
+from odradek.broker.metadata.client_quotas import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    IP,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+    ClientQuotas,
+    QuotaEntity,
+    quota_record,
+)
 from odradek.broker.metadata.records import MetadataRecord, make_record
 from odradek.protocol.errors import ErrorCode, KafkaError
-
-PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
-CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
-REQUEST_PERCENTAGE: Final = "request_percentage"
-CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
-CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
 MAX_RECORDS: Final = 10_000
 """Of one request, as in Kafka; more is POLICY_VIOLATION for all of it."""

@@ -1,8 +1,8 @@
 """Quotas of clients in the image: what is set for whom, and what a record changes (KIP-257, KIP-546).
 
 Owns: the values, and how they become records again. Pure. An entity is a user, a client id, both, or an address, each
-by name or as the default of all that have no quota by name. What the keys mean is none of this module's business: it
-keeps whatever a log holds.
+by name or as the default of all that have no quota by name. Keys and types of other names are kept, too, as a log has
+them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +15,13 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 """The types of an entity's parts."""
+
+PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
+CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
+REQUEST_PERCENTAGE: Final = "request_percentage"
+CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
+CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
+"""The keys; the last one is that of addresses."""
 
 QuotaEntity = frozenset[tuple[str, str | None]]
 """Types and names of the parts, in any order; None is the default of its type."""

@@ -29,6 +29,12 @@ class ClientAccess(Protocol):
         """Return what the client may do with a resource, as a set of bits (KIP-430)."""
 
 
+class Allowance:
+    """What a client may take of what is limited; `broker.quotas` knows what is in it."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class RequestContext:
     """What is known of a client, as in Kafka's class of this name. The same object serves all requests of a connection,
@@ -57,10 +63,13 @@ class RequestContext:
     """What the client may do, as the gate found at its last request; None where there is no authorizer."""
     raw_client_id: bytes = b""
     """The client id as it came in the last header."""
+    allowance: Allowance | None = None
+    """What the client may take, once that was found out; None where there are no quotas."""
 
     def set_client_id(self, raw: bytes) -> None:
         """Take over the client id of a header; what is not UTF-8 in it is replaced, since it is only for people."""
         self.raw_client_id = raw
+        self.allowance = None
         self.client_id = raw.decode("utf-8", "replace") if raw else None
 
 
