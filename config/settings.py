@@ -224,7 +224,9 @@ def _ignored(key: str, problem: str) -> ConfigWarning:
 
 
 def _dynamic_problem(key: str, text: str) -> str | None:
-    definition = broker_definitions().get(key)
+    from odradek.config.layers import broker_definition  # hardly a start has dynamic values
+
+    definition = broker_definition(key)  # also where it is for one listener
     if definition is None:
         return "this version does not know it"
     if definition.scope is UpdateMode.READ_ONLY or key in FIXED_AT_START:

@@ -137,3 +137,11 @@ def test_stored_dynamic_values_that_cannot_be_used_are_ignored_and_reported() ->
     assert changed.listeners == settings.listeners
     assert {warning.key for warning in changed.warnings} == set(stored) - {"compression.type"}
     assert all(warning.origin == "metadata log" for warning in changed.warnings)
+
+
+def test_a_dynamic_value_for_one_listener_takes_effect() -> None:
+    """Its key is the listener's, what it may be is said by the key behind it."""
+    key = "listener.name.plaintext.ssl.keystore.location"
+    changed = load_settings().with_dynamic({key: "/new", "listener.name.plaintext.ssl.client.auth": "perhaps"})
+    assert changed.of_listener("PLAINTEXT").text("ssl.keystore.location") == "/new"
+    assert [one.key for one in changed.warnings] == ["listener.name.plaintext.ssl.client.auth"]
