@@ -29,12 +29,22 @@ Alteration = Callable[[AlterTarget, Mapping[str, str]], dict[str, str]]
 """Returns the values after a change of the current ones, not judged yet; raises ConfigError."""
 
 
+Usable = Callable[[Mapping[str, str]], None]
+"""Raises ConfigRequestError for dynamic values of this node that it cannot use, such as a file that it cannot read."""
+
+
 def plan_alteration(
-    image: MetadataImage, resource: ConfigResource, alteration: Alteration, node_id: int | None, layers: BrokerLayers
+    image: MetadataImage,
+    resource: ConfigResource,
+    alteration: Alteration,
+    node_id: int | None,
+    layers: BrokerLayers,
+    usable: Usable | None = None,
 ) -> list[MetadataRecord]:
     """Return the records that change a resource's configs; raise KafkaError with Kafka's code if it cannot be done.
 
-    `node_id` is the only broker whose configs may be changed, None where that is any (`check_registered`). The order of
+    `node_id` is the only broker whose configs may be changed, None where that is any (`check_registered`); `usable` is
+    given where the resource is this node, which can look whether it has what the values name. The order of
     the checks is Kafka's: an operation that is not for lists comes before the name of a topic. Raises
     UnknownOperationError, which is no answer for one resource: it ends the whole request.
     """
@@ -45,6 +55,8 @@ def plan_alteration(
         after = alteration(target, current)
         _check_name(resource)
         check(target, current, after, surroundings)
+        if usable is not None and target is AlterTarget.BROKER:
+            usable(after)
     except UnknownOperationError:
         raise
     except ConfigRequestError as error:

@@ -200,7 +200,8 @@ class Controller:
                 try:
                     if node_id is None:
                         check_registered(resource, {*image.brokers, self._configs.node_id})
-                    return plan_alteration(image, resource, alteration, node_id, layers)
+                    usable = self._configs.usable_for(resource.name)
+                    return plan_alteration(image, resource, alteration, node_id, layers, usable)
                 except UnknownOperationError as error:
                     unknown = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
                     raise unknown from error

@@ -4,7 +4,7 @@ Owns: putting the two together. The dynamic layers are configs of broker resourc
 the node's id for this one (KIP-226).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.broker.metadata.source import MetadataImages
@@ -19,6 +19,15 @@ class BrokerConfigs:
         self._source = source
         self._static = static
         self.node_id = node_id
+        self._usable: Callable[[Mapping[str, str]], None] | None = None
+
+    def judge_by(self, usable: Callable[[Mapping[str, str]], None]) -> None:
+        """Have dynamic values of this node looked at before they are stored; raises ConfigRequestError to refuse."""
+        self._usable = usable
+
+    def usable_for(self, name: str) -> Callable[[Mapping[str, str]], None] | None:
+        """Return what looks at the dynamic values of a broker, if that is this node."""
+        return self._usable if name == str(self.node_id) else None
 
     @property
     def layers(self) -> BrokerLayers:

@@ -344,7 +344,7 @@ class BrokerServer:
         if member is None:
             decisions = decisions_alone(self._shared, configs, self._listeners)
         else:
-            decisions = member.decisions(authorization.authorizing if authorization is not None else None)
+            decisions = member.decisions(configs, authorization.authorizing if authorization is not None else None)
         controller, forwarded = decisions.controller, decisions.forwarded
         self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
@@ -385,6 +385,7 @@ class BrokerServer:
         )
         limits = connection_limits(self._settings.current)
         self._security = ServerSecurity(settings.listeners, self._shared, lambda: self._metadata.image)
+        configs.judge_by(partial(self._security.check, settings))
         network = self._shared.host.network(
             NetworkParts(
                 network_limits(settings),

@@ -22,7 +22,7 @@ from odradek.broker.handlers.known_brokers import RegisteredBrokers
 from odradek.broker.lifecycle.driver import LifecycleDriver
 from odradek.broker.lifecycle.registration import AdvertisedListener, registration_of
 from odradek.broker.lifecycle.state import LifecycleTimes
-from odradek.broker.metadata.broker_configs import layers_of
+from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.errors import UnsupportedMetadataError
 from odradek.broker.metadata.image import ConfigResource
 from odradek.broker.metadata.source import MetadataImages
@@ -117,8 +117,10 @@ class ClusterMember:
         )
         self._producer_id_blocks = RemoteBlocks(forwarding, settings.node_id, lambda: self.lifecycle.broker_epoch)
 
-    def decisions(self, gate: Gate | None = None) -> Decisions:
-        """Return how the controllers are asked; they are there after `join`. `gate` says who may change loggers."""
+    def decisions(self, configs: BrokerConfigs, gate: Gate | None = None) -> Decisions:
+        """Return how the controllers are asked; they are there after `join`. `configs` are those of this broker, `gate`
+        says who may change loggers."""
+        self._configs = configs
         set_levels = partial(change_loggers, node_id=self._settings.node_id)
         may = None if gate is None else gate.may_change_loggers
         loggers = LoggerChanges(self._forwarding.forward, set_levels, self._check_broker_configs, may)
@@ -138,10 +140,10 @@ class ClusterMember:
 
     def _check_broker_configs(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
         """Raise KafkaError for values that no broker can have; what is no operation at all is for the controller."""
-        image, settings = self.metadata.image, self._settings
-        layers = layers_of(image, settings.node_id, settings.values)
+        image, layers = self.metadata.image, self._configs.layers
+        usable = self._configs.usable_for(resource.name)
         with suppress(UnknownOperationError):
-            plan_alteration(image, resource, lambda target, now: alter(target, now, changes), None, layers)
+            plan_alteration(image, resource, lambda target, now: alter(target, now, changes), None, layers, usable)
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""

@@ -211,6 +211,7 @@ class ControllerServer:
         dispatcher = Dispatcher({}, routes, self._gate(), large)
         handlers.handle = dispatcher.handle
         self._security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
+        configs.judge_by(partial(self._security.check, settings))
         network = self._shared.host.network(
             NetworkParts(
                 network_limits(settings),

@@ -59,6 +59,13 @@ class ServerSecurity:
         self._sasl.append(sasl)
         return security._replace(handler=sasl.handler, max_first_frame_bytes=sasl.max_first_frame_bytes)
 
+    def check(self, static: BrokerSettings, dynamic: Mapping[str, str]) -> None:
+        """Raise ConfigRequestError for dynamic values with which a listener could not go on."""
+        if self._contexts and any(key.startswith("listener.name.") for key in dynamic):
+            settings = static.with_dynamic(dynamic)
+            for context in self._contexts:
+                context.check(settings)
+
     def schedule(self, scheduler: Scheduler) -> None:
         """Look at the files of keys and certificates from time to time."""
         contexts = self._contexts

@@ -19,7 +19,7 @@ from odradek.broker.network.tls_handshake import HandshakeServices, RefusedError
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import ANONYMOUS, KafkaPrincipal, RequestContext
 from odradek.broker.runtime.logging import get_logger
-from odradek.config.errors import ConfigError
+from odradek.config.errors import ConfigError, ConfigRequestError
 from odradek.config.settings import BrokerSettings
 from odradek.config.tls import SwapRules, TlsSettings, read_tls
 from odradek.tls.certificates import Certificate
@@ -75,6 +75,15 @@ class LiveContext:
         signature = _signature(wanted)
         if wanted != self._settings or signature != self._signature:
             self._reload(wanted, signature)
+
+    def check(self, settings: BrokerSettings) -> None:
+        """Raise ConfigRequestError where these settings cannot be used; nothing changes."""
+        try:
+            wanted = self._read(settings)[0]
+            if wanted != self._settings:
+                self._load(wanted)
+        except (ConfigError, TlsError, OSError) as wrong:
+            raise ConfigRequestError(f"listener {self._listener} cannot speak TLS: {wrong}") from None
 
     def look(self) -> None:
         """See whether a file has changed; may run on a thread."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kafka import KafkaConsumer, KafkaProducer
 
@@ -169,6 +169,19 @@ def test_a_key_store_is_changed_for_one_listener(tls: TlsBroker) -> None:
     assert tls.broker.stop() == 0
     tls.broker.start()
     assert tls.serial() == changed
+
+
+def test_a_key_store_that_cannot_be_used_is_not_taken_at_run_time(tls: TlsBroker) -> None:
+    """INVALID_REQUEST, as in Kafka, and nothing is stored."""
+    before = tls.serial()
+    key = "listener.name.ssl.ssl.keystore.location"
+    entry = ConfigEntry(key, "/nothing/there.pem", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    admin = AdminClient(tls.librdkafka)
+    with pytest.raises(KafkaException) as caught:
+        next(iter(admin.incremental_alter_configs([resource]).values())).result(WAIT_S)
+    assert caught.value.args[0].code() == KafkaError.INVALID_REQUEST
+    assert tls.serial() == before
 
 
 def test_a_key_store_that_cannot_be_used_keeps_the_broker_from_starting(
