@@ -1,0 +1,1 @@
+"""Logging in, with Apache Kafka as the judge."""
