@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
@@ -30,6 +30,7 @@ log = get_logger("broker")
 
 EXIT_OK, EXIT_CANNOT_START, EXIT_FAILED, EXIT_SECOND_SIGNAL = 0, 1, 1, 130
 
+STDIN = 0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 GC_THRESHOLDS = (10_000, 5, 200)
@@ -41,7 +42,21 @@ GC_GROWTH = 250_000
 """Objects by which what is looked at no more has to grow before all of it is looked at once."""
 
 
-def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> int:
+class ProcessOptions(NamedTuple):
+    """What the process does for whoever has started it."""
+
+    port_file: str | None = None
+    """Where it says which ports it has, once it serves."""
+    stops_with_stdin: bool = False
+    """Whether the end of standard input stops it, as SIGTERM does."""
+
+
+NOTHING_SPECIAL = ProcessOptions()
+
+
+def serve(
+    properties: str | None, overrides: Sequence[str], log_level: str, options: ProcessOptions = NOTHING_SPECIAL
+) -> int:
     """Run the broker until it is told to stop; returns the exit code of the process."""
     configure_logging(log_level)
     for number in STOP_SIGNALS:
@@ -54,7 +69,7 @@ def serve(properties: str | None, overrides: Sequence[str], log_level: str) -> i
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     try:
-        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop))))
+        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop)), options))
     except (ConfigError, KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
@@ -69,18 +84,27 @@ def _allow_many_files() -> None:
             log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
 
 
-async def _serve_until_stopped(shared: SharedServer) -> int:
+async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
-    def on_signal(number: signal.Signals) -> None:
-        if stop.is_set():
-            _end_at_once(number)
-        log.info("stopping", signal=number.name)
+    def stop_in_order(**why: str) -> None:
+        log.info("stopping", **why)
         stop.set()
         for each in STOP_SIGNALS:
             loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
+
+    def on_signal(number: signal.Signals) -> None:
+        if stop.is_set():
+            _end_at_once(number)
+        stop_in_order(signal=number.name)
+
+    def on_stdin() -> None:
+        if not os.read(STDIN, 4096):  # what comes otherwise is for nobody
+            loop.remove_reader(STDIN)
+            if not stop.is_set():
+                stop_in_order(reason="standard input has ended")
 
     ended_by: list[str] = []
 
@@ -95,6 +119,10 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
     await server.start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal, number)
+    if options.stops_with_stdin:
+        loop.add_reader(STDIN, on_stdin)
+    if options.port_file is not None:
+        _write_ports(options.port_file, server.ports)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     gc.set_threshold(*GC_THRESHOLDS)
     survivors = Survivors()
@@ -110,6 +138,14 @@ async def _serve_until_stopped(shared: SharedServer) -> int:
         )
         return EXIT_FAILED
     return EXIT_OK
+
+
+def _write_ports(path: str, ports: Sequence[int]) -> None:
+    """Write the ports where whoever waits for them sees all of them or none. Raises OSError."""
+    temporary = f"{path}.tmp"
+    with open(temporary, "w") as file:
+        file.writelines(f"{port}\n" for port in ports)
+    os.replace(temporary, path)
 
 
 class Survivors:

@@ -57,6 +57,16 @@ def arguments_parser() -> argparse.ArgumentParser:
         help="set a config, over the file; may be given several times, the last one for a key wins",
     )
     parser.add_argument(
+        "--port-file",
+        metavar="FILE",
+        help="write the ports of the listeners there once clients are served, one a line, in the order of listeners",
+    )
+    parser.add_argument(
+        "--stop-with-stdin",
+        action="store_true",
+        help="also stop in order when standard input ends: with a pipe, when the process that holds its other end has",
+    )
+    parser.add_argument(
         "--log-level", default="info", choices=("debug", "info", "warning", "error"), help="default: info"
     )
     return parser
@@ -67,6 +77,12 @@ def serve(arguments: Sequence[str]) -> int:
     options = arguments_parser().parse_args(arguments)
     gc.set_threshold(*GC_THRESHOLDS)
 
-    from odradek.broker.process import serve as run  # only now: --help needs none of it
+    from odradek.broker.process import ProcessOptions  # only now: --help needs none of it
+    from odradek.broker.process import serve as run
 
-    return run(options.properties, options.override, options.log_level)
+    return run(
+        options.properties,
+        options.override,
+        options.log_level,
+        ProcessOptions(options.port_file, options.stop_with_stdin),
+    )

@@ -111,6 +111,11 @@ class BrokerServer:
         """The partitions of which this broker has a replica; there are some once it serves."""
         return self._partitions
 
+    @property
+    def ports(self) -> list[int]:
+        """The ports that clients are served on, in the order of the listeners."""
+        return [self._listeners.port_of(one) for one in self._static.listeners]
+
     def _build(self) -> None:
         """Make what the logs, and those who use them, are opened with."""
         settings, directories = self._static, self._shared.directories

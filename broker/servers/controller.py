@@ -155,6 +155,11 @@ class ControllerServer:
         log.info("stopped", took_ms=round((self._shared.clock.monotonic() - started) * 1000))
 
     @property
+    def ports(self) -> list[int]:
+        """The ports that nodes are served on, in the order of the listeners."""
+        return [self._listeners.port_of(one) for one in self._static.controller_listeners]
+
+    @property
     def local_address(self) -> NodeAddress:
         """Where the controller is reached from this machine, once it has started."""
         listener = self._static.controller_listeners[0]

@@ -16,6 +16,7 @@ PROGRAM = "odradek"
 COMMANDS = (
     "serve",
     "format",
+    "wait",
     "cluster",
     "topics",
     "partitions",

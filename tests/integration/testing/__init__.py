@@ -1,0 +1,1 @@
+"""Brokers for the tests of users."""
