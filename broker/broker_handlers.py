@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from odradek.broker.broker_services import BrokerServices
 
 if TYPE_CHECKING:
+    from odradek.broker.handlers.acls import AclHandlers
     from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
@@ -227,6 +228,15 @@ class BrokerHandlers:
             services.settings.node_id,
             services.brokers.registered,
         )
+
+    @cached_property
+    def acls(self) -> AclHandlers:
+        """Of ACLs."""
+        from odradek.broker.handlers.acls import AclHandlers
+
+        services = self._services
+        is_on = services.settings.authorization.is_on
+        return AclHandlers(services.loop, services.metadata, services.controller, lambda: self.converter, is_on=is_on)
 
     @cached_property
     def client_quotas(self) -> ClientQuotaHandlers:

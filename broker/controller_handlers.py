@@ -25,6 +25,7 @@ from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import Api
 
 if TYPE_CHECKING:
+    from odradek.broker.handlers.acls import AclHandlers
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.broker_requests import BrokerRequestHandlers
     from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
@@ -181,6 +182,15 @@ class ControllerHandlers:
         services = self._services
         node_id = services.settings.node_id
         return ConfigHandlers(services.metadata, services.controller, self._describer, node_id, lambda: (node_id,))
+
+    @cached_property
+    def acls(self) -> AclHandlers:
+        """Of ACLs."""
+        from odradek.broker.handlers.acls import AclHandlers
+
+        services = self._services
+        is_on = services.settings.authorization.is_on
+        return AclHandlers(services.loop, services.metadata, services.controller, lambda: self.converter, is_on=is_on)
 
     @cached_property
     def client_quotas(self) -> ClientQuotaHandlers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from odradek.broker.authorization.access import Access
@@ -26,6 +26,10 @@ M = TypeVar("M", bound=Message)
 
 TOPIC, GROUP, CLUSTER = AclResourceType.TOPIC, AclResourceType.GROUP, AclResourceType.CLUSTER
 TRANSACTIONAL_ID = AclResourceType.TRANSACTIONAL_ID
+
+
+MOST_TOLD: Final = 100
+"""Refusals of one request, or of a portion of it, that the audit log is told of."""
 
 
 class Audit(Protocol):
@@ -46,7 +50,7 @@ class World(NamedTuple):
 class Asking:
     """Who asks, and for which API."""
 
-    __slots__ = ("access", "api", "audit", "context", "world")
+    __slots__ = ("_told", "access", "api", "audit", "context", "world")
 
     def __init__(self, access: Access, context: RequestContext, api: Api, world: World, audit: Audit) -> None:
         self.access = access
@@ -54,6 +58,7 @@ class Asking:
         self.api = api
         self.world = world
         self.audit = audit
+        self._told = 0
 
     @property
     def version(self) -> int:
@@ -63,7 +68,8 @@ class Asking:
     def may(self, operation: int, resource_type: int, name: str) -> bool:
         """Return whether the client may do what it asks for; if not, the audit log has it."""
         decision = self.access.decide(operation, resource_type, name)
-        if not decision.allowed:
+        if not decision.allowed and self._told < MOST_TOLD:
+            self._told += 1
             self.audit.refused(self, operation, resource_type, name, decision)
         return decision.allowed
 

@@ -137,7 +137,15 @@ def _create_acls(_image: MetadataImage, request: Any, response: Any) -> Iterable
         yield {"acl": str(acl), **_result(codes[index] if index < len(codes) else 0)}
 
 
-def _delete_acls(_image: MetadataImage, _request: Any, response: Any) -> Iterable[Told]:
+def _delete_acls(_image: MetadataImage, request: Any, response: Any) -> Iterable[Told]:
+    if isinstance(response, bytes):  # very many, written on a thread
+        for one in request.filters:
+            yield {
+                "resource": f"{one.resource_type_filter}:{one.pattern_type_filter}:{one.resource_name_filter}",
+                "principal": one.principal_filter,
+                "host": one.host_filter,
+            }
+        return
     for one in response.filter_results:
         if one.error_code:
             yield _result(one.error_code)

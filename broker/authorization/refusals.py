@@ -7,11 +7,11 @@ may what. An entry of a response takes what names it from the entry of the reque
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from odradek.protocol.codec import Message, Struct
-from odradek.protocol.codec.fields import Field
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.registry import Api, ApiKey
 
@@ -26,7 +26,6 @@ MESSAGES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
 )
 """Kafka's sentences."""
 
-_DEFAULT: Final = object()
 _CODES = frozenset({"error_code", "partition_error_code"})
 _NOTHING: Mapping[str, int] = MappingProxyType(
     {"base_offset": -1, "low_watermark": -1, "committed_offset": -1, "node_id": -1, "port": -1, "high_watermark": -1}
@@ -54,7 +53,7 @@ _PARTS: Mapping[str, Sequence[str]] = MappingProxyType(
 """Lists of a response whose entries stand for entries of a list of the request."""
 _NAMES = frozenset({"name", "topic", "topic_name", "group_id", "key", "transactional_id"})
 _INDEXES = frozenset({"partition_index", "partition", "partition_id", "index"})
-_NUMBERS = frozenset({"topic_id", "producer_id", "resource_type", "resource_name", "feature"})
+_OTHERS = frozenset({"topic_id", "producer_id", "resource_type", "resource_name", "feature"})
 """Fields that say what an entry is about, as all the others do not: a timestamp that was asked for is no answer."""
 
 _WHOLE: Mapping[ApiKey, tuple[str, str]] = MappingProxyType(
@@ -106,42 +105,61 @@ def refuse_all(api: Api, request: Any, code: ErrorCode) -> Message:
 
 def refused_entry(response: type[Message], answered: str, asked: object, code: ErrorCode) -> Any:
     """Return an entry of a list of a response that says that what was asked is refused."""
+    return _entry(_kind_of(response, answered), asked, code)
+
+
+@cache
+def _kind_of(response: type[Message], answered: str) -> type[Any]:
     kind = next(field.type for field in response.SCHEMA.fields if field.name == answered)
     assert isinstance(kind, type)
-    return _entry(kind, asked, code)
+    return kind
+
+
+class _Form(NamedTuple):
+    """How refusals of one kind are made of what was asked for in one way; requests may name 100,000 things."""
+
+    fixed: Mapping[str, object]
+    """Fields that always say the same."""
+    copied: tuple[tuple[str, str | None], ...]
+    """Fields that are copied, with the name of the attribute; None where what was asked is the value itself."""
+    parts: tuple[tuple[str, str, type[Any]], ...]
+    """Lists, with the list of the request that their entries stand for."""
 
 
 def _entry(kind: type[Any], asked: object, code: ErrorCode) -> Struct:
-    values: dict[str, object] = {}
-    is_of_produce = any(field.name == "record_errors" for field in kind.SCHEMA.fields)
-    for field in kind.SCHEMA.fields:
-        if field.name == "error_message" and is_of_produce:
-            continue  # there it is for errors of records
-        value = _value(field, asked, code)
-        if value is not _DEFAULT:
-            values[field.name] = value
+    form = _form(kind, type(asked), code)  # type: ignore[arg-type]  # classes can be keys
+    values = dict(form.fixed)
+    for name, source in form.copied:
+        values[name] = asked if source is None else getattr(asked, source)
+    for name, source, part in form.parts:
+        values[name] = [_entry(part, one, code) for one in getattr(asked, source) or ()]
     entry: Struct = kind(**values)
     return entry
 
 
-def _value(field: Field, asked: object, code: ErrorCode) -> object:
-    """Return what a field of a refusal says, _DEFAULT where it has its default."""
-    if field.name in _CODES:
-        return int(code)
-    if field.name == "error_message":
-        return MESSAGES.get(code)
-    if field.name in _NOTHING:
-        return _NOTHING[field.name]
-    if field.is_array:
-        parts = next((getattr(asked, name) for name in _PARTS.get(field.name, ()) if hasattr(asked, name)), None)
-        if not parts or not isinstance(field.type, type):
-            return _DEFAULT
-        return [_entry(field.type, part, code) for part in parts]
-    if isinstance(asked, str):
-        return asked if field.name in _NAMES else _DEFAULT
-    if isinstance(asked, int):
-        return asked if field.name in _INDEXES else _DEFAULT
-    if field.name not in _NAMES | _INDEXES | _NUMBERS:
-        return _DEFAULT
-    names = _SAME.get(field.name, (field.name,))
-    return next((getattr(asked, name) for name in names if hasattr(asked, name)), _DEFAULT)
+@cache
+def _form(kind: type[Any], asked: type[Any], code: ErrorCode) -> _Form:
+    fixed: dict[str, object] = {}
+    copied: list[tuple[str, str | None]] = []
+    parts: list[tuple[str, str, type[Any]]] = []
+    fields = {field.name: field for field in kind.SCHEMA.fields}
+    for name, field in fields.items():
+        if name in _CODES:
+            fixed[name] = int(code)
+        elif name == "error_message":
+            if "record_errors" not in fields:  # in Produce, it is for errors of records
+                fixed[name] = MESSAGES.get(code)
+        elif name in _NOTHING:
+            fixed[name] = _NOTHING[name]
+        elif field.is_array:
+            source = next((one for one in _PARTS.get(name, ()) if hasattr(asked, one)), None)
+            if source is not None and isinstance(field.type, type):
+                parts.append((name, source, field.type))
+        elif not issubclass(asked, Struct):
+            if name in (_NAMES if issubclass(asked, str) else _INDEXES):
+                copied.append((name, None))
+        elif name in _NAMES | _INDEXES | _OTHERS:
+            source = next((one for one in _SAME.get(name, (name,)) if hasattr(asked, one)), None)
+            if source is not None:
+                copied.append((name, source))
+    return _Form(fixed, tuple(copied), tuple(parts))

@@ -35,6 +35,8 @@ DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 PRODUCE_BY_ID: Final = 13
 _METADATA_BY_ID: Final = 12
 _FIRST_WITH_CONFIGS: Final = 5
+_MOST_REFUSED: Final = 5_000
+"""Partitions of a produce of which something is refused: the answer is made in one turn of the event loop."""
 _MOST_NAMED: Final = 10_000
 """Topics that are named to the handler of DescribeTopicPartitions; more than a page holds."""
 
@@ -64,6 +66,13 @@ def produce(asking: Asking, request: Any) -> Outcome:
     return refused
 
 
+def _check_size(request: Any) -> None:
+    """Raise CloseConnectionError where an answer that refuses everything would take long: nobody writes to so many
+    partitions at once."""
+    if sum(1 + len(topic.partition_data) for topic in request.topic_data) > _MOST_REFUSED:
+        raise CloseConnectionError(f"a produce to more than {_MOST_REFUSED} partitions is refused")
+
+
 def _refused_transaction(asking: Asking, request: Any) -> Outcome:
     transactional_id = request.transactional_id
     if transactional_id is None or not _has_transactional_batches(request):
@@ -71,6 +80,7 @@ def _refused_transaction(asking: Asking, request: Any) -> Outcome:
     if asking.may(AclOperation.WRITE, TRANSACTIONAL_ID, transactional_id):
         asking.access.note_transaction(transactional_id)
         return None
+    _check_size(request)
     return refuse_all(asking.api, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
@@ -90,13 +100,18 @@ def _has_transactional_batches(request: Any) -> bool:
 
 def _refused_topics(asking: Asking, request: Any) -> Outcome:
     by_id = asking.version >= PRODUCE_BY_ID
+    is_checked = False
 
     def refusal(topic: Any) -> ErrorCode | None:
+        nonlocal is_checked
         ref: str | UUID = topic.topic_id if by_id else topic.name
         name = asking.topic_name(topic.topic_id) if by_id else topic.name
         if name is None:
             return None  # the handler says that there is none
         if not asking.may(AclOperation.WRITE, TOPIC, name):
+            if not is_checked:
+                _check_size(request)
+                is_checked = True
             return DENIED
         asking.access.note_write(ref)
         return None

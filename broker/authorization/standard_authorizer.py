@@ -57,7 +57,7 @@ class StandardAuthorizer:
         for by_client in self.acls.covering(resource_type, name):
             are_any = True
             for client in clients:
-                for acl in by_client.get(client, ()):
+                for acl in by_client.get(client, {}):
                     if acl.concerns(principal, host, operation):
                         if acl.permission_type == AclPermission.DENY:
                             return Decision(False, Reason.MATCHING_ACL, acl)

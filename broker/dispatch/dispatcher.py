@@ -25,7 +25,7 @@ from odradek.broker.dispatch.direct_merge import merged
 from odradek.broker.dispatch.division import Division
 from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
 from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.frame_limits import largest_frame
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError, Response
@@ -188,6 +188,11 @@ class Dispatcher:
             request, _ = decode(kind, frame, version, pos)
         except DecodeError as bad:
             raise CloseConnectionError(f"{route.api.name} version {version} does not parse: {bad}") from None
+        if len(frame) > DIVIDED_FRAME and self._large is not None and route.direct is None:
+            division = Division(ApiKey(key), request)
+            if len(division.portions) > 1:
+                api, call = route.api, partial(self._call_portion, route, context)
+                return self._large.divided(division, call, partial(self._finish, api, head, version, context))
         merge: Merge | None = None
         if self._gate is not None:
             admitted = self._gate.admit(context, route.api, request)
@@ -199,13 +204,6 @@ class Dispatcher:
             if merge is not None:
                 return merged(route.direct(context, request, head), route.api, version, head, merge)
             return route.direct(context, request, head)
-        if len(frame) > DIVIDED_FRAME and self._large is not None:
-            division = Division(ApiKey(key), request)
-            if merge is not None:
-                division.narrow(request, merge)
-            if len(division.portions) > 1:
-                api, call = route.api, partial(self._call_portion, route, context)
-                return self._large.divided(division, call, partial(self._finish, api, head, version, context))
         return self._call(route, context, request, head, merge)
 
     def _begin_large(
@@ -230,32 +228,44 @@ class Dispatcher:
                 f"{api.name} version {version} with {len(frame)} bytes: {largest} are taken at most"
             )
 
+        outcomes: list[Outcome] = []
+        """What the gate made of a request that cannot be divided: it is asked on the thread, too."""
+
         def decode_it(copied: memoryview) -> Division:
             try:
-                return Division(ApiKey(api.key), decode(kind, copied, version, pos)[0])
+                division = Division(ApiKey(api.key), decode(kind, copied, version, pos)[0])
             except DecodeError as bad:
                 raise CloseConnectionError(f"{api.name} version {version} does not parse: {bad}") from None
+            if self._gate is not None and len(division.portions) == 1:
+                outcomes.append(self._gate.admit(context, api, division.request))
+            return division
 
         def begin(
             division: Division,
         ) -> Response | Deferred[Response] | Callable[[Message], Message | Deferred[Any]]:
-            if self._gate is not None:
-                admitted = self._gate.admit(context, api, division.request)
-                if admitted is not None:
-                    if not isinstance(admitted, Partly):
-                        return head + _encoded(admitted, context)
-                    division.narrow(*admitted)
+            admitted = outcomes[0] if outcomes else None
+            if admitted is not None and not isinstance(admitted, Partly):
+                return head + _encoded(admitted, context)
             if route.direct is not None:
                 return route.direct(context, division.request, head)
+            if outcomes:
+                return lambda request: self._call_admitted(route, context, admitted or Partly(request, _as_it_is))
             return partial(self._call_portion, route, context)
 
         return large.large(frame, decode_it, begin, partial(self._finish, api, head, version, context))
 
     def _call_portion(self, route: _Route, context: RequestContext, portion: Message) -> Message | Deferred[Any]:
+        """Return the response to a portion, if the client may ask it."""
+        admitted = None if self._gate is None else self._gate.admit(context, route.api, portion)
+        if isinstance(admitted, Message):
+            return admitted
+        return self._call_admitted(route, context, admitted or Partly(portion, _as_it_is))
+
+    def _call_admitted(self, route: _Route, context: RequestContext, portion: Partly) -> Message | Deferred[Any]:
         """Return the response to a portion, with an error if its handler fails: `_finish` would have no such place."""
         assert route.handler is not None
         try:
-            return route.handler(context, portion)
+            return then(route.handler(context, portion.request), portion.merge)
         except Exception as failed:  # noqa: BLE001 - as for a whole request
             return self._error_response(route.api, context.api_version, context, failed)
 
@@ -334,6 +344,10 @@ class Dispatcher:
         if hasattr(response, "error_message"):
             response.error_message = message
         return response
+
+
+def _as_it_is(response: Message) -> Message:
+    return response
 
 
 def _encoded(response: Message | bytes, context: RequestContext) -> bytes:

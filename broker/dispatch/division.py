@@ -8,7 +8,7 @@ functions on messages. Must not know: handlers, connections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -92,17 +92,6 @@ class Division:
     """One request in portions."""
 
     def __init__(self, key: ApiKey, request: Message) -> None:
-        self._key = key
-        self._merge: Callable[[Any], Message] | None = None
-        self._divide(request)
-
-    def narrow(self, request: Message, merge: Callable[[Any], Message]) -> None:
-        """Answer another request in place of this one; `merge` makes the whole answer of that."""
-        self._merge = merge
-        self._divide(request)
-
-    def _divide(self, request: Message) -> None:
-        key = self._key
         self.request = request
         paths = _PATHS.get(key, ())
         path = next((path for path in paths if getattr(request, path[0][0])), None)
@@ -119,7 +108,7 @@ class Division:
         failed = next((one for one in responses if getattr(one, "error_code", None)), None)
         if failed is not None:
             joined.error_code = failed.error_code  # type: ignore[attr-defined]  # of messages that have one
-        return joined if self._merge is None else self._merge(joined)
+        return joined
 
 
 def _divide(node: Any, path: Sequence[str], most: int, beside: Sequence[str]) -> list[Any]:

@@ -17,8 +17,10 @@ from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import decode_request_header
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
 from odradek.protocol.messages.alter_client_quotas import AlterClientQuotasResponse, EntryResult
+from odradek.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
 from odradek.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from odradek.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from odradek.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsResponse
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from odradek.protocol.registry import API, ApiKey
 
@@ -69,6 +71,14 @@ def _alter_client_quotas(request: Any, code: ErrorCode) -> Message:
     )
 
 
+def _create_acls(request: Any, code: ErrorCode) -> Message:
+    return CreateAclsResponse(results=[AclCreationResult(error_code=code) for _ in request.creations])
+
+
+def _delete_acls(request: Any, code: ErrorCode) -> Message:
+    return DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(error_code=code) for _ in request.filters])
+
+
 def _refused_changes(response: type[Message], result: type[codec.Struct]) -> Callable[[Any, ErrorCode], Message]:
     """Both APIs that change configs answer for each resource, with classes of their own."""
 
@@ -88,6 +98,8 @@ _EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
         ApiKey.CREATE_PARTITIONS: _create_partitions,
         ApiKey.DELETE_TOPICS: _delete_topics,
         ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
+        ApiKey.CREATE_ACLS: _create_acls,
+        ApiKey.DELETE_ACLS: _delete_acls,
         ApiKey.ALTER_CONFIGS: _refused_changes(
             alter_configs.AlterConfigsResponse, alter_configs.AlterConfigsResourceResponse
         ),

@@ -28,7 +28,7 @@ class Pattern(NamedTuple):
 Client = tuple[str, str]
 """Whom an ACL is for: a principal, and the host that he comes from. So few ACLs of a resource can have both in common
 that a decision looks at some dozens, however many there are."""
-ByClient = Mapping[Client, tuple[Acl, ...]]
+ByClient = Mapping[Client, Mapping[Acl, UUID]]
 
 
 class AclImage:
@@ -63,7 +63,7 @@ class AclImage:
     def has(self, acl: Acl) -> bool:
         """Whether there is such an ACL."""
         found = self._by_pattern.get(Pattern(acl.resource_type, acl.pattern_type, acl.resource_name))
-        return found is not None and acl in found.get((acl.principal, acl.host), ())
+        return found is not None and acl in found.get((acl.principal, acl.host), {})
 
     def covering(self, resource_type: int, name: str) -> Iterator[ByClient]:
         """Return the ACLs that are about a resource, by client: those of its name, of its prefixes from the longest
@@ -82,12 +82,28 @@ class AclImage:
             if found is not None:
                 yield found
 
+    def named(self, resource_type: int, name: str) -> Iterator[tuple[UUID, Acl]]:
+        """Return the ACLs of this name, literal and as a prefix, and those that cover it, with their ids."""
+        patterns = [
+            Pattern(resource_type, PatternType.LITERAL, name),
+            Pattern(resource_type, PatternType.LITERAL, WILDCARD),
+            *(
+                Pattern(resource_type, PatternType.PREFIXED, name[:length])
+                for length in self._prefix_lengths.get(resource_type, ())
+                if length <= len(name)
+            ),
+        ]
+        for pattern in dict.fromkeys(patterns):
+            for some in self._by_pattern.get(pattern, {}).values():
+                for acl, acl_id in some.items():
+                    yield acl_id, acl
+
     def of_type(self, resource_type: int, clients: Sequence[Client]) -> Iterator[Acl]:
         """Return the ACLs of a kind of resource that are for one of the clients."""
         for pattern, by_client in self._by_pattern.items():
             if pattern.resource_type == resource_type:
                 for client in clients:
-                    yield from by_client.get(client, ())
+                    yield from by_client.get(client, {})
 
 
 NO_ACLS: Final = AclImage()
@@ -100,7 +116,7 @@ class AclDraft:
         self._base = base
         self._by_id = dict(base._by_id)
         self._by_pattern: dict[Pattern, ByClient] = dict(base._by_pattern)
-        self._owned: dict[Pattern, dict[Client, tuple[Acl, ...]]] = {}
+        self._owned: dict[Pattern, dict[Client, Mapping[Acl, UUID]]] = {}
         """What is not shared with the base, so that it may be changed in place."""
 
     def apply(self, record: AccessControlEntryRecord | RemoveAccessControlEntryRecord) -> None:
@@ -111,7 +127,7 @@ class AclDraft:
         """
         before = self._by_id.pop(record.id, None)
         if before is not None:
-            self._change(before, is_added=False)
+            self._change(before, None)
         if isinstance(record, AccessControlEntryRecord):
             acl = Acl(
                 record.resource_type,
@@ -123,7 +139,7 @@ class AclDraft:
                 record.permission_type,
             )
             self._by_id[record.id] = acl
-            self._change(acl, is_added=True)
+            self._change(acl, record.id)
         elif before is None:
             raise CorruptMetadataError(f"a record removes an ACL that there is not: {record.id}")
 
@@ -140,22 +156,22 @@ class AclDraft:
             lengths[resource_type] = tuple(reversed(found))
         return AclImage(self._by_id, self._by_pattern, lengths)
 
-    def _change(self, acl: Acl, *, is_added: bool) -> None:
+    def _change(self, acl: Acl, acl_id: UUID | None) -> None:
+        """Have an ACL with an id, or without one no more."""
         pattern = Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
         owned = self._owned.get(pattern)
         if owned is None:
             owned = self._owned[pattern] = dict(self._by_pattern.get(pattern, {}))
         client = (acl.principal, acl.host)
-        some = owned.get(client, ())
-        if is_added:
-            owned[client] = (*some, acl)
+        some = dict(owned.get(client, {}))  # no more than there are operations
+        if acl_id is not None:
+            some[acl] = acl_id
         else:
-            place = some.index(acl)
-            rest = some[:place] + some[place + 1 :]
-            if rest:
-                owned[client] = rest
-            else:
-                del owned[client]
+            some.pop(acl, None)
+        if some:
+            owned[client] = some
+        else:
+            owned.pop(client, None)
         if owned:
             self._by_pattern[pattern] = owned
         else:

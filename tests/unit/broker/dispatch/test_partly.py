@@ -5,12 +5,9 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-import pytest
-
 from odradek.broker.authorization.partly import Outcome, Partly
 from odradek.broker.dispatch.direct_merge import merged
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.division import Division
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import CloseConnectionError, Response
@@ -130,15 +127,3 @@ def test_no_answer_stays_no_answer_but_ends_the_connection() -> None:
     assert isinstance(outcome, CloseConnectionError)
     closed = CloseConnectionError("enough")
     assert merged(closed, API[ApiKey.PRODUCE], VERSION, b"", _with_produced) is closed
-
-
-@pytest.mark.parametrize("count", [1, 2000])
-def test_division_of_what_is_left_is_joined_with_what_is_not(count: int) -> None:
-    """However many portions it has."""
-    whole = MetadataRequest(topics=[MetadataRequestTopic(name=f"a{index}") for index in range(count)])
-    division = Division(ApiKey.METADATA, METADATA)
-    division.narrow(whole, partial(_with_described, ["b"]))
-    assert (len(division.portions) > 1) == (count > 1)
-    joined = division.join([described(context(), portion) for portion in division.portions])  # type: ignore[arg-type]
-    assert isinstance(joined, MetadataResponse)
-    assert [one.name for one in joined.topics] == [*(f"a{index}" for index in range(count)), "b"]
