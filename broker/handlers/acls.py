@@ -131,14 +131,14 @@ class AclHandlers:
         removed: _Outcome | Deferred[_Outcome] = self._controller.change(
             lambda view: plan_removed_acls(view, filters), lambda error: error, wishes=wishes
         )
-        if isinstance(removed, Deferred):
+        if isinstance(removed, Deferred) or _is_large(removed):
             return in_task(self._loop, self._tell(removed, len(filters), context.api_version), is_kept=True)
         return _removed(removed, len(filters))
 
-    async def _tell(self, removed: Deferred[_Outcome], count: int, version: int) -> Any:
+    async def _tell(self, removed: _Outcome | Deferred[_Outcome], count: int, version: int) -> Any:
         """Return the answer to `count` filters; as it goes out, made on the thread, where it is large."""
-        outcome = await removed
-        if isinstance(outcome, KafkaError) or sum(map(len, outcome)) <= MANY:
+        outcome = await removed if isinstance(removed, Deferred) else removed
+        if not _is_large(outcome):
             return _removed(outcome, count)
         return await self._converter().run(lambda: encode(_removed(outcome, count), version), 0)
 
@@ -206,6 +206,10 @@ def _created(results: Sequence[KafkaError | None]) -> CreateAclsResponse:
             for error in results
         ]
     )
+
+
+def _is_large(outcome: _Outcome) -> bool:
+    return not isinstance(outcome, KafkaError) and len(outcome) + sum(map(len, outcome)) > MANY
 
 
 def _removed(outcome: _Outcome, count: int) -> DeleteAclsResponse:
