@@ -23,6 +23,7 @@ from odradek.broker.servers.host import Machine
 from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
+from odradek.config.exposure import find_open_listeners, find_readable
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
 
@@ -68,6 +69,8 @@ def serve(
         return _cannot_start(str(wrong))
     for warning in settings.warnings:
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
+    for exposure in (*find_open_listeners(settings), *find_readable(settings, properties)):
+        log.warning("open to others", what=exposure.subject, problem=exposure.problem, hint=exposure.remedy)
     try:
         return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop)), options))
     except (ConfigError, KafkaError, MetadataError, OSError) as refused:

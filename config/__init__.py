@@ -6,6 +6,9 @@
     topic          TopicConfig: a topic's overrides over the broker's keys over Kafka's defaults
     layers         static, dynamic for all brokers, dynamic for one: who wins, which keys stand in for which
     effective      the content of DescribeConfigs answers
+    providers      values that stand elsewhere (${file:...})
+    exposure       what a configuration leaves open
+    tls, sasl, authorization   the settings of one listener, and who may do what
     alter          the effect of AlterConfigs and IncrementalAlterConfigs
     example        makes server.properties.example; reference makes docs/configuration.md
 

@@ -47,9 +47,24 @@ def load_settings(
     if "broker.id" not in values:
         _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
     _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
-    settings = build_settings(values, origins)
+    settings = _build(values, origins)
     warnings += _key_warnings(values, origins, {one.name.lower() for one in settings.all_listeners})
     return settings._replace(warnings=tuple(warnings))
+
+
+def _build(values: Mapping[str, str], origins: Mapping[str, str]) -> BrokerSettings:
+    """Return the settings, with values that stand elsewhere in the place of what refers to them."""
+    if not values.get("config.providers"):
+        return build_settings(values, origins)
+    from odradek.config.providers import resolve
+
+    try:
+        return build_settings(resolve(values, origins), origins)
+    except ConfigError as wrong:
+        written = None if wrong.key is None else values.get(wrong.key)
+        if wrong.value is None or written is None or wrong.value == written:
+            raise
+        raise ConfigError(wrong.reason, key=wrong.key, value=written, origin=wrong.origin) from None
 
 
 def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str, str]) -> None:

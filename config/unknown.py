@@ -42,6 +42,8 @@ def explain(key: str, listeners: set[str]) -> str | None:
         return (
             None if definition.service is not Service.NOT_SERVED else "Kafka knows this key, odradek does not serve it"
         )
+    if key.startswith("config.providers."):
+        return None
     if key.startswith(LISTENER_PREFIX):
         return _explain_listener_key(key, listeners)
     if key in OWN_KEYS:

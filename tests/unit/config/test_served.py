@@ -25,6 +25,7 @@ IN_CONFIG = {
     "controller.quorum.bootstrap.servers",
     "log.dir",
     "security.inter.broker.protocol",
+    "config.providers",
 }
 """Keys that take effect while the settings are made: no field of their own."""
 OF_LISTENERS = SERVED_FOR_A_LISTENER | SERVED_FOR_A_MECHANISM | {"connection.failed.authentication.delay.ms"}
