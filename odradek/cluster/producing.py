@@ -14,7 +14,7 @@ from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.errors import sentence
 from odradek.records.reading import NewRecord
 from odradek.terminal.errors import CommandError
-from odradek.terminal.human import count_text, plural
+from odradek.terminal.human import plural
 
 FLUSH_TIMEOUT_S = 60.0
 INTERRUPTED_FLUSH_S = 5.0
@@ -70,13 +70,17 @@ class PartitionTally:
 class Tally:
     """What became of records so far; `bytes` are those of values, `error` the first one.
 
-    `handed_over` counts records that the producer was given; `failed` has the numbers, from 1, of those among them that
-    were not acknowledged.
+    `handed_over` counts records that the producer was given; `failed` has the numbers of the lines, from 1, of those
+    among them that were not acknowledged.
     """
 
     records: int = 0
     bytes: int = 0
     handed_over: int = 0
+    skipped: int = 0
+    """Lines before the first of them."""
+    is_cut: bool = False
+    """Whether it ended before the input did."""
     failed: list[int] = field(default_factory=list)
     error: KafkaError | None = None
     partitions: dict[int, PartitionTally] = field(default_factory=dict)
@@ -121,7 +125,13 @@ class Tally:
         more = [plural(len(ranges) - RANGES_SHOWN, "more range")] if len(ranges) > RANGES_SHOWN else []
         lines = "line" if len(self.failed) == 1 else "lines"
         reason = sentence(self.error, f"topic {topic}") if self.error is not None else ""
-        return f"{lines} {', '.join([*shown, *more])} of {count_text(self.handed_over)} not acknowledged: {reason}"
+        rest = f", and nothing from line {self.skipped + self.handed_over + 1} on was sent" if self.is_cut else ""
+        told = f"{lines} {', '.join([*shown, *more])} not acknowledged{rest}: {reason}"
+        before = ranges[0][0] - 1
+        if not before:
+            return told
+        mark = "" if told.endswith("?") else "."
+        return f"{told}{mark} To go on there: --skip {before}, which may repeat what was written but not acknowledged"
 
 
 class SendRate:
@@ -166,6 +176,7 @@ def send(
         _hand_over(producer, topic, record, tally, partition)
         producer.poll(0)
         if tally.error is not None:
+            tally.is_cut = True
             return
 
 
@@ -203,7 +214,7 @@ def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, 
     if record.timestamp_ms is not None:
         optional["timestamp"] = record.timestamp_ms
     headers: Any = list(record.headers) or None
-    on_delivery = partial(tally.on_delivery, tally.handed_over + 1)
+    on_delivery = partial(tally.on_delivery, tally.skipped + tally.handed_over + 1)
     while True:
         try:
             producer.produce(
@@ -218,7 +229,7 @@ def _hand_over(producer: Producer, topic: str, record: NewRecord, tally: Tally, 
             producer.poll(0.1)
         except KafkaException as refused:
             reason = sentence(refused.args[0], f"topic {topic}")
-            raise CommandError(f"line {tally.handed_over + 1}: {reason}") from refused
+            raise CommandError(f"line {tally.skipped + tally.handed_over + 1}: {reason}") from refused
         else:
             tally.handed_over += 1
             return

@@ -59,6 +59,12 @@ def describe(cluster: ClusterClients, names: Sequence[str]) -> list[TopicDescrip
     return [answer(futures[name], f"topic {name}") for name in names]
 
 
+def missing_topics(cluster: ClusterClients, names: Sequence[str]) -> list[str]:
+    """Return those of these names that no topic has."""
+    known = cluster.metadata().topics
+    return [name for name in dict.fromkeys(names) if name not in known]
+
+
 def wait_until_known(cluster: ClusterClients, names: Sequence[str]) -> None:
     """Return when new topics can be used, or after a few seconds.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated
 
 from confluent_kafka.admin import ConfigSource
@@ -126,6 +127,8 @@ def alter(
     if not wanted and not deletions:
         raise WrongUsageError("nothing to change; give --set or --delete")
     resource = _resource(cluster, topic, broker, broker_defaults, group_name)
+    if deletions and resource.name is not None:
+        _check_known(resource, {each.name for each in resource.describe(cluster)}, deletions)
     resource.alter(cluster, wanted, deletions or ())
     if output.json:
         output.document({**resource.head(), "set": dict(wanted), "deleted": list(deletions or ())})
@@ -148,6 +151,15 @@ def _resource(
     if broker not in brokers:
         raise CommandError(f"there is no broker {broker}; the cluster has {', '.join(str(each) for each in brokers)}")
     return _Resource(ConfigResourceType.BROKER, str(broker))
+
+
+def _check_known(resource: _Resource, known: Collection[str], names: Sequence[str]) -> None:
+    """Brokers take back what nobody has set without a word, whatever it is called."""
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise CommandError(f"{resource} has no config {name}{hint}")
 
 
 def _row(config: Config) -> list[object]:

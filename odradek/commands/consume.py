@@ -16,7 +16,8 @@ from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import ConsumerRun, batches, consumed, join_group, read_partitions, store
 from odradek.cluster.disconnects import ignore
 from odradek.cluster.errors import failure
-from odradek.cluster.offset_spec import SYNTAX, Earliest, Latest, OffsetSpecification, parse_offset_spec
+from odradek.cluster.groups import committed_offsets
+from odradek.cluster.offset_spec import SYNTAX, AtOffset, Earliest, Latest, OffsetSpecification, parse_offset_spec
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
 from odradek.records.format import FIELDS, Formatter, parse_format
@@ -88,6 +89,13 @@ def consume(
     if group is None:
         until_spec = None if follow else end or Latest()
         reading = read_partitions(cluster, topic, numbers, begin or Earliest(), until_spec, tell)
+        if (
+            isinstance(begin, AtOffset)
+            and until is None
+            and reading.ends is not None
+            and reading.ends.done.issuperset(numbers)
+        ):
+            output.note(f"no partition of {topic} has an offset {begin.offset} yet; --follow waits for it")
     elif partition or until is not None or not isinstance(begin, Earliest | Latest | None):
         raise WrongUsageError(
             "with --group the group's offsets say where to read; --from takes only beginning or end, for a group that "
@@ -95,6 +103,9 @@ def consume(
         )
     else:
         reset = "latest" if isinstance(begin, Latest) else "earliest"
+        if begin is not None and any(of == topic for of, _ in committed_offsets(cluster, group)):
+            how = "--from is for a group without offsets; `odradek groups reset` moves them"
+            output.note(f"group {group} goes on where it is: {how}")
         reading = join_group(cluster, topic, group, reset, follow=follow, tell=tell)
     return _write_all(reading, write, max_messages, commits=group is not None)
 

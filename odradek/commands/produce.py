@@ -29,7 +29,7 @@ from odradek.cluster.producing import (
 )
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
-from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
+from odradek.records.reading import NewRecord, json_line, json_value, plain_lines, read_records, unescaped
 from odradek.terminal.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
 from odradek.terminal.human import count_text, duration_text, plural, size_text
 from odradek.terminal.output import CommandOutput
@@ -63,8 +63,14 @@ def produce(
     topic: Annotated[str, Argument(metavar="TOPIC", help="Where to; it must exist.", show_default=False)],
     file: Annotated[Path | None, Argument(metavar="[FILE]", help="Lines to produce; standard input if none.")] = None,
     key_separator: Annotated[
-        str | None, Option("--key-separator", "-K", metavar="TEXT", help="What stands between key and value in a line.")
+        str | None, Option("--key-separator", "-K", metavar="TEXT", help="What is between key and value; \\t is a tab.")
     ] = None,
+    value_json: Annotated[
+        bool, Option("--value-json", help="Each line is a value as it stands, and refused if it is no JSON.")
+    ] = False,
+    skip: Annotated[
+        int, Option("--skip", min=0, metavar="N", help="Leave out so many lines: those that are there already.")
+    ] = 0,
     headers: Annotated[
         list[str] | None, Option("--headers", "-H", metavar="NAME=VALUE", help="A header for each record; repeatable.")
     ] = None,
@@ -89,20 +95,26 @@ def produce(
     begin like that; enable.idempotence=false in --command-config begins at once, but may double and reorder lines where
     a connection is lost.
     """
-    if output.json and key_separator is not None:
-        raise WrongUsageError("--key-separator is for plain lines; with --json the key is in the line")
+    if output.json and (key_separator is not None or value_json):
+        raise WrongUsageError("--key-separator and --value-json are for plain lines; with --json all is in the line")
+    if key_separator is not None and value_json:
+        raise WrongUsageError("--value-json takes the whole line, --key-separator a part of it")
     _check(cluster, topic, partition)
     fixed = [(name, value.encode()) for name, value in pairs(headers or (), "--headers")]
-    reader = json_line if output.json else plain_lines((key_separator or "").encode())
+    plain = json_value if value_json else plain_lines(unescaped(key_separator or "").encode())
+    reader = json_line if output.json else plain
     settings = {"compression.type": compression.value} if compression is not None else {}
     disconnects = Disconnects(cluster.bootstrap, output.note)
     own = {**settings, "error_cb": disconnects.on_error}
     producer = cluster.producer(own, defaults=producer_defaults(cluster.settings))
-    tally, code, problems = Tally(disconnects=disconnects), EXIT_OK, []
+    tally, code, problems = Tally(disconnects=disconnects, skipped=skip), EXIT_OK, []
     began = time.monotonic()
     with ExitStack() as stack:
         source = _source(file, output, stack)
-        records = _with_progress(read_records(source, reader, fixed, MAX_RECORD_BYTES), output, stack, topic)
+        for _ in range(skip):
+            source.readline()
+        read = read_records(source, reader, fixed, MAX_RECORD_BYTES, first=skip + 1)
+        records = _with_progress(read, output, stack, topic)
         flush_timeout_s = FLUSH_TIMEOUT_S
         try:
             send(producer, topic, records, tally, partition, SendRate(rate))

@@ -15,11 +15,19 @@ from odradek.cluster import configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
 from odradek.cluster.offsets import Partition
-from odradek.cluster.topics import PartitionFacts, TopicFacts, describe, facts, id_text, wait_until_known
+from odradek.cluster.topics import (
+    PartitionFacts,
+    TopicFacts,
+    describe,
+    facts,
+    id_text,
+    missing_topics,
+    wait_until_known,
+)
 from odradek.cluster.topology import describe_partitions, troubled
 from odradek.commands.deletion import delete_each
 from odradek.documents import topics as documents
-from odradek.terminal.errors import WrongUsageError
+from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.human import plural, size_text
 from odradek.terminal.output import CommandOutput
 
@@ -98,21 +106,26 @@ def create_topics(
     else:
         counts = partitions or BROKER_DEFAULT, replication_factor or BROKER_DEFAULT
         new = [NewTopic(name, *counts, config=settings) for name in names]
-    created = []
+    created: list[dict[str, object]] = []
+    problems: list[str] = []
     for name, future in cluster.admin.create_topics(new, request_timeout=ANSWER_TIMEOUT_S).items():
         try:
             future.result(ANSWER_TIMEOUT_S)
             created.append({"name": name, "created": True})
         except KafkaException as refused:
             if not if_not_exists or refused.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise failure(refused, f"topic {name}") from refused
-            created.append({"name": name, "created": False})
-    wait_until_known(cluster, names)
-    if output.json:
-        output.document({"topics": created})
-    else:
-        for each in created:
-            output.line(f"topic {each['name']} " + ("created" if each["created"] else "exists already"))
+                problems.append(str(failure(refused, f"topic {name}")))
+            else:
+                created.append({"name": name, "created": False})
+    wait_until_known(cluster, [str(each["name"]) for each in created])
+    if created or not problems:
+        if output.json:
+            output.document({"topics": created})
+        else:
+            for each in created:
+                output.line(f"topic {each['name']} " + ("created" if each["created"] else "exists already"))
+    if problems:
+        raise CommandError("; ".join(problems))
 
 
 @online(
@@ -155,7 +168,10 @@ def describe_topics(
         wanted = names or [
             each.name for each in describe(cluster, sorted(cluster.metadata().topics)) if not each.is_internal
         ]
-    topics, problem = facts(cluster, wanted)
+    missing = [] if only is not None or not names else missing_topics(cluster, names)
+    topics, problem = facts(cluster, [name for name in wanted if name not in missing])
+    if missing and not topics:
+        raise CommandError(_missing(missing))
     if output.json:
         output.document({"topics": [_topic_json(each, only) for each in topics]})
     else:
@@ -167,6 +183,8 @@ def describe_topics(
             output.note(f"no partition is {' or '.join(name.replace('_', ' ') for name in judgements)}")
         if problem:
             output.note(problem)
+    if missing:
+        raise CommandError(_missing(missing))
 
 
 @online(
@@ -277,3 +295,8 @@ def _partition_json(partition: PartitionFacts) -> dict[str, object]:
         "end": partition.end,
         "size_bytes": partition.size,
     }
+
+
+def _missing(names: Sequence[str]) -> str:
+    does = "does" if len(names) == 1 else "do"
+    return f"topic {', '.join(names)} {does} not exist; `odradek topics list` shows what does"

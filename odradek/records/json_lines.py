@@ -12,10 +12,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from odradek.records.consumed import Consumed
+
+_KNOWN = frozenset({"topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"})
+_NAMES_SHOWN = 3
 
 JsonBytes: TypeAlias = str | dict[str, str] | None
 
@@ -53,6 +56,11 @@ def parse_record(line: bytes) -> ParsedRecord:
         raise ValueError(f"it is no JSON: {wrong}") from None
     if not isinstance(fields, dict):
         raise ValueError('it is no JSON object with "key", "value" and "headers"')
+    if fields and not fields.keys() & _KNOWN:
+        raise ValueError(
+            f'it has none of "key", "value", "headers", "partition" and "timestamp" (but {_shown(fields)}); with'
+            " --value-json the whole line is the value"
+        )
     return ParsedRecord(
         key=_bytes(fields.get("key"), "key"),
         value=_bytes(fields.get("value"), "value"),
@@ -60,6 +68,14 @@ def parse_record(line: bytes) -> ParsedRecord:
         partition=_number(fields.get("partition"), "partition"),
         timestamp_ms=_number(fields.get("timestamp"), "timestamp"),
     )
+
+
+def check_json(line: bytes) -> None:
+    """See that a line is JSON, of whatever kind; ValueError says what is wrong with it."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"it is no JSON: {wrong}") from None
 
 
 def bytes_to_json(data: bytes | None) -> JsonBytes:
@@ -102,6 +118,11 @@ def _headers(value: object) -> list[tuple[str, bytes | None]]:
             case _:
                 raise ValueError('"headers" is neither a list of [name, value] nor an object')
     return headers
+
+
+def _shown(fields: Iterable[str]) -> str:
+    names = [repr(name[:20]) for name in fields]
+    return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
 def _number(value: object, name: str) -> int | None:

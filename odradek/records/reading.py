@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from odradek.records.json_lines import parse_record
+from odradek.records.json_lines import check_json, parse_record
+
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
+_ESCAPE = re.compile(r"\\([tnr0\\])")
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
@@ -44,13 +48,26 @@ def json_line(line: bytes) -> NewRecord:
     return NewRecord(found.key, found.value, found.headers, found.partition, found.timestamp_ms)
 
 
-def read_records(lines: BinaryIO, read: LineReader, headers: Headers, max_bytes: int) -> Iterator[NewRecord]:
-    """Read records from lines, add headers to each; ValueError names the line, counted from 1.
+def json_value(line: bytes) -> NewRecord:
+    """Read a line that is a value as it stands, if it is JSON; ValueError says what is wrong with it."""
+    check_json(line)
+    return NewRecord(None, line)
+
+
+def unescaped(text: str) -> str:
+    """Return what a person means by a text in which tab, line feed, zero and backslash are written as in Python."""
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], text)
+
+
+def read_records(
+    lines: BinaryIO, read: LineReader, headers: Headers, max_bytes: int, first: int = 1
+) -> Iterator[NewRecord]:
+    """Read records from lines, add headers to each; ValueError names the line, the first of which has number `first`.
 
     A line ends with a line feed, which is not part of the record; nothing else is taken off. One of more than
     `max_bytes` is refused before it is read to its end.
     """
-    for number in count(1):
+    for number in count(first):
         line = lines.readline(max_bytes + 1)
         if not line:
             return

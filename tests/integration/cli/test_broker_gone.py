@@ -123,7 +123,8 @@ def test_lines_that_did_not_arrive_are_named(mortal: BrokerProcess, start_piped:
     writer.stdin.close()
     assert writer.wait(TIMEOUT_S) == 1
     assert told.all().endswith(
-        b"odradek: lines 3-4 of 4 not acknowledged: topic t: no acknowledgement in time; is the broker still there?\n"
+        b"odradek: lines 3-4 not acknowledged: topic t: no acknowledgement in time; is the broker still there? To go on"
+        b" there: --skip 2, which may repeat what was written but not acknowledged\n"
     )
     summary = written.all()
     assert b'"records": 2,' in summary

@@ -112,3 +112,14 @@ def test_what_cannot_be(cli: Cli, topic: str) -> None:
         assert result.error.startswith(f"odradek: {sentence}")
         assert result.error.count("\n") == 1
     assert _configs(cli, "--topic", topic)["retention.ms"]["source"] == "DEFAULT_CONFIG"
+
+
+def test_taking_back_what_is_misspelt(cli: Cli, topic: str) -> None:
+    """A broker would take it back without a word."""
+    cli("topics", "create", topic)
+    refused = cli("configs", "alter", "--topic", topic, "--delete", "retention.mss")
+    assert (refused.code, refused.error) == (
+        1,
+        f"odradek: topic {topic} has no config retention.mss; did you mean retention.ms?\n",
+    )
+    assert cli("configs", "alter", "--topic", topic, "--delete", "retention.ms").code == 0

@@ -37,7 +37,6 @@ def test_everything_there_is_and_no_more(cli: Cli, numbers: str) -> None:
         (["--from", "10", "--until", "15"], 10, 5),
         (["--until", "-998"], 0, 2),
         (["--from", "15", "--until", "10"], 0, 0),
-        (["--from", "5000"], 0, 0),
         (["--from", "1h", "-n", "2"], 0, 2),
         (["--until", "2001-01-01"], 0, 0),
         (["--partition", "0", "-n", "1"], 0, 1),
@@ -128,3 +127,15 @@ def test_places_and_forms_that_do_not_exist(cli: Cli, numbers: str) -> None:
         assert result.code == code
         assert result.error.startswith(f"odradek: {sentence}")
         assert result.error.count("\n") == 1
+
+
+def test_places_that_say_nothing_here_are_told(cli: Cli, topic: str) -> None:
+    """An offset that no partition has yet, and a beginning for a group that has one."""
+    cli("topics", "create", topic)
+    cli("produce", topic, stdin=b"a\n")
+    beyond = cli("consume", topic, "--from", "99999999")
+    assert (beyond.code, beyond.output) == (0, b"")
+    assert beyond.error == f"no partition of {topic} has an offset 99999999 yet; --follow waits for it\n"
+    assert cli("consume", topic, "--group", topic, "--from", "beginning").output == b"a\n"
+    again = cli("consume", topic, "--group", topic, "--from", "beginning")
+    assert (again.output, again.error.startswith(f"group {topic} goes on where it is: --from")) == (b"", True)

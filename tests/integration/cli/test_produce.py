@@ -135,7 +135,7 @@ def test_a_record_that_the_broker_refuses(cli: Cli, topic: str) -> None:
     cli("topics", "create", topic, "--config", "max.message.bytes=200")
     result = cli("produce", topic, stdin=b"x" * 1000 + b"\n")
     reason = f"topic {topic}: larger than max.message.bytes of the topic lets in (MSG_SIZE_TOO_LARGE)"
-    assert (result.code, result.error.splitlines()[-1]) == (1, f"odradek: line 1 of 1 not acknowledged: {reason}")
+    assert (result.code, result.error.splitlines()[-1]) == (1, f"odradek: line 1 not acknowledged: {reason}")
 
 
 def test_a_record_as_large_as_its_topic_lets_it_be(cli: Cli, topic: str) -> None:
@@ -144,3 +144,24 @@ def test_a_record_as_large_as_its_topic_lets_it_be(cli: Cli, topic: str) -> None
     lines = b"x" * 3_000_000 + b"\n" + b"y" * 10
     assert cli("produce", topic, stdin=lines).code == 0
     assert cli("consume", topic).output == lines + b"\n"
+
+
+def test_json_that_is_no_record_is_refused_and_told_how_it_is_meant(cli: Cli, topic: str) -> None:
+    """Else it would be a record without key and value; --value-json takes a line as it stands."""
+    cli("topics", "create", topic)
+    refused = cli("produce", topic, "--json", stdin=b'{"value": "x"}\n{"user": "anna"}\n')
+    assert refused.code == 1
+    assert 'line 2: it has none of "key", "value"' in refused.error
+    assert "--value-json" in refused.error
+    assert cli("produce", topic, "--value-json", stdin=b'{"user": "anna"}\n[1]\n').code == 0
+    wrong = cli("produce", topic, "--value-json", stdin=b"{\n")
+    assert (wrong.code, "line 1: it is no JSON" in wrong.error) == (1, True)
+    assert cli("consume", topic).output == b'x\n{"user": "anna"}\n[1]\n'
+
+
+def test_lines_that_are_there_already_are_left_out(cli: Cli, topic: str) -> None:
+    """Numbers of lines stay those of the input; a tab between key and value is written as in Python."""
+    cli("topics", "create", topic)
+    assert cli("produce", topic, "--skip", "1", "-K", "\\t", stdin=b"a\t1\nb\t2\n").code == 0
+    assert cli("consume", topic, "--format", "%k=%s").output == b"b=2"
+    assert "line 2: the key separator" in cli("produce", topic, "--skip", "1", "-K", "\\t", stdin=b"a\t1\nb\n").error

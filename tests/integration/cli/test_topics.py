@@ -122,3 +122,14 @@ def test_arguments_that_do_not_fit(cli: Cli, topic: str) -> None:
         assert result.code == 2, arguments
         assert part in result.error
         assert result.error.count("\n") == 1
+
+
+def test_what_could_be_done_is_told_beside_what_could_not(cli: Cli, topic: str) -> None:
+    """Of several topics one that exists keeps no other from being made, one that does not none from being shown."""
+    cli("topics", "create", topic)
+    made = cli("topics", "create", topic, f"{topic}-2")
+    assert (made.code, made.output.decode()) == (1, f"topic {topic}-2 created\n")
+    assert f"topic {topic} exists already" in made.error
+    shown = cli("topics", "describe", topic, f"{topic}-3")
+    assert (shown.code, topic in shown.output.decode()) == (1, True)
+    assert shown.error == f"odradek: topic {topic}-3 does not exist; `odradek topics list` shows what does\n"

@@ -70,10 +70,19 @@ def test_lines_that_were_not_acknowledged_are_named() -> None:
     tally = _failed(5, 3, 4, 90, 7)
     assert tally.failed_ranges() == [(3, 5), (7, 7), (90, 90)]
     reason = "topic t: no acknowledgement in time; is the broker still there?"
-    assert tally.problem("t") == f"lines 3-5, 7, 90 of 100 not acknowledged: {reason}"
-    assert _failed(2).problem("t") == f"line 2 of 100 not acknowledged: {reason}"
-    many = _failed(*range(0, 100, 2)).problem("t")
-    assert many == f"lines 0, 2, 4, 6, 8, 45 more ranges of 100 not acknowledged: {reason}"
+    hint = "To go on there: --skip 2, which may repeat what was written but not acknowledged"
+    assert tally.problem("t") == f"lines 3-5, 7, 90 not acknowledged: {reason} {hint}"
+    assert _failed(1).problem("t") == f"line 1 not acknowledged: {reason}"
+    many = _failed(*range(1, 100, 2)).problem("t")
+    assert many == f"lines 1, 3, 5, 7, 9, 45 more ranges not acknowledged: {reason}"
+
+
+def test_what_was_never_sent_is_told_too() -> None:
+    """Its numbers are those of the input, also where some of it was skipped."""
+    tally = _failed(14, of=5)
+    tally.skipped, tally.is_cut = 10, True
+    assert ("line 14 not acknowledged, and nothing from line 16 on was sent: " in tally.problem("t")) is True
+    assert "--skip 13" in tally.problem("t")
 
 
 def test_nothing_is_told_where_all_arrived() -> None:
