@@ -48,7 +48,9 @@ def load_settings(
         _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
     _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)
     settings = _build(values, origins)
-    warnings += _key_warnings(values, origins, {one.name.lower() for one in settings.all_listeners})
+    listeners = {one.name.lower() for one in settings.all_listeners}
+    listeners |= {name.lower() for name in settings.quorum.controller_listener_names}  # also where they are elsewhere
+    warnings += _key_warnings(values, origins, listeners)
     return settings._replace(warnings=tuple(warnings))
 
 

@@ -39,8 +39,9 @@ def plan_scram_changes(
     for change in _changes(request):
         user = change.name
         if user in verdicts:
-            records.pop(user, None)
-            verdicts[user] = KafkaError(ErrorCode.DUPLICATE_RESOURCE, _TWICE)
+            if verdicts[user] is None:  # else the first error stays, as in Kafka
+                records.pop(user)
+                verdicts[user] = KafkaError(ErrorCode.DUPLICATE_RESOURCE, _TWICE)
             continue
         verdicts[user] = None
         try:

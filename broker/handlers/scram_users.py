@@ -48,7 +48,7 @@ class ScramUserHandlers:
             results = [_result(name, infos) for name, infos in _by_user(credentials).items()]
         else:
             results = [_told(name, times, _of_user(credentials, name)) for name, times in asked.items()]
-        return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+        return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
     def alter(
         self, _context: RequestContext, request: AlterUserScramCredentialsRequest
@@ -82,7 +82,7 @@ def _told(name: str, times: int, infos: list[CredentialInfo]) -> DescribeUserScr
 
 
 def _result(name: str, infos: list[CredentialInfo]) -> DescribeUserScramCredentialsResult:
-    return DescribeUserScramCredentialsResult(user=name, error_message=None, credential_infos=infos)
+    return DescribeUserScramCredentialsResult(user=name, error_message="", credential_infos=infos)
 
 
 def _refused(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:

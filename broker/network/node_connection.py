@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from asyncio import AbstractEventLoop, TimerHandle
+from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,6 +18,8 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from odradek import __version__
+from odradek.broker.network.node_exchange import Expected, Request, answer_begin, common_version
+from odradek.broker.network.node_login import LoggedIn, NodeLogin
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
 from odradek.broker.network.security import UNPROTECTED, NodeSecurity, OpeningConnection
 from odradek.broker.network.transport import PlainTransport, Transport
@@ -26,7 +28,7 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.protocol.codec import DecodeError, Message, decode, encode
 from odradek.protocol.errors import ErrorCode
-from odradek.protocol.headers import RequestHeader, decode_response_header, encode_request_header
+from odradek.protocol.headers import RequestHeader, encode_request_header
 from odradek.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.protocol.registry import API, Api, ApiKey
 
@@ -36,6 +38,8 @@ _CONNECTING: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 
 API_VERSIONS_VERSION: Final = 3
 """Of the first request: every node that a cluster of today may have answers this version."""
+USED_OF_SESSION: Final = 0.85
+"""Of the session that a node grants: after that another connection is made, since requests after its end are lost."""
 FRAMES_PER_TURN: Final = 16
 """Answers that are handed over before others get their turn."""
 
@@ -66,23 +70,6 @@ class SocketConnector:
         return SocketConnection(self._options, address, client_id)
 
 
-class _Request(NamedTuple):
-    message: Message
-    api: Api
-    version: int | None
-    """The newest that may be used, None for the newest there is."""
-    answer: Deferred[Message | Disconnected]
-    timer: TimerHandle
-
-
-class _Expected(NamedTuple):
-    """An answer that is to come, oldest first."""
-
-    correlation_id: int
-    version: int
-    request: _Request
-
-
 class _Attempt(NamedTuple):
     """A socket that is being connected."""
 
@@ -103,10 +90,14 @@ class SocketConnection:
         self._options = options
         self._loop = options.loop
         self._client_id = client_id
-        self._unsent: deque[_Request] = deque()
-        self._expected: deque[_Expected] = deque()
+        self._unsent: deque[Request] = deque()
+        self._expected: deque[Expected] = deque()
         self._versions: Mapping[int, tuple[int, int]] | None = None
         """The versions of each API that the node knows; None until it has said so on this connection."""
+        self._login: NodeLogin | None = None
+        """What says who this node is, while it does."""
+        self._stale_at: float | None = None
+        """When another connection is to be made, since the session of this one ends soon."""
         self._transport: Transport | None = None
         """There is one once bytes can go over it."""
         self._opening: OpeningConnection | _Attempt | None = None
@@ -129,7 +120,9 @@ class SocketConnection:
         api = API[ApiKey(request.SCHEMA.api_key)]
         reason = f"{self.address} did not answer {api.name} within {timeout_s:g} s"
         timer = self._loop.call_later(timeout_s, self._lose, reason)
-        self._unsent.append(_Request(request, api, version, answer, timer))
+        self._unsent.append(Request(request, api, version, answer, timer))
+        if self._stale_at is not None and self._loop.time() >= self._stale_at and not self._expected:
+            self._disconnect()
         if self._versions is not None:
             self._send_waiting()
         elif self._transport is None and not self._is_connecting:
@@ -220,14 +213,14 @@ class SocketConnection:
         assert versions is not None
         while self._unsent:
             request = self._unsent.popleft()
-            version = _common_version(request, versions)
+            version = common_version(request, versions)
             if version is None:
                 request.timer.cancel()
                 name = request.api.name
                 refused = Disconnected(f"{self.address} serves no version of {name} that is known here", True)
                 self._loop.call_soon(request.answer.resolve, refused)
                 continue
-            self._expected.append(_Expected(self._next_correlation_id(), version, request))
+            self._expected.append(Expected(self._next_correlation_id(), version, request))
             self._write(request.api, version, request.message)
 
     def _next_correlation_id(self) -> int:
@@ -297,12 +290,12 @@ class SocketConnection:
     def _take_answer(self, frame: memoryview) -> None:
         try:
             if self._versions is None:
-                self._learn_versions(frame)
+                self._take_first_answers(frame)
                 return
             if not self._expected:
                 raise DecodeError("nothing was asked")
             correlation_id, version, request = self._expected[0]
-            begin = _answer_begin(frame, request.api.key, version, correlation_id)
+            begin = answer_begin(frame, request.api.key, version, correlation_id)
             message = decode(request.api.response, frame, version, begin)[0]
         except DecodeError as wrong:
             self._lose(f"an answer of {self.address} cannot be read: {wrong}")
@@ -311,12 +304,49 @@ class SocketConnection:
         request.timer.cancel()
         request.answer.resolve(message)
 
+    def _take_first_answers(self, frame: memoryview) -> None:
+        """Take what a node says before it is asked anything: its versions, and whether it lets this one in."""
+        login = self._login
+        if login is None:
+            self._learn_versions(frame)
+            return
+        key, version, kind = login.due
+        begin = answer_begin(frame, key, version, self._correlation_id)
+        login.take(decode(kind, frame, version, begin)[0])
+
     def _learn_versions(self, frame: memoryview) -> None:
-        begin = _answer_begin(frame, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, self._correlation_id)
+        begin = answer_begin(frame, ApiKey.API_VERSIONS, API_VERSIONS_VERSION, self._correlation_id)
         answer = decode(ApiVersionsResponse, frame, API_VERSIONS_VERSION, begin)[0]
         if answer.error_code != ErrorCode.NONE:
             raise DecodeError(f"it refuses to tell its versions with error {answer.error_code}")
-        self._versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+        versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+        parts, attempt = self._options.security.login, self._attempt
+        if parts is None:
+            self._go_on(versions)
+            return
+
+        def send(api: Api, version: int, message: Message) -> None:
+            if attempt == self._attempt:
+                self._next_correlation_id()
+                self._write(api, version, message)
+
+        def done(outcome: LoggedIn | str) -> None:
+            if attempt != self._attempt:
+                return
+            if isinstance(outcome, str):
+                parts.refused(self.address, outcome)
+                self._lose(f"{self.address} does not let this node in: {outcome}")
+                return
+            if outcome.lifetime_ms > 0:
+                self._stale_at = self._loop.time() + outcome.lifetime_ms / 1000 * USED_OF_SESSION
+            self._go_on(versions)
+
+        self._login = NodeLogin(parts, versions, send, done)
+        self._login.begin()
+
+    def _go_on(self, versions: Mapping[int, tuple[int, int]]) -> None:
+        self._login = None
+        self._versions = versions
         self._send_waiting()
 
     # the end of a connection
@@ -334,7 +364,7 @@ class SocketConnection:
         for request in requests:
             request.answer.resolve(Disconnected(reason))
 
-    def _forget_requests(self) -> list[_Request]:
+    def _forget_requests(self) -> list[Request]:
         requests = [expected.request for expected in self._expected] + list(self._unsent)
         self._expected.clear()
         self._unsent.clear()
@@ -345,7 +375,7 @@ class SocketConnection:
     def _disconnect(self) -> None:
         self._attempt += 1
         self._is_connecting = False
-        self._versions = None
+        self._versions = self._login = self._stale_at = None
         self._out.clear()
         opening, self._opening = self._opening, None
         if opening is not None:
@@ -359,20 +389,3 @@ class SocketConnection:
 
 
 _WHO_WE_ARE: Final = ApiVersionsRequest(client_software_name="odradek", client_software_version=__version__)
-
-
-def _common_version(request: _Request, versions: Mapping[int, tuple[int, int]]) -> int | None:
-    known = versions.get(request.api.key)
-    if known is None:
-        return None
-    newest = request.api.request.SCHEMA.versions.last if request.version is None else request.version
-    version = min(newest, known[1])
-    return version if version >= max(known[0], request.api.request.SCHEMA.versions.first) else None
-
-
-def _answer_begin(frame: memoryview, key: ApiKey, version: int, expected: int) -> int:
-    """Return where the answer begins behind its header, which must be that of the request that is due."""
-    correlation_id, begin = decode_response_header(frame, key, version)
-    if correlation_id != expected:
-        raise DecodeError(f"it answers request {correlation_id}, due is {expected}")
-    return begin

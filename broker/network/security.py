@@ -10,6 +10,7 @@ from collections.abc import Callable
 from socket import socket
 from typing import NamedTuple, Protocol
 
+from odradek.broker.network.node_login import LoginParts
 from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import RequestContext
@@ -53,6 +54,8 @@ class NodeSecurity(NamedTuple):
 
     open: Callable[[socket, NodeAddress, Established], OpeningConnection] | None = None
     """As that of a listener, on a socket that is connected."""
+    login: LoginParts | None = None
+    """How this node says who it is; None where nobody asks."""
 
 
 UNPROTECTED = NodeSecurity()

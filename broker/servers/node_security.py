@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from odradek.broker.network.security import UNPROTECTED, NodeSecurity
 from odradek.broker.runtime.disk_threads import Threads
-from odradek.config.errors import ConfigError
 from odradek.config.listeners import uses_sasl, uses_tls
 from odradek.config.settings import BrokerSettings
 
@@ -18,8 +17,11 @@ if TYPE_CHECKING:
 class NodeSecurities:
     """The protection of connections to brokers and to controllers."""
 
-    def __init__(self, loop: AbstractEventLoop, settings: BrokerSettings, threads: Threads) -> None:
-        """Handshakes are done on `threads`."""
+    def __init__(
+        self, loop: AbstractEventLoop, settings: BrokerSettings, threads: Threads, login_threads: Threads
+    ) -> None:
+        """Handshakes are done on `threads`, tokens made on `login_threads`."""
+        self._login_threads = login_threads
         self._loop = loop
         self._settings = settings
         self._threads = threads
@@ -36,19 +38,24 @@ class NodeSecurities:
         be had."""
         name = self._settings.inter_broker_listener_name
         protocol = next((one.protocol for one in self._settings.listeners if one.name == name), "PLAINTEXT")
-        return self._to(name, protocol)
+        return self._to(name, protocol, "sasl.mechanism.inter.broker.protocol")
 
     def to_controllers(self) -> NodeSecurity:
         """Return that of connections to the first of controller.listener.names; likewise."""
         names = self._settings.quorum.controller_listener_names
-        return self._to(names[0], self._settings.controller_protocol) if names else UNPROTECTED
+        if not names:
+            return UNPROTECTED
+        return self._to(names[0], self._settings.controller_protocol, "sasl.mechanism.controller.protocol")
 
-    def _to(self, name: str, protocol: str) -> NodeSecurity:
+    def _to(self, name: str, protocol: str, mechanism_key: str) -> NodeSecurity:
         security = UNPROTECTED
         if uses_tls(protocol):
             security = security._replace(open=self._tls_to(name, protocol).open)
         if uses_sasl(protocol):
-            raise ConfigError(f"listener {name} asks for {protocol}: connections between nodes do not log in yet")
+            from odradek.broker.servers.sasl_login import login_parts
+
+            parts = login_parts(self._settings.of_listener(name), mechanism_key, self._loop, self._login_threads)
+            security = security._replace(login=parts)
         return security
 
     def _tls_to(self, name: str, protocol: str) -> NodeTls:

@@ -67,7 +67,7 @@ class SharedServer:
         self.upkeep_threads = host.executor("odradek-upkeep", UPKEEP_THREADS)
         self.authentication_threads = host.threads("odradek-authentication", AUTHENTICATION_THREADS)
         self.tls_threads = host.threads("odradek-tls", max(1, min(TLS_THREADS, host.processors - 1)))
-        self.nodes = NodeSecurities(loop, settings, self.tls_threads)
+        self.nodes = NodeSecurities(loop, settings, self.tls_threads, self.authentication_threads)
         """How connections to other nodes are protected."""
         self.end: Callable[[str], None] = _log_end
         """Has the process stop in order, for this reason."""

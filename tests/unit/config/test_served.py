@@ -26,6 +26,8 @@ IN_CONFIG = {
     "log.dir",
     "security.inter.broker.protocol",
     "config.providers",
+    "sasl.mechanism.controller.protocol",
+    "sasl.mechanism.inter.broker.protocol",
 }
 """Keys that take effect while the settings are made: no field of their own."""
 OF_LISTENERS = SERVED_FOR_A_LISTENER | SERVED_FOR_A_MECHANISM | {"connection.failed.authentication.delay.ms"}
