@@ -16,6 +16,7 @@ PROGRAM = "odradek"
 COMMANDS = (
     "serve",
     "format",
+    "secure",
     "wait",
     "cluster",
     "topics",

@@ -17,6 +17,7 @@ from odradek.cli.command import offline
 from odradek.cluster.scram_argument import ScramUserArgument, parse_scram_argument
 from odradek.config.errors import ConfigError
 from odradek.config.loading import load_settings
+from odradek.config.settings import BrokerSettings
 from odradek.documents.format import FORMATTED
 from odradek.protocol.uuids import from_text, random_uuid, to_text
 from odradek.storage.directories.log_dirs import (
@@ -76,16 +77,25 @@ def format_directories(
     users = [parse_scram_argument(one) for one in add_scram or ()]
     try:
         settings = load_settings(None if properties is None else str(properties), override or ())
-        if users and not settings.quorum.is_controller:
-            raise WrongUsageError("--add-scram: users are kept by the controllers; format one of those with it")
-        directories = _identify(settings.log_dirs, settings.node_id, cluster_id, settings.metadata_log_dir)
     except ConfigError as wrong:
         raise WrongUsageError(str(wrong)) from wrong
+    _show(output, settings.node_id, format_with_users(settings, cluster_id, users))
+
+
+def format_with_users(
+    settings: BrokerSettings, cluster_id: str | None, users: list[ScramUserArgument]
+) -> list[tuple[LogDirectory, bool]]:
+    """Let a node's directories say whose they are, and the metadata of a new cluster begin with users; return each
+    directory with whether it is new."""
+    if users and not settings.quorum.is_controller:
+        raise WrongUsageError("--add-scram: users are kept by the controllers; format one of those with it")
+    try:
+        directories = _identify(settings.log_dirs, settings.node_id, cluster_id, settings.metadata_log_dir)
     except StorageError as refused:
         raise CommandError(refused.message) from refused
     if users:
         _begin_with(users, settings.metadata_log_dir, directories)
-    _show(output, settings.node_id, directories)
+    return directories
 
 
 def _check_id(cluster_id: str | None) -> None:

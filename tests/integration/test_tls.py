@@ -15,8 +15,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kafka import KafkaConsumer, KafkaProducer
 
+from odradek.cli.app import run
 from tests.conftest import BrokerFactory
-from tests.support.broker import BrokerProcess
+from tests.support.broker import BrokerProcess, OdradekProcess
 from tests.support.certificates import LOCAL, Authority, client_context
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
@@ -271,3 +272,32 @@ def _is_refused(port: int, context: ssl.SSLContext) -> bool:
                 return stranger.recv(1) == b""
         except OSError:
             return True
+
+
+def test_what_secure_init_makes_serves_those_who_log_in(new_broker: BrokerFactory, tmp_path: Path) -> None:
+    """`odradek serve` with the file as it is; clients with the settings that lie beside it, and nobody else."""
+    (port,) = free_ports(1)
+    directory = tmp_path / "secure"
+    assert run(["secure", "init", str(directory), "--host", "localhost", "--port", str(port)]) == 0
+    broker = new_broker()
+    assert isinstance(broker, OdradekProcess)
+    broker.properties = directory / "server.properties"
+    broker.launch()
+    settings: dict[str, str | int | float | bool] = dict(  # type: ignore[assignment]  # its values are texts
+        line.split("=", 1) for line in (directory / "client.properties").read_text().splitlines() if "=" in line
+    )
+    admin = AdminClient(settings)
+    eventually(lambda: _answers(admin), f"the administrator is served\n{broker.log}", WAIT_S)
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(WAIT_S)
+    refused = AdminClient({**settings, "sasl.password": "wrong", "log_level": 0})
+    assert not _answers(refused)
+    assert str(settings["sasl.password"]) not in broker.log
+    assert broker.stop() == 0, broker.log
+
+
+def _answers(admin: AdminClient) -> bool:
+    try:
+        admin.list_topics(timeout=2)
+    except KafkaException:
+        return False
+    return True
