@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from odradek.broker.runtime.audit import failed_authentication
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
@@ -35,6 +36,7 @@ class FailureLog:
             self._begin, self._count = now, 0
         self._count += 1
         if self._count <= LINES:
+            failed_authentication(context.client_host, context.listener, mechanism, reason, user or None)
             log.info(
                 "failed authentication",
                 peer=context.peer,

@@ -26,6 +26,7 @@ COMMANDS = (
     "groups",
     "transactions",
     "configs",
+    "users",
     "bench",
     "log",
     "pipeline",

@@ -58,18 +58,22 @@ def online(
     json: object = options.Json,
     document: Document | None = None,
     found_by: Callable[[Mapping[str, Any]], str | None] | None = None,
+    alone: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Registration:
     """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
 
     Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
     means more than the form of the output; `details` are paragraphs of help that are put together from tables.
     `document` describes what --json prints. `found_by` gives the addresses of the cluster where the command's own
-    arguments tell them, None where they do not.
+    arguments tell them, None where they do not. `alone` tells of arguments that they need no cluster: then None takes
+    its place.
     """
 
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: CommandOutput) -> int | None:
             bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
+            if alone is not None and alone(given):
+                return function(None, output, **given)
             bootstrap = (found_by(given) if found_by is not None else None) or bootstrap
             with closing(connect(bootstrap, properties, debug=output.debug)) as cluster:
                 return function(cluster, output, **given)
