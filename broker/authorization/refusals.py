@@ -36,6 +36,7 @@ _SAME: Mapping[str, Sequence[str]] = MappingProxyType(
         "name": ("name", "topic"),
         "topic": ("topic", "name"),
         "topic_name": ("topic_name", "name"),
+        "user": ("user", "name"),
         "partition_index": ("partition_index", "partition", "index"),
         "partition": ("partition", "partition_index"),
     }
@@ -48,12 +49,13 @@ _PARTS: Mapping[str, Sequence[str]] = MappingProxyType(
         "partition_result": ("partitions",),
         "results_by_partition": ("partitions",),
         "topics": ("topics",),
+        "entity": ("entity",),
     }
 )
 """Lists of a response whose entries stand for entries of a list of the request."""
 _NAMES = frozenset({"name", "topic", "topic_name", "group_id", "key", "transactional_id"})
 _INDEXES = frozenset({"partition_index", "partition", "partition_id", "index"})
-_OTHERS = frozenset({"topic_id", "producer_id", "resource_type", "resource_name", "feature"})
+_OTHERS = frozenset({"topic_id", "producer_id", "resource_type", "resource_name", "entity_type", "entity_name", "user"})
 """Fields that say what an entry is about, as all the others do not: a timestamp that was asked for is no answer."""
 
 _WHOLE: Mapping[ApiKey, tuple[str, str]] = MappingProxyType(
@@ -67,8 +69,8 @@ _WHOLE: Mapping[ApiKey, tuple[str, str]] = MappingProxyType(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("topics", "responses"),
         ApiKey.CREATE_ACLS: ("creations", "results"),
         ApiKey.DELETE_ACLS: ("filters", "filter_results"),
-        ApiKey.UPDATE_FEATURES: ("feature_updates", "results"),
         ApiKey.ALTER_CLIENT_QUOTAS: ("entries", "entries"),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ("users", "results"),
     }
 )
 """APIs whose entries have the code of a refusal of the whole request, too."""

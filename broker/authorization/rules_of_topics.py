@@ -104,6 +104,8 @@ def _refused_topics(asking: Asking, request: Any) -> Outcome:
 
     def refusal(topic: Any) -> ErrorCode | None:
         nonlocal is_checked
+        if not topic.partition_data:
+            return None  # nothing is told of it
         ref: str | UUID = topic.topic_id if by_id else topic.name
         name = asking.topic_name(topic.topic_id) if by_id else topic.name
         if name is None:

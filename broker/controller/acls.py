@@ -14,7 +14,7 @@ from odradek.broker.controller.controller_view import ControllerView
 from odradek.broker.metadata.acl_filters import AclFilter, matching
 from odradek.broker.metadata.acls import acl_record
 from odradek.broker.metadata.records import MetadataRecord, make_record
-from odradek.protocol.acls import CLUSTER_NAME, Acl, AclResourceType
+from odradek.protocol.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, AclResourceType, PatternType, name_of
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.metadata_records import RemoveAccessControlEntryRecord
 from odradek.protocol.uuids import random_uuid
@@ -47,7 +47,9 @@ def plan_new_acls(view: ControllerView, acls: Sequence[Acl]) -> tuple[list[Metad
     return records, results
 
 
-def plan_removed_acls(view: ControllerView, filters: Sequence[AclFilter]) -> tuple[list[MetadataRecord], list[Removed]]:
+def plan_removed_acls(
+    view: ControllerView, filters: Sequence[AclFilter]
+) -> tuple[list[MetadataRecord], list[Removed | KafkaError]]:
     """Return the records that remove what filters let through, and what each of them lets through, in order.
 
     Raises:
@@ -57,9 +59,13 @@ def plan_removed_acls(view: ControllerView, filters: Sequence[AclFilter]) -> tup
     if sum(one.scans for one in filters) * len(acls) > MOST_LOOKED_AT or len(filters) > MAX_CHANGES:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "too many filters for so many ACLs")
     ids: dict[UUID, None] = {}
-    results: list[Removed] = []
+    results: list[Removed | KafkaError] = []
     told = 0
     for one in filters:
+        unknown = _unknown(one)
+        if unknown is not None:
+            results.append(KafkaError(ErrorCode.INVALID_REQUEST, unknown))
+            continue
         found = list(matching(acls, one))
         ids.update(dict.fromkeys(acl_id for acl_id, _ in found))
         told += len(found)
@@ -69,8 +75,27 @@ def plan_removed_acls(view: ControllerView, filters: Sequence[AclFilter]) -> tup
     return [make_record(RemoveAccessControlEntryRecord(id=acl_id)) for acl_id in ids], results
 
 
+_KINDS: Final = (
+    ("resource_type", AclResourceType),
+    ("pattern_type", PatternType),
+    ("operation", AclOperation),
+    ("permission_type", AclPermission),
+)
+
+
+def _unknown(numbers: Acl | AclFilter) -> str | None:
+    """Return which number of an ACL or a filter means nothing."""
+    for name, known in _KINDS:
+        if name_of(known, getattr(numbers, name)) == "UNKNOWN":
+            return f"Invalid {name.replace('_', ' ')} {getattr(numbers, name)}"
+    return None
+
+
 def _problem(acl: Acl) -> str | None:
-    """Return what is wrong with an ACL whose numbers all mean something."""
+    """Return what is wrong with an ACL."""
+    unknown = _unknown(acl)
+    if unknown is not None:
+        return unknown
     if acl.resource_type == AclResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not acl.resource_name:

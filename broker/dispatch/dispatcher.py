@@ -266,6 +266,8 @@ class Dispatcher:
         assert route.handler is not None
         try:
             return then(route.handler(context, portion.request), portion.merge)
+        except CloseConnectionError:
+            raise
         except Exception as failed:  # noqa: BLE001 - as for a whole request
             return self._error_response(route.api, context.api_version, context, failed)
 
@@ -293,6 +295,8 @@ class Dispatcher:
             result = route.handler(context, request)
             if merge is not None and not isinstance(result, Deferred):
                 result = merge(result)
+        except CloseConnectionError:
+            raise
         except Exception as failed:  # noqa: BLE001 - the one place where an error becomes an answer
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Deferred):

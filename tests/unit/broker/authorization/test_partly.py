@@ -90,8 +90,10 @@ def test_denied_topics_are_taken_out_and_merged_in_their_place() -> None:
 def test_produce_remembers_what_may_be_written_until_the_acls_change() -> None:
     """The short way of the gate is for those whom the rules have let through before."""
     front = Front(allow(TOPIC, "t", WRITE))
-    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t")])
-    by_id = ProduceRequest(acks=1, topic_data=[TopicProduceData(topic_id=TOPIC_ID)])
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData()])])
+    by_id = ProduceRequest(
+        acks=1, topic_data=[TopicProduceData(topic_id=TOPIC_ID, partition_data=[PartitionProduceData()])]
+    )
     unknown = ProduceRequest(acks=1, topic_data=[TopicProduceData()])
     for _ in range(2):
         assert front.admit(request, 12) is None
@@ -104,7 +106,7 @@ def test_produce_remembers_what_may_be_written_until_the_acls_change() -> None:
 
 def test_produce_without_an_answer_is_refused_by_the_end_of_the_connection() -> None:
     """As with every other error where acks is 0."""
-    request = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t")])
+    request = ProduceRequest(acks=0, topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData()])])
     with pytest.raises(CloseConnectionError):
         Front().admit(request, 12)
 
