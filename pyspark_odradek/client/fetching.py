@@ -32,7 +32,8 @@ CHUNK_BYTES: Final = 8 * 1024 * 1024
 _ANSWER_LIMIT: Final = 256 * 1024 * 1024
 """A batch larger than what was asked for comes whole, so an answer may be larger, too."""
 _GRACE_S: Final = 5.0
-"""For so long a partition may end before the wanted offset, or be unknown: a new leader has yet to learn of both."""
+"""For so long a partition may end before the wanted offset, or be unknown, from when that was seen first: a new leader
+has yet to learn of both."""
 _PAUSE_S: Final = 0.1
 _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
@@ -91,6 +92,8 @@ class _RangeReader:
         self._ahead: BrokerConnection | None = None
         """Where an answer for `position` is on its way from."""
         self._moved_at = time.monotonic()
+        self._symptom_at: float | None = None
+        """When it first looked as if something were gone, since the position has moved."""
         self.position = wanted.first
 
     def step(self) -> list[_Entry]:
@@ -104,7 +107,10 @@ class _RangeReader:
         except UnknownTopicError as gone:
             self._waited_for(gone)
             return []
-        entries = list(self._entries(data.records))
+        entries, is_beyond = self._entries(data.records)
+        if is_beyond and not entries:
+            self._move(self._wanted.until)  # compaction has left nothing of what is wanted here
+            return []
         if entries:
             self._move(entries[-1].header.next_offset)
             if self.position < self._wanted.until:
@@ -149,23 +155,27 @@ class _RangeReader:
                     return partition
         raise ClusterError(f"the broker does not answer for partition {self._wanted.partition}")
 
-    def _entries(self, records: RecordData | None) -> Iterator[_Entry]:
+    def _entries(self, records: RecordData | None) -> tuple[list[_Entry], bool]:
+        """Return the batches that have wanted offsets, and whether there is one that begins after all of them."""
+        entries: list[_Entry] = []
         view = memoryview(records or b"")
         for position, header in iter_batches(view):
             if header.magic == CURRENT_MAGIC:
                 if header.base_offset >= self._wanted.until:
-                    break
+                    return entries, True
                 if header.last_offset_delta < 0:
                     raise ClusterError(
                         f"partition {self._wanted.partition} has a batch of no length at {header.base_offset}"
                     )
             if header.next_offset > self.position:
-                yield _Entry(header, view[position : position + header.size])
+                entries.append(_Entry(header, view[position : position + header.size]))
+        return entries, False
 
     def _move(self, position: int) -> None:
         if position > self.position:
             self.position = position
             self._moved_at = time.monotonic()
+            self._symptom_at = None
 
     def _look_for_loss(self) -> None:
         """Go on where there are records again; the end of the partition may lie before the wanted one."""
@@ -176,11 +186,20 @@ class _RangeReader:
             self._lose(min(earliest, until), f"it begins at offset {earliest} now")
             return
         latest = self._cluster.offsets({tp: LATEST})[tp]
-        if position >= latest and not self._cluster.options.read_committed and self._waited() > _GRACE_S:
+        if position < latest or self._cluster.options.read_committed:
+            self._symptom_at = None
+        elif not self._may_pass():
             self._lose(until, f"it ends at offset {latest} now")
 
+    def _may_pass(self) -> bool:
+        """Tell whether what looks like a loss was seen for the first time only a short while ago."""
+        now = time.monotonic()
+        if self._symptom_at is None:
+            self._symptom_at = now
+        return now - self._symptom_at < _GRACE_S
+
     def _waited_for(self, gone: UnknownTopicError) -> None:
-        if self._waited() < _GRACE_S:
+        if self._may_pass():
             raise BrokerUnreachableError(str(gone)) from gone
         self._lose(self._wanted.until, str(gone))
 

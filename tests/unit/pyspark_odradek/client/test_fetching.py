@@ -98,6 +98,37 @@ def test_a_range_is_read_across_answers_and_gaps() -> None:
     assert cluster.asked == [1, 8]
 
 
+def test_a_range_that_compaction_has_emptied_is_read_past() -> None:
+    """The next batch begins at its end or after it: there is nothing to wait for."""
+    for following in (5, 9):
+        cluster = PlayedCluster(once({2: records_of(batch(following, b"x"))}))
+        assert read(cluster, 2, 5) == {}
+        assert cluster.asked == [2]
+    answers = once({2: records_of(batch(2, b"2")), 3: records_of(batch(9, b"x"))})
+    assert read(PlayedCluster(answers), 2, 5) == {2: b"2"}
+
+
+def test_the_grace_runs_from_the_first_symptom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever uses what was read takes his time, and a new leader learns of the true end a moment later."""
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    lagging = [records_of(until=1)]
+
+    def play(offset: int) -> Answer:
+        if offset == 1 and lagging and clock[0] > 0:
+            return lagging.pop()
+        cluster.ends = (0, 2)
+        return records_of(batch(offset, b"%d" % offset), until=2)
+
+    cluster = PlayedCluster(play, latest=1, retry_timeout_s=100)
+    bodies = fetching.read_bodies(cluster, OffsetRange(TP, 0, 2), True)
+    cluster.ends = (0, 1)
+    assert next(bodies)
+    cluster.ends = (0, 1)
+    clock[0] = 60.0
+    assert next(bodies)
+
+
 def test_aborted_transactions_are_left_out() -> None:
     """Of each producer the records between the beginning of an aborted transaction and its end are not handed out."""
     log = [
