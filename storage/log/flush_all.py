@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem
@@ -10,6 +11,8 @@ from odradek.storage.log.log import Log
 from odradek.storage.threads import for_each
 
 _SYNC_THREADS = 8
+_AT_ONCE = 200
+"""Logs whose files are open at a time."""
 
 
 def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
@@ -19,14 +22,14 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
     """
     problems: dict[str, str] = {}
     plans: list[tuple[Log, FlushPlan]] = []
-    for log in logs:
+
+    def prepare(log: Log) -> tuple[Log, FlushPlan] | None:
         try:
             plan = log.prepare_flush()
         except StorageError as error:
             problems[log.directory] = str(error)
-        else:
-            if plan is not None:
-                plans.append((log, plan))
+            return None
+        return None if plan is None else (log, plan)
 
     def sync(planned: tuple[Log, FlushPlan]) -> None:
         log, plan = planned
@@ -34,8 +37,13 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
             plan.sync_files()
         except (OSError, StorageError) as error:
             problems[log.directory] = str(log.local.sync_failed(error))
+        plan.let_go()
 
-    for_each(plans, lambda: sync, _SYNC_THREADS)
+    waiting = iter(logs)
+    while some := list(islice(waiting, _AT_ONCE)):
+        planned = [each for each in map(prepare, some) if each is not None]
+        for_each(planned, lambda: sync, _SYNC_THREADS)
+        plans += planned
     for directory in {directory for _, plan in plans for directory in plan.directories}:
         try:
             with suppress(FileNotFoundError):
