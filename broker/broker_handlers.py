@@ -110,6 +110,7 @@ class BrokerHandlers:
             services.nearest,
             self.leader_hints,
             services.readers,
+            services.client_quotas() if services.client_quotas is not None else None,
         )
 
     @cached_property
@@ -182,6 +183,7 @@ class BrokerHandlers:
             services.settings.delete_topic_enable,
             self._describer.describe_created,
             services.partitions.deleted.settled,
+            services.client_quotas() if services.client_quotas is not None else None,
         )
 
     @cached_property

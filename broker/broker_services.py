@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.nearest_fetch import NearestReplica
     from odradek.broker.handlers.replica_fetch import LeaderQuota
+    from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
     from odradek.broker.raft.describe_quorum import QuorumDescriber
 
 
@@ -57,6 +58,8 @@ class BrokerServices(NamedTuple):
     """Makes what tells of the quorum; None where the controllers are elsewhere."""
     groups: GroupServices
     transactions: TransactionServices
+    client_quotas: Callable[[], ClientQuotaEnforcement] | None = None
+    """Makes what says how much clients may take; None for as much as they like."""
     quota: LeaderQuota | None = None
     """How much followers may be sent; None where there are none."""
     readers: Readers | None = None

@@ -6,7 +6,7 @@ Part of the composition root: imports are late on purpose, as in `broker_handler
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.sasl import SaslHandlers
     from odradek.broker.handlers.scram_users import ScramUserHandlers
     from odradek.broker.handlers.topics import TopicHandlers
+    from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
     from odradek.broker.raft.describe_quorum import QuorumDescriber
     from odradek.broker.raft.elections import ElectionHandlers
     from odradek.broker.raft.fetch_snapshot import SnapshotFetchHandler
@@ -64,6 +65,8 @@ class ControllerServices(NamedTuple):
     """What ApiVersions tells."""
     forwardable: Collection[int]
     """Keys of the APIs that may come in an envelope."""
+    client_quotas: Callable[[], ClientQuotaEnforcement]
+    """Makes what says how much clients may change."""
 
 
 class ControllerHandlers:
@@ -158,6 +161,7 @@ class ControllerHandlers:
             services.settings.delete_topic_enable,
             self._describer.describe_created,
             deletions_settled=lambda: None,  # no log is here
+            quotas=services.client_quotas(),
         )
 
     @cached_property

@@ -26,7 +26,6 @@ from odradek.config.errors import ConfigError
 from odradek.config.exposure import find_open_listeners, find_readable
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
-from odradek.storage.segment.kept_open import KEPT_OPEN
 
 log = get_logger("broker")
 
@@ -40,8 +39,6 @@ GC_THRESHOLDS = (10_000, 5, 200)
 request of a megabyte becomes is a multiple of that, and would be looked at in one go else."""
 _OLDEST = 2
 """Generation of what has survived several looks: a collection of it is a full one."""
-_SHARE_OF_LOGS = 75
-"""Percent of the descriptors that logs keep; the others are for connections and for what is open for a moment."""
 GC_GROWTH = 250_000
 """Objects by which what is looked at no more has to grow before all of it is looked at once."""
 
@@ -81,15 +78,13 @@ def serve(
 
 
 def _allow_many_files() -> None:
-    """Use all descriptors that the system grants: connections and logs in use take one each; logs not all of them."""
+    """Use all descriptors that the system grants: connections and logs in use take one each."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError) as failed:
             log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
-    granted = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    KEPT_OPEN.allow(None if granted == resource.RLIM_INFINITY else granted * _SHARE_OF_LOGS // 100)
 
 
 async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) -> int:

@@ -52,6 +52,10 @@ class BrokerSettings(NamedTuple):
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]
     max_connection_creation_rate: int
+    quota_window_num: int
+    quota_window_size_seconds: int
+    controller_quota_window_num: int
+    controller_quota_window_size_seconds: int
     connections_max_idle_ms: int
     request_timeout_ms: int
     queued_max_request_bytes: int

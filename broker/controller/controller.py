@@ -53,8 +53,14 @@ Refusals = list[KafkaError | None]
 """Why each of several wishes was refused, None where it was done."""
 Plan = Callable[[ControllerView], tuple[Sequence[MetadataRecord], R]]
 """Makes records and an answer of the cluster as it is; raises KafkaError where nothing can be done."""
+Charge = Callable[[int], object]
+"""Is told how many partitions are to be changed; raises KafkaError where they are too many."""
 _Planned = tuple[Sequence[MetadataRecord], list[R | KafkaError]]
 """The records of what can be done, and what becomes of each wish, in order."""
+
+
+def _free(_partitions: int) -> None:
+    """Charge nothing."""
 
 
 class Controller:
@@ -136,16 +142,17 @@ class Controller:
         return then(self._change(plan_one, max(wishes, count_partitions(self._source.proposed)), 1), answer)
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, charge: Charge = _free
     ) -> list[PlannedTopic | KafkaError] | Deferred[list[PlannedTopic | KafkaError]]:
         """Create the topics that can be created, all in one change; return what became of each, in order.
 
-        Names must not repeat. Raises KafkaError if the request as a whole is refused.
+        Names must not repeat. `charge` is told of the partitions of each topic that can be created, and raises
+        KafkaError where they are too many. Raises KafkaError if the request as a whole is refused.
         """
 
         def plan(image: MetadataImage) -> _Planned[PlannedTopic]:
             planner = TopicPlanner(self.view(image), self._rules)
-            results = [_attempt(planner, topic) for topic in topics]
+            results = [_attempt(planner, topic, charge) for topic in topics]
             records = [record for topic in results if isinstance(topic, PlannedTopic) for record in topic.records]
             return [] if validate_only else records, results
 
@@ -158,11 +165,11 @@ class Controller:
         return then(stored, lambda outcome: outcome if isinstance(outcome, KafkaError) else None)
 
     def create_partitions(
-        self, wishes: Sequence[NewPartitions], *, validate_only: bool = False
+        self, wishes: Sequence[NewPartitions], *, validate_only: bool = False, charge: Charge = _free
     ) -> Refusals | Deferred[Refusals]:
         """Add partitions to the topics where it can be done, all in one change; return the error of each, in order.
 
-        Names must not repeat.
+        Names must not repeat; `charge` as for `create_topics`.
         """
 
         def plan(image: MetadataImage) -> _Planned[None]:
@@ -175,6 +182,7 @@ class Controller:
                 total += len(added)
                 if total > MAX_PARTITIONS_PER_REQUEST:
                     raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+                charge(len(added))
                 return added
 
             records, results = _plan_all([partial(plan_one, wish) for wish in wishes])
@@ -274,9 +282,11 @@ def _refusal(failed: Exception) -> KafkaError:
     return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _attempt(planner: TopicPlanner, topic: NewTopic) -> PlannedTopic | KafkaError:
+def _attempt(planner: TopicPlanner, topic: NewTopic, charge: Charge) -> PlannedTopic | KafkaError:
     try:
-        return planner.plan(topic)
+        planned = planner.plan(topic)
+        charge(planned.num_partitions)
+        return planned
     except KafkaError as error:
         return error.detached()
 

@@ -22,6 +22,7 @@ TURN_S = 0.002
 
 FEW: Final = 200
 """Parts of a request that are worked on at once: a millisecond or two."""
+_PER_SLICE: Final = 10
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,11 +81,9 @@ class Background:
             log.error("work in the background of a coordinator failed", exc_info=failed)
         self._scheduler.call_later(0, self._turn)
 
-    def each(
-        self, parts: Collection[T], work: Callable[[T], R | Deferred[R]], few: int = FEW
-    ) -> list[R] | Deferred[list[R]]:
+    def each(self, parts: Collection[T], work: Callable[[T], R | Deferred[R]]) -> list[R] | Deferred[list[R]]:
         """Return what `work` comes to for each part, in their order: now if there are few, later if there are many."""
-        if len(parts) <= few:
+        if len(parts) <= FEW:
             return gather([work(part) for part in parts])
         later: Deferred[list[R]] = Deferred()
         found: dict[int, R] = {}
@@ -101,7 +100,8 @@ class Background:
                     outcome.on_done(partial(take, place))
                 else:
                     take(place, outcome)
-                yield
+                if place % _PER_SLICE == 0:
+                    yield
 
         self.add(slices(), lambda _: None)
         return later

@@ -24,6 +24,7 @@ from odradek.broker.authorization.partly import Outcome, Partly
 from odradek.broker.dispatch.direct_merge import merged
 from odradek.broker.dispatch.division import Division
 from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
+from odradek.broker.dispatch.throttling import Throttling
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.frame_limits import largest_frame
@@ -64,7 +65,7 @@ class RequestGate(Protocol):
     """The one step between decoding a request and its handler: who may, and how fast."""
 
     def admit(self, context: RequestContext, api: Api, request: Message) -> Outcome:
-        """Authorise the request, and decide its throttle time (`RequestContext.throttle_time_ms`).
+        """Authorise the request.
 
         Returns the response of who may not, what is left for the handler of a request that is refused in part, and None
         where the handler is to go on. Raises CloseConnectionError for who may not and wants no answer.
@@ -136,6 +137,7 @@ class Dispatcher:
         requests of any size are worked on in one go."""
         self._gate = gate
         self._large = large
+        self._throttling: Throttling | None = None
         self._routes: dict[int, _Route] = {}
         for key, find_direct in direct.items():
             self._routes[key] = _Route(key, find_direct)
@@ -144,12 +146,20 @@ class Dispatcher:
         for key, forward in (forwarded or {}).items():
             self._routes[key] = _Route(key, forward=forward)
 
-    def handle(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
-        """Work on one frame.
+    def throttle(self, throttling: Throttling | None) -> None:
+        """Hold clients to their quotas from now on; None where there are none."""
+        self._throttling = throttling
+
+    def handle(
+        self, context: RequestContext, frame: memoryview, is_counted: bool = False
+    ) -> Response | Deferred[Response]:
+        """Work on one frame; `is_counted` says that quotas have been looked at.
 
         Raises:
             CloseConnectionError: the frame is not a request that is served here.
         """
+        if self._throttling is not None and not is_counted:
+            return self._throttling.handle(self.handle, context, frame)
         try:
             key, version, correlation_id, client_id_size = _HEADER.unpack_from(frame)
         except error:
@@ -362,8 +372,6 @@ def _encoded(response: Message | bytes, context: RequestContext) -> bytes:
     """
     if isinstance(response, bytes):
         return response
-    if context.throttle_time_ms and hasattr(response, "throttle_time_ms"):
-        response.throttle_time_ms = context.throttle_time_ms
     try:
         return encode(response, context.api_version)
     except EncodeError as bad:

@@ -108,6 +108,9 @@ class Division:
         failed = next((one for one in responses if getattr(one, "error_code", None)), None)
         if failed is not None:
             joined.error_code = failed.error_code  # type: ignore[attr-defined]  # of messages that have one
+        throttle_ms = max(getattr(one, "throttle_time_ms", 0) for one in responses)
+        if throttle_ms:
+            joined.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]  # of messages that have it
         return joined
 
 

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.runtime.responses import CloseConnectionError, Response
+from odradek.broker.runtime.responses import CloseConnectionError, Response, Throttled
 from odradek.protocol.codec import DecodeError, decode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import decode_request_header
@@ -81,6 +81,8 @@ def read_principal(data: bytes | memoryview | None) -> KafkaPrincipal | None:
 
 
 def _enclosed(context: RequestContext, response: Response) -> EnvelopeResponse:
+    if isinstance(response, Throttled):
+        response = response.answer  # the broker tells its client, and mutes it; what others ask over it goes on
     if isinstance(response, list):
         assert all(isinstance(piece, bytes | memoryview) for piece in response), "no file is sent in an envelope"
         return EnvelopeResponse(response_data=b"".join(response))  # type: ignore[arg-type]  # as was just seen

@@ -15,6 +15,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.handlers.converting import Converter, in_task
+from odradek.broker.handlers.fetch_quotas import FetchQuotas, size_of
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
 from odradek.broker.handlers.fetch_sessions import (
     FINAL_EPOCH,
@@ -32,6 +33,8 @@ from odradek.broker.handlers.nearest_fetch import NearestFetchReader, NearestRep
 from odradek.broker.handlers.old_fetch import FIRST_OF_BATCHES, OldFetch, OldFetchRead
 from odradek.broker.handlers.replica_fetch import LeaderQuota, ReplicaFetchReader, is_of_replica, replica_of
 from odradek.broker.partitions.table import PartitionTable
+from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
+from odradek.broker.quotas.telling import throttled
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -41,6 +44,7 @@ from odradek.protocol.errors import KafkaError
 from odradek.protocol.hot.fetch import FIRST_BY_ID, FIRST_SESSION, Region, encode_fetch_response
 from odradek.protocol.hot.wire import NodeEndpoint
 from odradek.protocol.messages.fetch import FetchRequest
+from odradek.protocol.registry import API, ApiKey
 
 if TYPE_CHECKING:  # most brokers have no authorizer
     from odradek.broker.authorization.reading import Readers
@@ -74,11 +78,12 @@ class FetchHandler:
         nearest: NearestReplica | None = None,
         hints: LeaderHints | None = None,
         readers: Readers | None = None,
+        quotas: ClientQuotaEnforcement | None = None,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk.
 
         `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them; `hints` tell who
-        leads elsewhere; `readers` say who may read what, without them everybody may.
+        leads elsewhere; `readers` say who may read what, without them everybody may; `quotas` hold back consumers.
         """
         self._loop = loop
         self._sessions = sessions
@@ -87,6 +92,7 @@ class FetchHandler:
         self._converter = converter
         self._hints = hints
         self._readers = readers
+        self._quotas = quotas
 
         def reading(reader: FetchReader) -> _Reading:
             steps = FetchSteps(loop, reader, threads)
@@ -103,6 +109,10 @@ class FetchHandler:
         except KafkaError as refused:
             return _response(encode_fetch_response(head, version, [], error_code=refused.code))
         max_bytes = min(request.max_bytes, self._max_bytes)
+        quotas: FetchQuotas | None = None
+        if self._quotas is not None and self._quotas.is_active and not is_of_replica(request, version):
+            quotas = FetchQuotas(self._quotas, context)
+            max_bytes = quotas.most_bytes(max_bytes)
         wanted = session.wanted() if session is not None else wanted_without_session(request, version >= FIRST_BY_ID)
         job = FetchJob(
             context,
@@ -114,6 +124,7 @@ class FetchHandler:
             wanted,
             max_bytes,
             min(request.min_bytes, max_bytes),
+            quotas=quotas,
         )
         if self._readers is not None:
             refs = [ref for ref, _ in wanted]
@@ -144,6 +155,8 @@ class FetchHandler:
         return self._wait(job, reading)
 
     def _wait(self, job: FetchJob, reading: _Reading) -> Deferred[Response]:
+        if job.quotas is not None:
+            job.quotas.waits()
         return WaitingFetch(job, reading.reader, reading.steps, self._encoded).begin(self._loop)
 
     async def _read_from_disk(self, job: FetchJob, reading: _Reading, found: FetchRead) -> Response:
@@ -167,7 +180,26 @@ class FetchHandler:
 
         partitions = [partition for _, of_topic in job.wanted for partition in of_topic]
         old = OldFetch(self._loop, self._converter, job.version, partitions, look, look_from_disk)
-        return old.answer(job.head, reader.watched(job), job.request.max_wait_ms)
+        answer = old.answer(job.head, reader.watched(job), job.request.max_wait_ms)
+        return answer if job.quotas is None else answer.then(lambda response: self._limited(job, response))
+
+    def _limited(self, job: FetchJob, response: Response) -> Response:
+        """Return an answer to an old consumer, or none of it if that would be too much."""
+        assert job.quotas is not None
+        throttle_ms = job.quotas.throttle_ms(size_of(response))
+        return self._throttled(job, throttle_ms) if throttle_ms > 0 else job.quotas.sent(response)
+
+    def _throttled(self, job: FetchJob, throttle_ms: int) -> Response:
+        """Return what a consumer is told that has to wait: nothing, and its session stays as it was."""
+        session_id = NO_SESSION
+        if job.session is not None:
+            if job.is_incremental:
+                session_id = job.session.session_id
+            else:
+                self._sessions.end(job.session.session_id)  # it has not begun: the consumer asks again for everything
+        empty = _response(encode_fetch_response(job.head, job.version, [], session_id))
+        assert isinstance(empty, bytes)
+        return throttled(empty, API[ApiKey.FETCH], job.version, throttle_ms)
 
     def _session(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, bool]:
         """The session of the request, and whether the request is only an update of it."""
@@ -183,17 +215,23 @@ class FetchHandler:
 
     def _encoded(self, job: FetchJob, found: FetchRead) -> Response:
         """Return the response; a session remembers what it tells."""
-        session, topics = job.session, found.topics
+        quotas, session, topics = job.quotas, job.session, found.topics
+        if quotas is not None:
+            throttle_ms = quotas.throttle_ms(found.size)
+            if throttle_ms > 0:
+                return self._throttled(job, throttle_ms)
         endpoints: tuple[NodeEndpoint, ...] = ()
         if found.has_moved and self._hints is not None and job.version >= FIRST_OF_FETCH:
             endpoints = self._hints.add_to_fetch(job.context, topics)
-        if session is None:
-            return _response(encode_fetch_response(job.head, job.version, topics, NO_SESSION, 0, endpoints))
-        if job.is_incremental:
-            topics = session.news(topics)
-        else:
-            session.remember(topics)
-        return _response(encode_fetch_response(job.head, job.version, topics, session.session_id, 0, endpoints))
+        session_id = NO_SESSION
+        if session is not None:
+            session_id = session.session_id
+            if job.is_incremental:
+                topics = session.news(topics)
+            else:
+                session.remember(topics)
+        response = _response(encode_fetch_response(job.head, job.version, topics, session_id, 0, endpoints))
+        return response if quotas is None else quotas.sent(response)
 
 
 def _response(pieces: list[bytes | Region]) -> Response:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from odradek.broker.handlers.fetch_quotas import FetchQuotas
 from odradek.broker.handlers.fetch_sessions import FetchSession, Found, Wanted
 from odradek.broker.handlers.old_fetch import FIRST_WHOLE
 from odradek.broker.handlers.quiet_partitions import QuietPartitions
@@ -62,6 +63,9 @@ class FetchJob:
 
     quiet: QuietPartitions | None = None
     """Of a follower with a session: which partitions are not wanted now, since nothing happens in them."""
+
+    quotas: FetchQuotas | None = None
+    """Of a consumer, where quotas are set."""
 
     def look_again(self) -> None:
         """The fetch has waited: a follower's wants what has stirred meanwhile, too."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from odradek.broker.metadata.producer_ids import ProducerIds
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
-from odradek.broker.transactions.shard_services import ProducerResult
+from odradek.broker.transactions.shard import ProducerResult
 from odradek.broker.transactions.state import Producer
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.controller import Charge, Controller
 from odradek.broker.controller.topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.image import MetadataImage, TopicImage
+from odradek.broker.quotas.enforcement import NO_MUTATION_QUOTA, ClientQuotaEnforcement, MutationQuota
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, and_then, then
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -43,6 +44,8 @@ _TOO_MANY = MAX_PARTITIONS_PER_REQUEST + 1
 """Assignments that are looked at: so many are refused, and what is more need not be read for it."""
 _FIRST_VERSION_WITH_STATES = 6
 _FIRST_VERSION_WITH_DISABLED = 3
+_FIRST_STRICT_CREATION, _FIRST_STRICT_DELETION, _FIRST_STRICT_PARTITIONS = 6, 5, 3
+"""Versions of CreateTopics, DeleteTopics and CreatePartitions that know THROTTLING_QUOTA_EXCEEDED."""
 
 TopicConfigs = Callable[[PlannedTopic], list[CreatableTopicConfigs]]
 """Returns the configs in force for a new topic."""
@@ -57,15 +60,18 @@ class TopicHandlers:
         deletion_enabled: bool,
         topic_configs: TopicConfigs,
         deletions_settled: Callable[[], Deferred[None] | None],
+        quotas: ClientQuotaEnforcement | None = None,
     ) -> None:
-        """`deletion_enabled` is delete.topic.enable; `deletions_settled` says when names of deleted topics are free."""
+        """`deletion_enabled` is delete.topic.enable; `deletions_settled` says when names of deleted topics are free;
+        `quotas` say how many partitions a client may change (KIP-599), without them any number."""
+        self._quotas = quotas
         self._deletions_settled = deletions_settled
         self._controller = controller
         self._deletion_enabled = deletion_enabled
         self._topic_configs = topic_configs
 
     def create_topics(
-        self, _context: RequestContext, request: CreateTopicsRequest
+        self, context: RequestContext, request: CreateTopicsRequest
     ) -> CreateTopicsResponse | Deferred[CreateTopicsResponse]:
         """Answer CreateTopics."""
         counts = Counter(topic.name for topic in request.topics)
@@ -77,6 +83,7 @@ class TopicHandlers:
             ]
         )
         wishes = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1]
+        quota = self._quota(context, _FIRST_STRICT_CREATION)
 
         def answer(results: Sequence[PlannedTopic | KafkaError]) -> CreateTopicsResponse:
             for wish, result in zip(wishes, results, strict=True):
@@ -84,10 +91,11 @@ class TopicHandlers:
                     response.topics.append(_creation_refused(wish.name, result))
                 else:
                     response.topics.append(self._created(result))
+            response.throttle_time_ms = quota.throttle_ms
             return response
 
         try:
-            results = self._controller.create_topics(wishes, validate_only=request.validate_only)
+            results = self._controller.create_topics(wishes, validate_only=request.validate_only, charge=quota.take)
         except KafkaError as error:
             return answer([error.detached()] * len(wishes))
         return then(results, answer)
@@ -119,6 +127,8 @@ class TopicHandlers:
             known = context.api_version >= _FIRST_VERSION_WITH_DISABLED
             code = ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
             deletion.refuse_all(KafkaError(code, "Topic deletion is disabled."))
+        quota = self._quota(context, _FIRST_STRICT_DELETION)
+        deletion.charge(quota.take)
 
         def settled(error: KafkaError | None) -> KafkaError | Deferred[KafkaError | None] | None:
             return then(self._deletions_settled(), lambda _: error)
@@ -127,12 +137,12 @@ class TopicHandlers:
             if error is not None:
                 deletion.refuse_all(error)
             deleted = [DeletableTopicResult(name=one.name, topic_id=one.topic_id) for one in deletion.topics.values()]
-            return DeleteTopicsResponse(responses=deletion.refused + deleted)
+            return DeleteTopicsResponse(throttle_time_ms=quota.throttle_ms, responses=deletion.refused + deleted)
 
         return then(and_then(self._controller.delete_topics(deletion.topics.values()), settled), answer)
 
     def create_partitions(
-        self, _context: RequestContext, request: CreatePartitionsRequest
+        self, context: RequestContext, request: CreatePartitionsRequest
     ) -> CreatePartitionsResponse | Deferred[CreatePartitionsResponse]:
         """Answer CreatePartitions."""
         counts = Counter(topic.name for topic in request.topics)
@@ -146,6 +156,7 @@ class TopicHandlers:
             ]
         )
         wishes = [_new_partitions(topic) for topic in request.topics if counts[topic.name] == 1]
+        quota = self._quota(context, _FIRST_STRICT_PARTITIONS)
 
         def answer(refusals: Sequence[KafkaError | None]) -> CreatePartitionsResponse:
             for wish, refusal in zip(wishes, refusals, strict=True):
@@ -156,9 +167,17 @@ class TopicHandlers:
                         error_message=(refusal.message or None) if refusal else None,
                     )
                 )
+            response.throttle_time_ms = quota.throttle_ms
             return response
 
-        return then(self._controller.create_partitions(wishes, validate_only=request.validate_only), answer)
+        refusals = self._controller.create_partitions(wishes, validate_only=request.validate_only, charge=quota.take)
+        return then(refusals, answer)
+
+    def _quota(self, context: RequestContext, first_strict: int) -> MutationQuota:
+        """Return what a request may change; from a version on what is too much is refused."""
+        if self._quotas is None:
+            return NO_MUTATION_QUOTA
+        return self._quotas.mutations(context, is_strict=context.api_version >= first_strict)
 
 
 class _Deletion:
@@ -180,6 +199,15 @@ class _Deletion:
                 self._refuse(None, ZERO_UUID, "Neither topic name nor id were specified.")
         self._take_ids(image, ids)
         self._take_names(image, names, ids)
+
+    def charge(self, charge: Charge) -> None:
+        """Refuse those for whose partitions nothing is left."""
+        for topic_id, topic in list(self.topics.items()):
+            try:
+                charge(len(topic.partitions))
+            except KafkaError as error:
+                del self.topics[topic_id]
+                self._refuse(topic.name, topic_id, error.message, error.code)
 
     def refuse_all(self, error: KafkaError) -> None:
         """Give every topic that would have been deleted this error."""

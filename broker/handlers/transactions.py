@@ -19,7 +19,7 @@ from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, and_then, gather, then
 from odradek.broker.transactions.coordinator import TransactionCoordinator
-from odradek.broker.transactions.shard_services import ProducerResult
+from odradek.broker.transactions.shard import ProducerResult
 from odradek.broker.transactions.state import PER_SLICE, Partitions, Producer, in_slices
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from math import inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 WINDOW_S = 1.0
 """The creation rate is counted in windows of this length: what one window has too many waits for the next."""
@@ -40,6 +40,13 @@ class ConnectionLimits(NamedTuple):
     """By name (listener.name.<name>.max.connections and so on)."""
     inter_broker_listener: str | None = None
     """The listener that is spared the limits of the broker; None where it is the only one."""
+
+
+class ConnectionRates(Protocol):
+    """How fast connections may come from an address (connection_creation_rate)."""
+
+    def throttle_ms(self, address: str) -> int:
+        """Note a connection; return for how many ms it is kept and not let in, 0 if it is let in."""
 
 
 class _Count:

@@ -10,7 +10,7 @@ or the broker stops. Each of them but the first is logged once, with the peer an
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from concurrent.futures import Executor
 from struct import Struct
@@ -23,7 +23,7 @@ from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response, Throttled
 from odradek.broker.runtime.responses import Handle as FrameHandler
 
 log = get_logger("network")
@@ -38,6 +38,9 @@ SLOW_SENDER_GRACE_S = 5.0
 SLOW_SENDER_BYTES_PER_S = 64 * 1024
 """While memory for arriving requests is short, a request that began to arrive longer ago than the grace and came more
 slowly than this is given up: a client that dribbles must not keep others from sending."""
+
+LONGEST_MUTE_S = 24 * 3600.0
+"""A day: timers have bounds, and connections.max.idle.ms ends such a connection long before."""
 
 _pack_size = Struct(">i").pack
 
@@ -55,6 +58,7 @@ class ClientConnection:
         "_last_look",
         "_loop",
         "_memory",
+        "_muted",
         "_on_close",
         "_on_starved",
         "_out",
@@ -100,6 +104,8 @@ class ClientConnection:
         self._last_look = (0.0, 0)
         """When it was last found out how fast a request arrives, and how much of it was there."""
         self._finishing = False
+        self._muted: TimerHandle | None = None
+        """Until it is over, nothing is read."""
         self._closed = False
         self.last_active = loop.time()
 
@@ -127,6 +133,8 @@ class ClientConnection:
             log.info("connection closed", peer=self.context.peer, client=self.context.client_id, reason=reason)
         self._pause_reading()
         self._stop_writing()
+        if self._muted is not None:
+            self._muted.cancel()
         self._transport.close()
         self._out.clear()
         pending, self._pending = self._pending, None
@@ -189,7 +197,7 @@ class ClientConnection:
             self.close(str(answer))
             return
         self.last_active = self._loop.time()
-        if isinstance(answer, HandOver | LastAnswer):
+        if isinstance(answer, HandOver | LastAnswer | Throttled):
             self._turn(answer)
         else:
             self._queue(answer)
@@ -205,7 +213,7 @@ class ClientConnection:
     def _advance(self) -> None:
         """Send what waits, then go on with the next requests if that is done."""
         self._flush()
-        if not self._closed and not self.is_busy:
+        if not self._closed and not self.is_busy and self._muted is None:
             self._work()
 
     def _work(self) -> None:
@@ -231,7 +239,7 @@ class ClientConnection:
             self._arriving_since = 0.0
         elif not self._arriving_since:
             self._arriving_since = self._loop.time()
-        if self._pending is not None or self._unsent:
+        if self._pending is not None or self._unsent or self._muted is not None:
             return
         if self._finishing:
             self.close()
@@ -278,7 +286,7 @@ class ClientConnection:
                     break  # record data goes out before the next request is looked at
                 elif isinstance(answer, CloseConnectionError):
                     raise answer
-                elif isinstance(answer, HandOver | LastAnswer):
+                elif isinstance(answer, HandOver | LastAnswer | Throttled):
                     self._send_answers(answers)
                     answers = []
                     self._turn(answer)
@@ -324,13 +332,16 @@ class ClientConnection:
             self._out.add_bytes(_pack_size(size))
             self._out.add(answer)
 
-    def _turn(self, answer: HandOver | LastAnswer) -> None:
-        """Send an answer after which everything is another, or over."""
+    def _turn(self, answer: HandOver | LastAnswer | Throttled) -> None:
+        """Send an answer after which everything is another, or over, or has to wait."""
         if answer.answer is not None:
             self._queue(answer.answer)
         if isinstance(answer, HandOver):
             self._handle = answer.handle
             self._frames.narrow(None)
+            return
+        if isinstance(answer, Throttled):
+            self._mute(answer.seconds)
             return
         self._frames.swallow(self._transport)  # what was not read would have the end take the answer away
         self._finishing = True
@@ -373,6 +384,17 @@ class ClientConnection:
         except (OSError, FileEndedError) as broken:
             self.close(f"sending failed: {broken}")
             return
+        self._advance()
+
+    def _mute(self, seconds: float) -> None:
+        """Read nothing for a while; whoever sends on is told by TCP to wait."""
+        if self._finishing:
+            return
+        self._pause_reading()
+        self._muted = self._loop.call_later(min(seconds, LONGEST_MUTE_S), self._on_unmuted)
+
+    def _on_unmuted(self) -> None:
+        self._muted = None
         self._advance()
 
     # readiness

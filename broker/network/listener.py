@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple
 
-from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits
+from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits, ConnectionRates
 from odradek.broker.network.connection import ClientConnection, ConnectionServices
 from odradek.broker.network.opening_failures import OpeningFailures
 from odradek.broker.network.receiving import ReceiveBuffers
@@ -34,6 +34,9 @@ RELIEF_INTERVAL_S = 1.0
 
 FULL_LOG_INTERVAL_S = 60.0
 """How often it is said of a listener that its clients wait for a place."""
+
+MOST_HELD_BACK = 1_000
+"""Connections that came too fast and are kept for a moment: more are ended at once, since each takes a descriptor."""
 
 IDLE_CHECKS_PER_LIMIT = 10
 """How often per idle limit connections are looked at: they are closed at most a tenth of the limit late."""
@@ -74,6 +77,9 @@ class Network:
         self._loop = loop
         self._limits = limits
         self._admission = Admission(connection_limits)
+        self._rates: ConnectionRates | None = None
+        self._held_back: dict[socket.socket, TimerHandle] = {}
+        """Connections that came too fast, with what ends them."""
         self._handle = handle
         self._security = security
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
@@ -144,6 +150,10 @@ class Network:
         self._admission.limits = limits
         self._go_on_accepting()
 
+    def limit_connection_rates(self, rates: ConnectionRates | None) -> None:
+        """Hold back connections that come too fast from their address from now on; None lets all in."""
+        self._rates = rates
+
     def stop_accepting(self) -> None:
         """Close the listening sockets; connections stay."""
         for fd, (sock, _) in self._listeners.items():
@@ -171,6 +181,10 @@ class Network:
             self._idle_timer.cancel()
         for connection in list(self._connections):
             connection.close()
+        for sock, timer in self._held_back.items():
+            timer.cancel()
+            sock.close()
+        self._held_back.clear()
 
     def _accept(self, listening: socket.socket, name: str) -> None:
         for _ in range(ACCEPTS_PER_TURN):
@@ -206,6 +220,11 @@ class Network:
                 self._refused_logged.add(refusal)
                 log.warning("connection refused", peer=f"{client_host}:{client_port}", reason=refusal)
             return
+        if self._rates is not None:
+            throttle_ms = self._rates.throttle_ms(client_host)
+            if throttle_ms > 0:
+                self._hold_back(sock, throttle_ms / 1000)
+                return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         local_host, local_port = sock.getsockname()[:2]
@@ -239,6 +258,18 @@ class Network:
         connection = ClientConnection(self._loop, transport, context, handler, self._shared)
         self._connections.add(connection)
         connection.start(security.max_first_frame_bytes)
+
+    def _hold_back(self, sock: socket.socket, seconds: float) -> None:
+        """Keep a connection that came too fast, silent, and then end it (KIP-612)."""
+
+        def end() -> None:
+            del self._held_back[sock]
+            sock.close()
+
+        if len(self._held_back) < MOST_HELD_BACK:
+            self._held_back[sock] = self._loop.call_later(seconds, end)
+        else:
+            sock.close()
 
     def _close_least_active(self) -> None:
         """A connection between brokers came over the limit of all: one of the others makes room, as in Kafka."""

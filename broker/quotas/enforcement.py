@@ -52,8 +52,11 @@ class ClientAllowance(Allowance):
 class MutationQuota:
     """Tokens for the changes of one request, one for each partition; `throttle_ms` says how it went."""
 
-    def __init__(self, bucket: TokenBucket, now_ms: Callable[[], float], *, is_strict: bool) -> None:
-        """`is_strict`: what there are no tokens for is refused, since the client knows the error."""
+    def __init__(
+        self, bucket: TokenBucket | None = None, now_ms: Callable[[], float] = float, *, is_strict: bool = False
+    ) -> None:
+        """`is_strict`: what there are no tokens for is refused, since the client knows the error. Without a bucket
+        there are always some."""
         self._bucket = bucket
         self._now_ms = now_ms
         self._is_strict = is_strict
@@ -64,16 +67,22 @@ class MutationQuota:
 
         One that finds the bucket not below zero may take more than there is, as in Kafka.
         """
-        now_ms = self._now_ms()
+        bucket, now_ms = self._bucket, self._now_ms()
+        if bucket is None:
+            return
         if self._is_strict:
-            throttle_ms = self._bucket.throttle_ms(now_ms)
+            throttle_ms = bucket.throttle_ms(now_ms)
             if throttle_ms:
                 self.throttle_ms = throttle_ms
-                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-            self._bucket.take(partitions, now_ms)
+                raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+            bucket.take(partitions, now_ms)
             return
-        self._bucket.take(partitions, now_ms)
-        self.throttle_ms = max(self.throttle_ms, self._bucket.throttle_ms(now_ms))
+        bucket.take(partitions, now_ms)
+        self.throttle_ms = max(self.throttle_ms, bucket.throttle_ms(now_ms))
+
+
+NO_MUTATION_QUOTA: Final = MutationQuota()
+"""Of a client that may change as much as it likes."""
 
 
 class ClientQuotaEnforcement:
@@ -136,11 +145,8 @@ class ClientQuotaEnforcement:
 
     def before_fetch(self, context: RequestContext, size: int) -> int:
         """Return for how many ms a client is throttled that is about to be sent so many bytes; none are noted yet."""
-        allowance = self.allowance(context)
-        throttle_ms = self.worked(context, 0.0)
-        if allowance.fetched is not None and size > allowance.fetched.left:
-            throttle_ms = max(throttle_ms, allowance.fetched.settle_before(size, self._now_ms()))
-        return throttle_ms
+        sensor = self.allowance(context).fetched
+        return 0 if sensor is None else sensor.settle_before(size, self._now_ms())
 
     def fetched(self, context: RequestContext, size: int) -> None:
         """Note the bytes of an answer to a fetch."""
@@ -158,14 +164,14 @@ class ClientQuotaEnforcement:
             return 0
         return min(sensor.settle(self._now_ms()), self._windows.size_ms)
 
-    def mutations(self, context: RequestContext, *, is_strict: bool) -> MutationQuota | None:
-        """Return what a request may change; None for as much as it likes."""
+    def mutations(self, context: RequestContext, *, is_strict: bool) -> MutationQuota:
+        """Return what a request may change."""
         if not self.is_active:
-            return None
+            return NO_MUTATION_QUOTA
         found = quotas_of_client(self._quotas, context.principal.name, context.client_id or "")
         limit = found.find(CONTROLLER_MUTATION_RATE)
         if limit is None or not limit.limit < inf:
-            return None
+            return NO_MUTATION_QUOTA
         bucket = self._buckets.get(limit.share, lambda: TokenBucket(self._controller_windows, limit.limit))
         bucket.limit = limit.limit
         return MutationQuota(bucket, self._now_ms, is_strict=is_strict)

@@ -57,8 +57,6 @@ class RequestContext:
     """Who the connection has authenticated as; dispatch decides by it, handlers do not."""
     by_token: bool = False
     """Whether that was with a delegation token (KIP-48)."""
-    throttle_time_ms: int = 0
-    """How long the client is to wait before its next request; decided by dispatch, told in the response (KIP-219)."""
     access: ClientAccess | None = None
     """What the client may do, as the gate found at its last request; None where there is no authorizer."""
     raw_client_id: bytes = b""

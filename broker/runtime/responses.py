@@ -52,5 +52,13 @@ class LastAnswer(NamedTuple):
     answer: bytes | None
 
 
-Response = Union[bytes, list[Piece], CloseConnectionError, HandOver, LastAnswer, None]  # noqa: UP007 - not yet defined
+class Throttled(NamedTuple):
+    """A response, or none, after which nothing is read from the connection for a while: the client has taken more than
+    its share."""
+
+    answer: bytes | list[Piece] | None
+    seconds: float
+
+
+Response = Union[bytes, list[Piece], CloseConnectionError, HandOver, LastAnswer, Throttled, None]  # noqa: UP007 - not yet defined
 """A whole response without its size prefix; None where the request has none (Produce with acks=0)."""

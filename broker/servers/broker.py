@@ -36,6 +36,7 @@ from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.alone import decisions_alone
+from odradek.broker.servers.client_limits import ClientLimits
 from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
@@ -353,6 +354,7 @@ class BrokerServer:
         controller, forwarded = decisions.controller, decisions.forwarded
         self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
+        limits_of_clients = ClientLimits(self._loop, settings, self._clock, forwarded)
         services = BrokerServices(
             loop=self._loop,
             read_threads=self._read_threads,
@@ -372,6 +374,7 @@ class BrokerServer:
             quorum=decisions.quorum,
             groups=self._groups,
             transactions=self._transactions,
+            client_quotas=lambda: limits_of_clients.enforcement,
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
             readers=authorization.readers if authorization is not None else None,
@@ -406,6 +409,7 @@ class BrokerServer:
         )
         self._settings.watch(follower.follow)
         self._settings.watch(self._security.follow)
+        limits_of_clients.begin(self._metadata, dispatcher, network)
         return network
 
 

@@ -35,6 +35,7 @@ from odradek.broker.runtime.context import ThisNode
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
+from odradek.broker.servers.client_limits import ClientLimits
 from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.security import ServerSecurity
@@ -192,6 +193,7 @@ class ControllerServer:
         leader = QuorumLeader(settings.node_id, meta.directory_id, self._shared.cluster_id, metadata.epoch, advertised)
         self._fetch = MetadataFetchHandler(self._loop, metadata, leader, self._quorum_threads, clock)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
+        limits_of_clients = ClientLimits(self._loop, settings, clock)
         services = ControllerServices(
             loop=self._loop,
             threads=self._quorum_threads,
@@ -208,6 +210,7 @@ class ControllerServer:
             fetch=self._fetch,
             served=[API[key] for key in CONTROLLER_ROUTES],
             forwardable=FORWARDED & CONTROLLER_ROUTES.keys(),
+            client_quotas=lambda: limits_of_clients.enforcement,
         )
         handlers = self._handlers = ControllerHandlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
@@ -232,6 +235,7 @@ class ControllerServer:
         )
         self._settings.watch(follower.follow)
         self._settings.watch(self._security.follow)
+        limits_of_clients.begin(metadata, dispatcher, network)
         return network
 
     def _gate(self) -> RequestGate | None:

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple, Protocol
 
-from odradek.broker.network.admission import ConnectionLimits
+from odradek.broker.network.admission import ConnectionLimits, ConnectionRates
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.security import UNPROTECTED, ListenerSecurity, NodeSecurity
@@ -35,6 +35,8 @@ class ServerNetwork(Protocol):
     def start(self) -> None: ...
 
     def change_limits(self, limits: ConnectionLimits) -> None: ...
+
+    def limit_connection_rates(self, rates: ConnectionRates | None) -> None: ...
 
     def stop_accepting(self) -> None: ...
 

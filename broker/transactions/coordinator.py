@@ -21,8 +21,7 @@ from odradek.broker.metadata.image import ImageDelta, MetadataImage
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.transactions.markers import MarkerSender
-from odradek.broker.transactions.shard import TransactionShard
-from odradek.broker.transactions.shard_services import ProducerResult, TransactionShardServices
+from odradek.broker.transactions.shard import ProducerResult, TransactionShard, TransactionShardServices
 from odradek.broker.transactions.state import Partitions, Producer, TransactionMetadata
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -8,7 +8,6 @@ not know: requests, who decided how the transaction ends. Follows Kafka's handli
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from odradek.broker.coordinator.background import Background
 from odradek.broker.coordinator.timers import TimerLoop
@@ -20,9 +19,6 @@ from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.names import TopicPartition
-
-FEW_MARKERS: Final = 20
-"""Markers that are written at once: a millisecond or two; one for a partition that was never used takes that alone."""
 
 Written = Mapping[TopicPartition, ErrorCode]
 """What became of a marker on each partition."""
@@ -72,7 +68,7 @@ class MarkerWriter:
         self, wanted: Sequence[tuple[TransactionMarker, TopicPartition]]
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
         """Write markers of any number of transactions; return what became of each, in their order."""
-        return self._background.each(wanted, self._write_one, FEW_MARKERS)
+        return self._background.each(wanted, self._write_one)
 
     def _write_one(self, wanted: tuple[TransactionMarker, TopicPartition]) -> ErrorCode | Deferred[ErrorCode]:
         marker, (name, index) = wanted

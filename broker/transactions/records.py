@@ -5,8 +5,6 @@ Owns: which version is written. Must not know: logs. Follows Kafka's `Transactio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable
-from itertools import islice
 from struct import Struct, pack
 from typing import Final
 
@@ -25,8 +23,6 @@ from odradek.protocol.messages.transaction_records import (
 )
 
 KEY_VERSION: Final = 0
-TOPICS_PER_SLICE: Final = 500
-"""Topics that are encoded before others get their turn: less than a millisecond."""
 MAX_ID_BYTES: Final = 0x7FFF
 """The longest transactional id that a key can hold."""
 
@@ -40,8 +36,6 @@ _IDLE_TAG: Final = (0, 8)
 _VERSION_TAG: Final = Struct(">BBh")
 _HEAD: Final = Struct(">hqhib")
 """What comes before the partitions in version 1."""
-_ONE_PARTITION: Final = Struct(">BiB")
-"""What comes behind the name of a topic in version 1 if there is one partition of it."""
 _TIMES_AND_TAGS: Final = Struct(">qqB")
 """What comes behind them, and how many tagged fields follow."""
 _ID_TAG: Final = Struct(">BBq")
@@ -56,7 +50,7 @@ def encode_key(transactional_id: str) -> bytes:
 def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
     """Return what is known of an id as it is stored; `transaction_version` is the broker's."""
     if transaction_version >= 1:
-        return _encode_value(known, _encode_partitions(known.partitions.items()))
+        return _encode_value(known)
     value = bytearray(_VERSION.pack(0))
     partitions = None
     if known.state is not TransactionState.EMPTY:
@@ -77,32 +71,18 @@ def encode_value(known: TransactionMetadata, transaction_version: int) -> bytes:
     return bytes(value)
 
 
-def encode_wide_value(known: TransactionMetadata, transaction_version: int) -> Generator[None, None, bytes]:
-    """Return what `encode_value` does, in slices: that of a transaction over tens of thousands of topics is a megabyte.
-
-    Version 0 comes in one piece: nobody has such transactions and brokers of that age.
-    """
-    if transaction_version < 1:
-        return encode_value(known, transaction_version)
-    found = bytearray()
-    topics = iter(known.partitions.items())
-    while some := list(islice(topics, TOPICS_PER_SLICE)):
-        found += _encode_partitions(some)
-        yield
-    return _encode_value(known, found)
-
-
-def _encode_value(known: TransactionMetadata, topics: bytes | bytearray) -> bytes:
-    """Return version 1, written by hand: each transaction has three, and most of what a coordinator does is this.
-
-    `topics` are its topics with their partitions.
-    """
+def _encode_value(known: TransactionMetadata) -> bytes:
+    """Return version 1, written by hand: each transaction has three, and most of what a coordinator does is this."""
     producer_id, epoch, timeout_ms, state, partitions, updated, started, _, previous, following, spoken = known
     value = bytearray(_HEAD.pack(1, producer_id, epoch, timeout_ms, state))
     if state is TransactionState.EMPTY:
         value += b"\0"  # null
     else:
-        value += uvarint(len(partitions) + 1) + topics
+        value += uvarint(len(partitions) + 1)
+        for topic, indexes in partitions.items():
+            name, count = topic.encode(), len(indexes)
+            value += uvarint(len(name) + 1) + name + uvarint(count + 1)
+            value += pack(f">{count}iB", *sorted(indexes), 0)
     has_previous, has_next, has_version = previous != NO_PRODUCER_ID, following != NO_PRODUCER_ID, spoken != 0
     value += _TIMES_AND_TAGS.pack(updated, started, has_previous + has_next + has_version)
     if has_previous:
@@ -112,19 +92,6 @@ def _encode_value(known: TransactionMetadata, topics: bytes | bytearray) -> byte
     if has_version:
         value += _VERSION_TAG.pack(2, 2, spoken)
     return bytes(value)
-
-
-def _encode_partitions(topics: Iterable[tuple[str, Collection[int]]]) -> bytes:
-    pieces: list[bytes] = []
-    for topic, indexes in topics:
-        name, count = topic.encode(), len(indexes)
-        pieces += (uvarint(len(name) + 1), name)
-        if count == 1:
-            [index] = indexes
-            pieces.append(_ONE_PARTITION.pack(2, index, 0))
-        else:
-            pieces += (uvarint(count + 1), pack(f">{count}iB", *sorted(indexes), 0))
-    return b"".join(pieces)
 
 
 def decode_key(key: bytes) -> str:

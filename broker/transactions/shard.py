@@ -10,13 +10,16 @@ to, how the log is read, who leads a partition.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
-from odradek.broker.coordinator.background import Slices
+from odradek.broker.coordinator.background import Background, Slices
 from odradek.broker.coordinator.plain_records import KeyAndValue
+from odradek.broker.coordinator.timers import TimerLoop
 from odradek.broker.coordinator.writer import PartitionWriter
 from odradek.broker.partitions.transaction_marker import TransactionMarker
+from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.deferred import Deferred, and_then
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.transactions.decisions import (
@@ -31,17 +34,12 @@ from odradek.broker.transactions.decisions import (
     is_overdue,
     verify,
 )
-from odradek.broker.transactions.markers import Sending
+from odradek.broker.transactions.markers import MarkerSender, Sending
 from odradek.broker.transactions.playback import TransactionPlayback
-from odradek.broker.transactions.records import (
-    MAX_ID_BYTES,
-    TOPICS_PER_SLICE,
-    encode_key,
-    encode_value,
-    encode_wide_value,
-)
-from odradek.broker.transactions.shard_services import ProducerResult, TransactionShardServices
+from odradek.broker.transactions.records import MAX_ID_BYTES, encode_key, encode_value
 from odradek.broker.transactions.state import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     Partitions,
     Producer,
     TransactionMetadata,
@@ -59,6 +57,27 @@ IDS_PER_STEP: Final = 200
 """Ids looked at before others get their turn."""
 
 Done = Callable[[ErrorCode], None]
+
+
+class ProducerResult(NamedTuple):
+    """What a producer is told that begins or ends a transaction."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionShardServices:
+    """What the shards of all partitions share."""
+
+    scheduler: TimerLoop
+    clock: Clock
+    background: Background
+    markers: MarkerSender
+    new_producer_id: Callable[[], int | KafkaError | Deferred[int | KafkaError]]
+    transaction_version: Callable[[], int]
+    """The level of the feature `transaction.version`."""
 
 
 class TransactionShard:
@@ -291,18 +310,8 @@ class TransactionShard:
             if error is ErrorCode.NONE:
                 self._take_over(transactional_id, new)
 
-        def append(value: bytes) -> None:
-            if self._is_gone:  # meanwhile
-                settled(ErrorCode.NOT_COORDINATOR)
-                told(ErrorCode.NOT_COORDINATOR)
-            else:
-                self._append([(encode_key(transactional_id), value)], settled, told)
-
-        version = self._services.transaction_version()
-        if len(new.partitions) > TOPICS_PER_SLICE:
-            self._services.background.add(encode_wide_value(new, version), append)
-        else:
-            append(encode_value(new, version))
+        value = encode_value(new, self._services.transaction_version())
+        self._append([(encode_key(transactional_id), value)], settled, told)
 
     def _append(self, pairs: Sequence[KeyAndValue], settled: Done, told: Done) -> None:
         """Append records in one batch; `settled` hears how that went in the end, and then, or when it takes too long,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import islice
 
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem
@@ -11,8 +10,6 @@ from odradek.storage.log.log import Log
 from odradek.storage.threads import for_each
 
 _SYNC_THREADS = 8
-_AT_ONCE = 200
-"""Logs whose files are open at a time."""
 
 
 def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
@@ -22,14 +19,14 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
     """
     problems: dict[str, str] = {}
     plans: list[tuple[Log, FlushPlan]] = []
-
-    def prepare(log: Log) -> tuple[Log, FlushPlan] | None:
+    for log in logs:
         try:
             plan = log.prepare_flush()
         except StorageError as error:
             problems[log.directory] = str(error)
-            return None
-        return None if plan is None else (log, plan)
+        else:
+            if plan is not None:
+                plans.append((log, plan))
 
     def sync(planned: tuple[Log, FlushPlan]) -> None:
         log, plan = planned
@@ -37,13 +34,8 @@ def flush_all(fs: FileSystem, logs: Iterable[Log]) -> dict[str, str]:
             plan.sync_files()
         except (OSError, StorageError) as error:
             problems[log.directory] = str(log.local.sync_failed(error))
-        plan.let_go()
 
-    waiting = iter(logs)
-    while some := list(islice(waiting, _AT_ONCE)):
-        planned = [each for each in map(prepare, some) if each is not None]
-        for_each(planned, lambda: sync, _SYNC_THREADS)
-        plans += planned
+    for_each(plans, lambda: sync, _SYNC_THREADS)
     for directory in {directory for _, plan in plans for directory in plan.directories}:
         try:
             with suppress(FileNotFoundError):

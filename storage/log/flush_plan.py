@@ -56,11 +56,6 @@ class FlushPlan:
             with suppress(FileNotFoundError):
                 self.fs.sync_dir(directory)
 
-    def let_go(self) -> None:
-        """Keep no file open any more, once nothing is to be synced."""
-        self.files.clear()
-        self.in_doubt.clear()
-
     def sync_files(self) -> None:
         """Do the part of `run` that is about the content of files.
 

@@ -32,7 +32,6 @@ from odradek.storage.segment.batch_headers import (
 )
 from odradek.storage.segment.index_check import Indexed
 from odradek.storage.segment.index_set import IndexSet, IndexSettings
-from odradek.storage.segment.kept_open import KEPT_OPEN
 
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 NO_TIMESTAMP = -1
@@ -49,10 +48,8 @@ class Segment:
     """
 
     __slots__ = (
-        "__weakref__",
         "_file",
         "_first_timestamp",
-        "_is_deleted",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_ready",
@@ -85,7 +82,6 @@ class Segment:
         self.indexes = IndexSet(fs, self.path, base_offset, settings)
         self._file: OpenFile | None = None
         self._ready = False
-        self._is_deleted = False
         self._first_timestamp = _NOT_READ
         self._max_timestamp = _NOT_READ
         self._max_timestamp_offset = base_offset
@@ -109,7 +105,6 @@ class Segment:
         file = self._file
         if file is None:
             file = self._file = self.fs.open(self.path(LOG_SUFFIX), create=self.size == 0)
-            KEPT_OPEN.opened(self)
         return file
 
     @property
@@ -369,11 +364,6 @@ class Segment:
         self._max_timestamp = self._first_timestamp = _NOT_READ
         return first_removed
 
-    def give_back(self) -> None:
-        """Close the data file until it is needed again; that of a deleted segment stays: its name is another one."""
-        if not self._is_deleted:
-            self._file = None
-
     def release(self) -> None:
         """Give descriptors and mappings back until they are needed again; responses being sent keep theirs."""
         self._file = None
@@ -396,7 +386,6 @@ class Segment:
         """
         log_path = self.path(LOG_SUFFIX)
         if self.fs.exists(log_path):
-            self._is_deleted = True
             self.file  # noqa: B018 - opened now, since it cannot be opened by its name later
             self.fs.rename(log_path, log_path + DELETED_SUFFIX)
         return [log_path + DELETED_SUFFIX, *self.indexes.rename(DELETED_SUFFIX)]

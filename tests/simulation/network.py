@@ -15,7 +15,7 @@ from typing import Protocol
 
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.deferred import Deferred
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response, Throttled
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.headers import RequestHeader, encode_request_header
 from odradek.protocol.registry import API, Api, ApiKey
@@ -208,7 +208,7 @@ class _Session:
             reason = str(response)
             self.back.carry(lambda: self.owner.broke(self, reason))
         elif response is not None:
-            assert not isinstance(response, HandOver | LastAnswer), "nobody logs in here"
+            assert not isinstance(response, HandOver | LastAnswer | Throttled), "nobody logs in here, or has a quota"
             data = _bytes_of(response)
             self.back.carry(lambda: self.owner.answered(self, data))
 

@@ -14,7 +14,7 @@ from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.responses import FileRegion, Response
+from odradek.broker.runtime.responses import FileRegion, Response, Throttled
 from odradek.config.topic import TopicConfig
 from odradek.protocol.codec import Message
 from odradek.protocol.messages.metadata_records import ConfigRecord, PartitionRecord, RemoveTopicRecord
@@ -214,6 +214,8 @@ class Reply:
     def data(self) -> bytes:
         """The bytes of the only answer, those of files included."""
         [answer] = self.answers
+        if isinstance(answer, Throttled):
+            answer = answer.answer
         if isinstance(answer, bytes):
             return answer
         assert isinstance(answer, list), answer

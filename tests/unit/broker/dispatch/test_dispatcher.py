@@ -1,6 +1,5 @@
 """From frame to answer: headers, versions, errors in one place."""
 
-from collections.abc import Callable
 from functools import partial
 from struct import pack, unpack_from
 
@@ -166,14 +165,12 @@ def test_a_deferred_response_that_cannot_be_encoded_harms_nobody_else(context: R
 
 
 class Gate:
-    """Refuses one API, and slows the others down."""
+    """Refuses one API."""
 
-    def __init__(self, refused: ApiKey, throttle_time_ms: int) -> None:
+    def __init__(self, refused: ApiKey) -> None:
         self.refused = refused
-        self.throttle_time_ms = throttle_time_ms
 
     def admit(self, context: RequestContext, api: Api, request: Message) -> Message | None:
-        context.throttle_time_ms = self.throttle_time_ms
         if api.key is self.refused:
             assert isinstance(request, MetadataRequest)
             return MetadataResponse(cluster_id=str(context.principal))
@@ -186,22 +183,8 @@ def test_a_request_that_the_gate_refuses_never_reaches_its_handler(context: Requ
     def handler(_context: RequestContext, _request: object) -> MetadataResponse:
         raise AssertionError
 
-    handle = Dispatcher({}, {ApiKey.METADATA: lambda: handler}, Gate(ApiKey.METADATA, 0)).handle
+    handle = Dispatcher({}, {ApiKey.METADATA: lambda: handler}, Gate(ApiKey.METADATA)).handle
     assert body_of(handle(context, metadata_frame(9)), 9).cluster_id == "User:ANONYMOUS"
-
-
-def test_the_throttle_time_of_the_gate_stands_in_the_response(context: RequestContext) -> None:
-    """Whether it comes at once or later; a response without the field is answered as it is."""
-    later: Deferred[MetadataResponse] = Deferred()
-    for outcome in (MetadataResponse(), later):
-        routes: dict[ApiKey, Callable[[], MessageHandler]] = {ApiKey.METADATA: lambda: lambda _c, _r: outcome}  # noqa: B023
-        answer = Dispatcher({}, routes, Gate(ApiKey.FETCH, 70)).handle(context, metadata_frame(9))
-        if isinstance(answer, Deferred):
-            answers: list[Response] = []
-            answer.on_done(answers.append)
-            later.resolve(MetadataResponse())
-            (answer,) = answers
-        assert body_of(answer, 9).throttle_time_ms == 70
 
 
 def test_a_handler_is_found_at_the_first_request_for_it(context: RequestContext) -> None:

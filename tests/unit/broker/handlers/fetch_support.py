@@ -7,6 +7,7 @@ from uuid import UUID
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.fetch import FetchHandler
 from odradek.broker.handlers.fetch_sessions import FINAL_EPOCH, FetchSessions
+from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
 from odradek.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -95,10 +96,19 @@ def request(places: tuple[Place, ...], ask: Ask) -> FetchRequest:
 class Consumer:
     """Asks one handler, which keeps the sessions."""
 
-    def __init__(self, node: Node, slots: int = 10, max_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, node: Node, slots: int = 10, max_bytes: int = 1 << 30, quotas: ClientQuotaEnforcement | None = None
+    ) -> None:
         self.sessions = FetchSessions(slots, itertools.count(1).__next__)
         self._handler = FetchHandler(
-            node.loop, node.table, self.sessions, node.clock, max_bytes, Converter(node.loop, node.memory), node.memory
+            node.loop,
+            node.table,
+            self.sessions,
+            node.clock,
+            max_bytes,
+            Converter(node.loop, node.memory),
+            node.memory,
+            quotas=quotas,
         )
 
     def __call__(self, *places: Place, ask: Ask | None = None) -> Reply:

@@ -15,6 +15,7 @@ from odradek.broker.handlers.known_brokers import OnlyThisBroker
 from odradek.broker.handlers.metadata import MetadataHandler
 from odradek.broker.handlers.topics import TopicHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
+from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
 from odradek.broker.runtime.context import RequestContext, ThisNode
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -47,6 +48,7 @@ def new_admin(
     deletions_settled: Callable[[], Deferred[None] | None] = lambda: None,
     lost: Collection[TopicPartition] = (),
     loop: AbstractEventLoop | None = None,
+    quotas: ClientQuotaEnforcement | None = None,
 ) -> Admin:
     """Return handlers on a source of metadata, an empty one by default; logs of `lost` are in failed directories."""
     source = source or MemorySource()
@@ -62,7 +64,7 @@ def new_admin(
         controller=controller,
         metadata=MetadataHandler(brokers, source, controller, auto_create, failed),
         cluster=ClusterHandler(brokers, source, page_limit, failed),
-        topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled),
+        topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled, quotas),
         configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),
         quotas=ClientQuotaHandlers(loop, source, controller, Converter(loop, RequestMemory(1 << 30, loop.call_soon))),
     )

@@ -4,7 +4,7 @@ import pytest
 
 from odradek.broker.handlers.producer_ids import ProducerIdHandler
 from odradek.broker.metadata.producer_ids import ProducerIds, RecordedBlocks
-from odradek.broker.transactions.shard_services import ProducerResult
+from odradek.broker.transactions.shard import ProducerResult
 from odradek.broker.transactions.state import Producer
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

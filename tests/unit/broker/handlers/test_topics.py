@@ -19,9 +19,12 @@ from odradek.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.support.clock import ManualClock
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import SlowSource, create
+from tests.unit.broker.metadata.test_client_quotas import quota
+from tests.unit.broker.quotas.support import enforcing
 
 ZERO = UUID(int=0)
 Deleted = list[tuple[str | None, UUID, ErrorCode]]
@@ -257,3 +260,57 @@ def test_a_deletion_is_answered_once_the_name_can_be_used_again() -> None:
     assert not answers
     free.resolve(None)
     assert len(answers) == 1
+
+
+def limited_admin(clock: ManualClock) -> Admin:
+    """Return handlers with which a client may change two partitions a second, 22 at once."""
+    return new_admin(quotas=enforcing(clock, quota("controller_mutation_rate", 2.0, user="ANONYMOUS")))
+
+
+def test_changes_of_partitions_beyond_the_quota_are_refused_one_by_one() -> None:
+    """The topic that overdraws is made; what comes then is told how long to wait (KIP-599)."""
+    clock = ManualClock()
+    admin = limited_admin(clock)
+    topics = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in SIZES.items()]
+    created = now(admin.topics.create_topics(at(6), CreateTopicsRequest(topics=topics)))
+    codes = {one.name: one.error_code for one in created.topics}
+    assert codes == {"a": 0, "b": 0, "c": ErrorCode.THROTTLING_QUOTA_EXCEEDED}
+    assert created.throttle_time_ms == 4_000
+    grown = now(
+        admin.topics.create_partitions(
+            at(3), CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=30, assignments=None)])
+        )
+    )
+    assert (grown.results[0].error_code, grown.throttle_time_ms) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, 4_000)
+    states = [DeleteTopicState(name="a"), DeleteTopicState(name="none")]
+    deleted = now(admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=states)))
+    codes = {str(one.name): one.error_code for one in deleted.responses}
+    assert codes == {"a": ErrorCode.THROTTLING_QUOTA_EXCEEDED, "none": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert deleted.throttle_time_ms == 4_000
+    clock.advance(4)
+    deleted = now(admin.topics.delete_topics(at(6), DeleteTopicsRequest(topics=states[:1])))
+    assert (deleted.responses[0].error_code, deleted.throttle_time_ms) == (0, 0)
+    assert "a" not in admin.source.image.topics_by_name
+
+
+SIZES = {"a": 20, "b": 10, "c": 1}
+
+
+def test_clients_that_do_not_know_the_error_have_everything_done() -> None:
+    """And are told to wait."""
+    admin = limited_admin(ManualClock())
+    topics = [CreatableTopic(name=name, num_partitions=count, replication_factor=1) for name, count in SIZES.items()]
+    created = now(admin.topics.create_topics(at(5), CreateTopicsRequest(topics=topics)))
+    assert [one.error_code for one in created.topics] == [0, 0, 0]
+    assert created.throttle_time_ms == 4_500
+    deleted = now(admin.topics.delete_topics(at(4), DeleteTopicsRequest(topic_names=["a"])))
+    assert (deleted.responses[0].error_code, deleted.throttle_time_ms) == (0, 14_500)
+
+
+def test_what_cannot_be_done_takes_nothing_from_the_quota() -> None:
+    """A topic that is there already."""
+    admin = limited_admin(ManualClock())
+    topic = CreatableTopic(name="a", num_partitions=22, replication_factor=1)
+    for code in (0, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.TOPIC_ALREADY_EXISTS):
+        created = now(admin.topics.create_topics(at(6), CreateTopicsRequest(topics=[topic])))
+        assert (created.topics[0].error_code, created.throttle_time_ms) == (code, 0)

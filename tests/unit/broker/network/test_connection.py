@@ -16,7 +16,7 @@ from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response
+from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response, Throttled
 
 MIB = 1024 * 1024
 
@@ -277,3 +277,59 @@ async def test_a_handler_that_fails_ends_its_connection(peer: Peer) -> None:
     with pytest.raises(ConnectionError):
         await peer.receive()
     assert peer.closed == [peer.connection]
+
+
+async def test_a_throttled_client_is_answered_and_then_not_read_for_a_while(peer: Peer) -> None:
+    """What it sends meanwhile waits, in order; nothing of it is looked at before the time is over."""
+    peer.answers = lambda frame: Throttled(b"slow", 0.05) if frame == b"much" else b"re:" + frame
+    await peer.send(b"first", b"much", b"after")
+    assert [await peer.receive() for _ in range(2)] == [b"re:first", b"slow"]
+    muted_at = peer.loop.time()
+    await peer.send(b"later")
+    assert peer.seen == [b"first", b"much"]
+    assert not peer.connection.is_busy
+    assert [await peer.receive() for _ in range(2)] == [b"re:after", b"re:later"]
+    assert peer.loop.time() - muted_at >= 0.04
+
+
+async def test_a_request_that_waited_mutes_too_and_one_without_an_answer(peer: Peer) -> None:
+    """The time begins with the answer, or where there would be one."""
+    promise: Deferred[Response] = Deferred()
+    outcomes: dict[bytes, Response | Deferred[Response]] = {b"park": promise, b"acks=0": Throttled(None, 0.01)}
+    peer.answers = lambda frame: outcomes.get(frame, b"re:" + frame)
+    await peer.send(b"park", b"acks=0", b"after")
+    await peer.until(lambda: peer.connection.is_busy)
+    promise.resolve(Throttled(b"parked", 0.01))
+    assert [await peer.receive() for _ in range(2)] == [b"parked", b"re:after"]
+
+
+async def test_a_client_that_is_throttled_for_long_takes_no_more_than_the_socket_has(peer: Peer) -> None:
+    """It sends on and on: TCP makes it wait, the broker keeps nothing."""
+    peer.answers = lambda _: Throttled(b"wait", 1e12)
+    await peer.send(b"x")
+    assert await peer.receive() == b"wait"
+    data = pack(">i", MIB) + bytes(MIB)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(peer.loop.sock_sendall(peer.theirs, data * 20), 0.05)
+    assert peer.seen == [b"x"]
+    assert peer.memory.held_bytes == 0
+    assert peer.connection.waits_for_client, "so connections.max.idle.ms ends it"
+
+
+async def test_a_throttled_client_does_not_keep_the_broker_from_stopping(peer: Peer) -> None:
+    """Neither one that is muted, nor one whose last answer is on its way."""
+    peer.answers = lambda _: Throttled(b"wait", 1e6)
+    await peer.send(b"x")
+    assert await peer.receive() == b"wait"
+    peer.connection.finish()
+    assert peer.closed == [peer.connection]
+    other = Peer()
+    promise: Deferred[Response] = Deferred()
+    other.answers = lambda _: promise
+    await other.send(b"x")
+    await other.until(lambda: other.connection.is_busy)
+    other.connection.finish()
+    promise.resolve(Throttled(b"last", 1e6))
+    assert await other.receive() == b"last"
+    await other.until(lambda: bool(other.closed))
+    other.close()

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from odradek.broker.network import listener
 from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import Network, NetworkLimits
 from odradek.broker.network.security import PLAINTEXT
@@ -52,6 +53,13 @@ class Listening:
         """What comes back."""
         return await asyncio.wait_for(self.loop.sock_recv(client, 100), 10)
 
+    async def is_ended(self, client: socket.socket) -> bool:
+        """Whether the connection was ended without an answer."""
+        try:
+            return await self.answer(client) == b""
+        except ConnectionError:
+            return True
+
     async def is_kept_waiting(self, client: socket.socket) -> bool:
         """Whether nothing comes, while the network answers others."""
         for _ in range(20):
@@ -84,6 +92,53 @@ async def listen() -> AsyncIterator[Callable[[ConnectionLimits], Listening]]:
 
 
 Listen = Callable[[ConnectionLimits], Listening]
+
+
+class EverySecond:
+    """Lets every second connection in, and keeps the others for a moment."""
+
+    def __init__(self) -> None:
+        self.came = 0
+
+    def throttle_ms(self, address: str) -> int:
+        assert address == "127.0.0.1"
+        self.came += 1
+        return 0 if self.came % 2 else 30
+
+
+class Never:
+    """Lets nobody in."""
+
+    def throttle_ms(self, address: str) -> int:
+        return 1_000_000
+
+
+async def test_who_comes_too_fast_is_kept_silent_and_then_cut_off(listen: Listen) -> None:
+    """As in Kafka (KIP-612); without a limit everybody is let in again."""
+    listening = listen(ConnectionLimits(ListenerLimits(MANY, MANY), MANY))
+    listening.network.limit_connection_rates(EverySecond())
+    first, second = await listening.connect("PLAIN"), await listening.connect("PLAIN")
+    assert await listening.answer(first) == FRAME
+    assert await listening.is_kept_waiting(second)
+    assert await listening.is_ended(second)
+    listening.network.limit_connection_rates(None)
+    for _ in range(3):
+        assert await listening.answer(await listening.connect("PLAIN")) == FRAME
+
+
+async def test_those_who_are_kept_are_few_and_end_with_the_network(
+    listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes a descriptor."""
+    monkeypatch.setattr(listener, "MOST_HELD_BACK", 1)
+    listening = listen(ConnectionLimits(ListenerLimits(MANY, MANY), MANY))
+    listening.network.limit_connection_rates(Never())
+    kept = await listening.connect("PLAIN")
+    assert await listening.is_kept_waiting(kept)
+    assert await listening.is_ended(await listening.connect("PLAIN"))
+    assert await listening.is_kept_waiting(kept)
+    listening.network.close_connections()
+    assert await listening.is_ended(kept)
 
 
 async def test_who_is_too_much_for_a_listener_is_served_when_another_leaves(listen: Listen) -> None:

@@ -14,8 +14,7 @@ from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.transactions.markers import MarkerParts, MarkerSender, Written
 from odradek.broker.transactions.records import decode_key, decode_value
-from odradek.broker.transactions.shard import TransactionShard
-from odradek.broker.transactions.shard_services import ProducerResult, TransactionShardServices
+from odradek.broker.transactions.shard import ProducerResult, TransactionShard, TransactionShardServices
 from odradek.broker.transactions.state import Partitions, Producer, TransactionMetadata, TransactionState
 from odradek.protocol.codec import Message
 from odradek.protocol.errors import ErrorCode, KafkaError

@@ -1,19 +1,10 @@
 """The records of `__transaction_state` are those that Apache Kafka writes, and are read back as they were written."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek.broker.transactions.records import (
-    TOPICS_PER_SLICE,
-    decode_key,
-    decode_value,
-    encode_key,
-    encode_value,
-    encode_wide_value,
-)
+from odradek.broker.transactions.records import decode_key, decode_value, encode_key, encode_value
 from odradek.broker.transactions.state import NO_PARTITIONS, TransactionMetadata, TransactionState
 from odradek.protocol.codec import DecodeError
 
@@ -87,21 +78,6 @@ def test_very_many_partitions_with_long_names_are_read_back() -> None:
     partitions = {f"{number:0200}": frozenset(range(number, number + 300)) for number in range(200)}
     known = OPEN._replace(partitions=partitions)
     assert decode_value(encode_value(known, 1)) == known
-
-
-@pytest.mark.parametrize("version", [0, 1])
-@pytest.mark.parametrize("topics", [0, 1, TOPICS_PER_SLICE, 3 * TOPICS_PER_SLICE + 1])
-def test_a_record_that_is_made_in_slices_is_the_same(topics: int, version: int) -> None:
-    """Whatever the number of topics; others have their turn after each slice."""
-    known = OPEN._replace(partitions={f"t{number}": frozenset(range(number % 3 + 1)) for number in range(topics)})
-    found: list[bytes] = []
-
-    def work() -> Iterator[None]:
-        found.append((yield from encode_wide_value(known, version)))
-
-    turns = len(list(work()))
-    assert found == [encode_value(known, version)]
-    assert turns == (0 if version == 0 else -(-topics // TOPICS_PER_SLICE))
 
 
 @pytest.mark.parametrize("value", ["", "00", "0002", "0001", "000100000000000000330000"])

@@ -6,8 +6,7 @@ import pytest
 
 from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.broker.runtime.deferred import Deferred
-from odradek.broker.transactions.records import TOPICS_PER_SLICE
-from odradek.broker.transactions.state import LAST_EPOCH, Partitions, Producer, TransactionState
+from odradek.broker.transactions.state import LAST_EPOCH, Producer, TransactionState
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.storage.names import TopicPartition
 from tests.unit.broker.transactions.shard_world import T0, T01, TIMEOUT_MS, TX, World
@@ -286,37 +285,6 @@ def test_very_many_decided_transactions_are_ended_a_few_at_a_time() -> None:
     assert world.leaders.written == []
     world.scheduler.advance(1)
     assert {known.state for known in world.shard.transactions.values()} == {TransactionState.COMPLETE_COMMIT}
-
-
-WIDE: Partitions = {f"t{number}": frozenset({0}) for number in range(TOPICS_PER_SLICE + 1)}
-
-
-def test_a_record_of_very_many_topics_is_made_in_the_background() -> None:
-    """The id is busy meanwhile, and who asked is told once it is committed."""
-    world = World()
-    producer = world.begin()
-    added = world.add(producer, WIDE)
-    assert added.all == []
-    assert world.add(producer, T01).error is ErrorCode.CONCURRENT_TRANSACTIONS
-    world.scheduler.advance(0)
-    assert added.error is ErrorCode.NONE
-    assert world.known().partitions == {**T0, **WIDE}
-    assert world.add(producer, T01).all == []
-    world.scheduler.advance(0)
-    assert world.end(producer).all == []
-    world.scheduler.advance(0)
-    assert world.state() is TransactionState.COMPLETE_COMMIT
-
-
-def test_a_partition_that_goes_while_a_record_of_very_many_topics_is_made() -> None:
-    """Nothing is written, and who asked is told to look elsewhere."""
-    world = World()
-    added = world.add(world.begin(), WIDE)
-    end = world.log.log_end_offset
-    world.host.close()
-    world.scheduler.advance(0)
-    assert added.error is ErrorCode.NOT_COORDINATOR
-    assert world.log.log_end_offset == end
 
 
 def test_a_transaction_leaves_nothing_to_the_garbage_collector() -> None:

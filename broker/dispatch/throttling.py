@@ -1,0 +1,96 @@
+"""Clients that take more than their share are told to wait, and nothing is read from them until they have (KIP-219).
+
+Owns: which requests count for what. The answer goes out at once, then the connection stops reading (`Throttled`). What
+is measured, and what is too much, is in `broker.quotas`. Fetches are decided on before they are answered, in their
+handler. There is no such step where no quota is set.
+
+Exempt, as in Kafka: what nodes ask each other, producers without acks from the quota of time, and whatever is handed on
+to a controller, which has the quotas of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from time import perf_counter
+from typing import Final
+
+from odradek.broker.quotas.enforcement import ClientAllowance, ClientQuotaEnforcement
+from odradek.broker.quotas.telling import throttled, told_throttle_ms
+from odradek.broker.runtime.context import RequestContext
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.responses import CloseConnectionError, HandOver, LastAnswer, Response, Throttled
+from odradek.protocol.registry import API, Api, ApiKey
+
+Work = Callable[[RequestContext, memoryview, bool], Response | Deferred[Response]]
+"""Answers a frame without looking at quotas again."""
+
+BETWEEN_NODES: Final = frozenset(
+    {
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.ENVELOPE,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.WRITE_TXN_MARKERS,
+    }
+)
+"""What clients do not ask: it takes from nobody's share."""
+MUTATIONS: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS})
+"""Whose handlers tell by themselves how long to wait, since they refuse what is too much."""
+
+
+class Throttling:
+    """Counts requests, and throttles who goes above a quota."""
+
+    def __init__(self, quotas: ClientQuotaEnforcement, forwarded: Collection[ApiKey] = ()) -> None:
+        """`forwarded` are the APIs that a controller answers, and throttles."""
+        self._quotas = quotas
+        self._forwarded = frozenset(forwarded)
+
+    def handle(self, work: Work, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
+        """Work on one frame; raises what `work` does."""
+        quotas = self._quotas
+        began = perf_counter() if quotas.is_timed else 0.0
+        answer = work(context, frame, True)
+        key = frame[1]  # there is none above 255
+        if key == ApiKey.PRODUCE and not began and isinstance(answer, bytes):
+            allowance = context.allowance
+            if not isinstance(allowance, ClientAllowance) or allowance.generation is not quotas.generation:
+                allowance = quotas.allowance(context)
+            sensor = allowance.produced
+            if sensor is None:
+                return answer
+            size = len(frame)
+            if sensor.left >= size:
+                sensor.left -= size
+                return answer
+        elif key == ApiKey.FETCH or key in BETWEEN_NODES:
+            return answer
+        seconds = perf_counter() - began if began else 0.0
+        api, size, version = API[ApiKey(key)], len(frame), context.api_version
+        if isinstance(answer, Deferred):
+            return answer.then(lambda response: self._settled(context, api, version, size, seconds, response))
+        return self._settled(context, api, version, size, seconds, answer)
+
+    def _settled(
+        self, context: RequestContext, api: Api, version: int, size: int, seconds: float, answer: Response
+    ) -> Response:
+        """Count a request that is answered, and throttle its client if it was too much."""
+        if isinstance(answer, CloseConnectionError | HandOver | LastAnswer | Throttled):
+            return answer
+        quotas, told_ms, throttle_ms = self._quotas, 0, 0
+        if api.key in self._forwarded or api.key in MUTATIONS:
+            told_ms = told_throttle_ms(answer, api, version)
+        if api.key == ApiKey.PRODUCE:
+            throttle_ms = quotas.produced(context, size)
+        if answer is not None and api.key not in self._forwarded:
+            throttle_ms = max(throttle_ms, quotas.worked(context, seconds))
+        if throttle_ms > told_ms:
+            return throttled(answer, api, version, throttle_ms)
+        return Throttled(answer, told_ms / 1000) if told_ms > 0 else answer
