@@ -27,6 +27,7 @@ COMMANDS = (
     "transactions",
     "configs",
     "users",
+    "acls",
     "bench",
     "log",
     "pipeline",
