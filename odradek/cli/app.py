@@ -28,6 +28,7 @@ COMMANDS = (
     "configs",
     "users",
     "acls",
+    "quotas",
     "bench",
     "log",
     "pipeline",
