@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import javaproperties
+
 from odradek.testing.topics import create_topic, fresh_name
 
 HOST: Final = "127.0.0.1"
@@ -23,6 +25,8 @@ DEFAULTS: Final = {
     "transaction.state.log.num.partitions": "1",
 }
 """What differs from Kafka's defaults: a test has few groups, and does not want to wait for members that never come."""
+PROGRAM: Final = (sys.executable, "-P", "-m", "odradek")
+"""-P: a test's own modules are not taken for the broker's."""
 STOP_TIMEOUT_S: Final = 10.0
 PAUSE_S: Final = 0.005
 
@@ -39,11 +43,15 @@ class Broker:
         settings: Mapping[str, str] | None = None,
         *,
         directory: Path | str | None = None,
+        secure: bool = False,
         start_timeout_s: float = 30.0,
     ) -> None:
         """`settings` are configs of the broker by Kafka's names. With a `directory` its data stay there, and are found
-        again by the next broker on it; without, they are in a temporary one, which is removed."""
-        self._settings = {"listeners": f"PLAINTEXT://{HOST}:0", **DEFAULTS, **(settings or {})}
+        again by the next broker on it; without, they are in a temporary one, which is removed. A `secure` one lets in
+        only who logs in over TLS, as `odradek secure init` sets it up; clients connect with `client_settings`, and may
+        do anything. That needs `pip install 'odradek[security]'`."""
+        self._protocol = "SASL_SSL" if secure else "PLAINTEXT"
+        self._settings = {"listeners": f"{self._protocol}://{HOST}:0", **DEFAULTS, **(settings or {})}
         self._given = None if directory is None else Path(directory)
         self._temporary: Path | None = None
         self._start_timeout_s = start_timeout_s
@@ -61,6 +69,25 @@ class Broker:
     def get_bootstrap_server(self) -> str:
         """Return where clients connect; named as in testcontainers."""
         return self.bootstrap_servers
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """How clients connect: settings by librdkafka's names, `Producer(broker.client_settings)`."""
+        settings: dict[str, str] = {}
+        if self._is_secure:
+            settings = dict(javaproperties.loads((self._secure / "client.properties").read_text()))
+        return {**settings, "bootstrap.servers": self.bootstrap_servers}
+
+    @property
+    def client_properties(self) -> Path:
+        """The same as a file: --command-config of `odradek`, and of Kafka's tools by Java's names."""
+        path = self.directory / "client.properties"
+        name = "client-java.properties" if self._is_secure else None
+        settings = {} if name is None else dict(javaproperties.loads((self._secure / name).read_text()))
+        settings["bootstrap.servers"] = self.bootstrap_servers
+        path.write_text(javaproperties.dumps(settings, timestamp=None))
+        path.chmod(0o600)
+        return path
 
     @property
     def directory(self) -> Path:
@@ -97,10 +124,14 @@ class Broker:
         ports = self.directory / "ports"
         ports.unlink(missing_ok=True)
         settings = {"log.dirs": str(self.directory / "data"), **self._settings}
-        if self.port and settings["listeners"] == f"PLAINTEXT://{HOST}:0":
-            settings["listeners"] = f"PLAINTEXT://{HOST}:{self.port}"
-        # -P: a test's own modules are not taken for the broker's
-        command = [sys.executable, "-P", "-m", "odradek", "serve", "--stop-with-stdin", "--port-file", str(ports)]
+        if self.port and settings["listeners"] == f"{self._protocol}://{HOST}:0":
+            settings["listeners"] = f"{self._protocol}://{HOST}:{self.port}"
+        command = [*PROGRAM, "serve", "--stop-with-stdin", "--port-file", str(ports)]
+        if self._is_secure:
+            self._make_secure()
+            settings = {"advertised.listeners": settings["listeners"], **settings}
+            command.append(str(self._secure / "server.properties"))
+            settings["log.dirs"] = self._settings.get("log.dirs", str(self._secure / "data"))  # which has the user
         for key, value in settings.items():
             command += ["--override", f"{key}={value}"]
         with self._log_file.open("ab") as log:
@@ -144,7 +175,8 @@ class Broker:
         Configs have `_` for `.`: `cleanup_policy="compact"`. Raises RuntimeError where the broker refuses it.
         """
         name = name or fresh_name()
-        create_topic((HOST, self.port), name, partitions, {key.replace("_", "."): configs[key] for key in configs})
+        renamed = {key.replace("_", "."): value for key, value in configs.items()}
+        create_topic((HOST, self.port), name, partitions, renamed, self.client_settings)
         return name
 
     def __enter__(self) -> Self:
@@ -166,6 +198,21 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.to_thread(self.close)
+
+    @property
+    def _is_secure(self) -> bool:
+        return self._protocol != "PLAINTEXT"
+
+    @property
+    def _secure(self) -> Path:
+        return self.directory / "secure"
+
+    def _make_secure(self) -> None:
+        if not self._secure.exists():
+            command = [*PROGRAM, "secure", "init", str(self._secure), "--host", HOST]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
+            if made.returncode:
+                raise RuntimeError(made.stderr.strip())
 
     @property
     def _log_file(self) -> Path:

@@ -8,6 +8,8 @@ from typing import Final
 from uuid import uuid4
 
 from odradek.client.connection import BrokerConnection
+from odradek.client.login import login_of, uses_tls
+from odradek.client.tls import tls_context
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.messages.create_topics import (
     CreatableTopic,
@@ -27,14 +29,22 @@ def fresh_name() -> str:
     return f"test-{uuid4().hex[:12]}"
 
 
-def create_topic(address: tuple[str, int], name: str, partitions: int, configs: Mapping[str, str]) -> None:
-    """Make a topic, and wait until all of its partitions have leaders.
+def create_topic(
+    address: tuple[str, int],
+    name: str,
+    partitions: int,
+    configs: Mapping[str, str],
+    client: Mapping[str, str] | None = None,
+) -> None:
+    """Make a topic, and wait until all of its partitions have leaders; `client` are settings by librdkafka's names.
 
     Raises:
         RuntimeError: the broker refuses it; the message says why.
         odradek.client.errors.ClientError: it does not answer.
     """
-    connection = BrokerConnection(address, CLIENT_ID, TIMEOUT_S)
+    settings = client or {}
+    tls = tls_context(settings) if uses_tls(settings) else None
+    connection = BrokerConnection(address, CLIENT_ID, TIMEOUT_S, tls, login_of(settings))
     try:
         topic = CreatableTopic(
             name=name,

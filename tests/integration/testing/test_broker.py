@@ -9,10 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import javaproperties
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from odradek.testing import Broker, Cluster
+from pyspark_odradek.client.cluster import Cluster as SparkCluster
+from pyspark_odradek.client.fetching import read_bodies
+from pyspark_odradek.client.settings import cluster_options, needs_librdkafka
+from pyspark_odradek.offsets import OffsetRange
+from pyspark_odradek.offsets import TopicPartition as SparkPartition
+from tests.integration.cli import COMMAND, environment
 from tests.support.broker import REPOSITORY
 from tests.support.waiting import eventually
 
@@ -65,6 +72,40 @@ def test_topics_have_partitions_and_configs() -> None:
             broker.topic("orders")
         with pytest.raises(RuntimeError, match="INVALID_CONFIG"):
             broker.topic(cleanup_policy="what")
+
+
+def command(broker: Broker, *arguments: str) -> str:
+    """Run the command with the settings of a broker's clients, and return what it prints."""
+    given = [*COMMAND, *arguments, "-b", broker.bootstrap_servers, "--command-config", str(broker.client_properties)]
+    return subprocess.run(given, env=environment(""), capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def test_a_secure_broker_lets_in_only_who_logs_in() -> None:
+    """Clients, the command and the source for Spark talk to it by the same settings; nobody else does."""
+    with Broker(secure=True) as broker:
+        topic = broker.topic(partitions=2)
+        producer = Producer({**broker.client_settings, "message.timeout.ms": "30000", "log_level": "0"})
+        for value in (b"one", b"two"):
+            producer.produce(topic, value, partition=1)
+        assert producer.flush(TIMEOUT_S) == 0
+        assert topic in command(broker, "topics", "list")
+        assert "all replicas in sync" in command(broker, "cluster", "status")
+
+        java = dict(javaproperties.loads(broker.client_properties.read_text()))
+        assert not needs_librdkafka(java)
+        reader = SparkCluster(cluster_options(java, retry_timeout_s=10))
+        wanted = OffsetRange(SparkPartition(topic, 1), 0, 2)
+        found = [body.header.next_offset for bodies in read_bodies(reader, wanted, True) for body in bodies]
+        reader.close()
+        assert found[-1] == 2
+
+        refused: list[object] = []
+        stranger = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 1000, "log_level": 0})
+        stranger.produce(topic, b"x", on_delivery=lambda error, _: refused.append(error))
+        stranger.flush(TIMEOUT_S)
+        assert refused != [None]
+        broker.restart()
+        assert command(broker, "consume", topic) == "one\ntwo\n"
 
 
 def test_a_directory_that_is_given_stays(tmp_path: Path) -> None:
