@@ -106,6 +106,13 @@ def coordinator_error(answer: memoryview) -> int:
     return int(error)
 
 
+def coordinator_of(answer: memoryview) -> int:
+    """The broker that FindCoordinator 3 named, where it has no error."""
+    message, position = wire.read_unsigned(answer, _BODY_AT + 6)
+    (node_id,) = struct.unpack_from(">i", answer, position + max(message - 1, 0))
+    return int(node_id)
+
+
 def producer_of(answer: memoryview) -> Producer:
     """The producer in an answer to InitProducerId 4 or EndTxn 5 without error."""
     return Producer(*struct.unpack_from(">qh", answer, _BODY_AT + 6))

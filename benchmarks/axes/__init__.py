@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from benchmarks.axes import (
     cluster,
+    cluster_transactions,
     compaction,
     durable,
     endtoend,
@@ -43,5 +44,5 @@ ALL: tuple[Axis, ...] = (
     *startup.WITH_DATA,
 )
 
-CLUSTER: tuple[Axis, ...] = (*cluster.AXES, *replication.AXES)
+CLUSTER: tuple[Axis, ...] = (*cluster.AXES, *cluster_transactions.AXES, *replication.AXES)
 """Those of three brokers, in the order in which they run; they take a while."""

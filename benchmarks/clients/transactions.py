@@ -31,8 +31,11 @@ SAMPLE = 500
 """Ids to ask for where all have to be served: enough to be in every partition of `__transaction_state`."""
 _READY_SECONDS = 60
 
-Steps = Generator[bytes | bytearray | None, memoryview, None]
+Sent = tuple[int, bytes | bytearray]
+"""A request, and whom it is for."""
+Steps = Generator[Sent | None, memoryview, None]
 """What a producer sends next, None for a pause; it is given the answer."""
+LEADER, COORDINATOR = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class TransactionLoad:
     producers: int = 1
     implicit: bool = True
     timeout_ms: int = 60_000
+    coordinators: Sequence[tuple[str, int]] = ()
+    """Where each producer's coordinator is, if it is not the broker of `endpoint`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +100,33 @@ class Begun:
 
 
 class _Fleet:
-    """The producers of a load, each on a connection of its own, and what they saw."""
+    """The producers of a load, each on connections of its own, and what they saw."""
 
     def __init__(self, load: TransactionLoad) -> None:
         self._load = load
         self._values = records.values_of(load.records, load.value_size)
         self._poll = select.epoll()
         self._sockets: dict[int, socket.socket] = {}
+        self._producer_of: dict[int, int] = {}
+        """Descriptor of a socket -> the number of the producer whose it is."""
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        """The sockets of each producer, by whom they are for; the same twice where that is one broker."""
         self._steps: dict[int, Steps] = {}
         self._paused: list[tuple[int, int]] = []
         self.is_ending = False
         self.commits, self.wholes = array("q"), array("q")
         self.again = 0
         for number in range(load.producers):
-            sock = open_socket(load.endpoint.address)
-            descriptor = sock.fileno()
-            self._sockets[descriptor] = sock
-            self._steps[descriptor] = self._produce(f"{load.prefix}-{number}")
-            self._poll.register(descriptor, select.EPOLLIN)
-            self._go_on(descriptor, None)
+            leader = coordinator = open_socket(load.endpoint.address)
+            if load.coordinators:
+                coordinator = open_socket(load.coordinators[number])
+            self._pairs.append((leader, coordinator))
+            for sock in {leader, coordinator}:
+                self._sockets[sock.fileno()] = sock
+                self._producer_of[sock.fileno()] = number
+                self._poll.register(sock.fileno(), select.EPOLLIN)
+            self._steps[number] = self._produce(producer_name(load.prefix, number))
+            self._go_on(number, None)
 
     def run(self, seconds: float) -> None:
         """Let them all go on for so long; what is under way then stays so. Returns early once all have ended."""
@@ -123,7 +136,7 @@ class _Fleet:
         while now < until and self._steps:
             next_at = min(self._paused[0][0], until) if self._paused else until
             for descriptor, _event in self._poll.poll(max(next_at - now, 0) / 1e9):
-                self._go_on(descriptor, _answer(self._sockets[descriptor], descriptor))
+                self._go_on(self._producer_of[descriptor], _answer(self._sockets[descriptor], descriptor))
             now = clock()
             while self._paused and self._paused[0][0] <= now:
                 self._go_on(heapq.heappop(self._paused)[1], None)
@@ -145,17 +158,18 @@ class _Fleet:
         for sock in self._sockets.values():
             sock.close()
 
-    def _go_on(self, descriptor: int, answer: memoryview | None) -> None:
-        steps = self._steps[descriptor]
+    def _go_on(self, number: int, answer: memoryview | None) -> None:
+        steps = self._steps[number]
         try:
-            request = next(steps) if answer is None else steps.send(answer)
+            sent = next(steps) if answer is None else steps.send(answer)
         except StopIteration:
-            del self._steps[descriptor]
+            del self._steps[number]
             return
-        if request is None:
-            heapq.heappush(self._paused, (time.perf_counter_ns() + _PAUSE_NS, descriptor))
+        if sent is None:
+            heapq.heappush(self._paused, (time.perf_counter_ns() + _PAUSE_NS, number))
         else:
-            self._sockets[descriptor].sendall(request)
+            whom, request = sent
+            self._pairs[number][whom].sendall(request)
 
     def _produce(self, name: str) -> Steps:
         load, clock = self._load, time.perf_counter_ns
@@ -171,7 +185,7 @@ class _Fleet:
             if not load.implicit:
                 add = messages.add_partitions(name, producer, load.topic, partitions)
                 yield from self._ask(add, messages.added_error)
-            yield from self._ask(produce.request(producer, sequence), messages.produced_error)
+            yield from self._ask(produce.request(producer, sequence), messages.produced_error, LEADER)
             produced = clock()
             end = messages.end(name, producer, implicit=load.implicit)
             answer = yield from self._ask(end, messages.coordinator_error)
@@ -183,10 +197,10 @@ class _Fleet:
                 producer, sequence = after, 0
 
     def _ask(
-        self, request: bytes | bytearray, error_of: Callable[[memoryview], int]
-    ) -> Generator[bytes | bytearray | None, memoryview, memoryview]:
+        self, request: bytes | bytearray, error_of: Callable[[memoryview], int], whom: int = COORDINATOR
+    ) -> Generator[Sent | None, memoryview, memoryview]:
         deadline = time.monotonic() + _READY_SECONDS
-        while error := error_of(answer := (yield request)):
+        while error := error_of(answer := (yield whom, request)):
             if error not in messages.NOT_YET or time.monotonic() > deadline:
                 raise wire.WireError("a transaction failed", error)
             self.again += 1
@@ -226,6 +240,11 @@ def begin(load: IdLoad) -> Begun:
                 if load.topic:
                     _open(connection, load, producers, batch)
     return Begun(meter.elapsed, meter.broker_cpu, meter.client_cpu)
+
+
+def producer_name(prefix: str, number: int) -> str:
+    """The transactional id of a producer of a load."""
+    return f"{prefix}-{number}"
 
 
 def id_name(number: int) -> str:

@@ -25,7 +25,7 @@ from odradek.protocol.messages.describe_transactions import (
     DescribeTransactionsTopic,
 )
 from odradek.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
+from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.protocol.messages.list_transactions import (
     ListedTransactionState,
@@ -146,3 +146,10 @@ def test_listed_transactions_are_counted_and_errors_are_raised() -> None:
         messages.listed_count(_answer(ListTransactionsResponse(error_code=14), 0))
     with pytest.raises(wire.WireError, match="unknown"):
         messages.listed_count(_answer(ListTransactionsResponse(unknown_state_filters=["Empty"]), 0))
+
+
+@pytest.mark.parametrize("message", [None, "", "NONE", "x" * 200])
+def test_where_the_coordinator_is(message: str | None) -> None:
+    """Behind a message of any length."""
+    answer = FindCoordinatorResponse(error_message=message, node_id=3, host="there", port=9092)
+    assert messages.coordinator_of(_answer(answer, 3)) == 3
