@@ -23,6 +23,8 @@ from odradek.protocol.acls import AclOperation
 from odradek.protocol.codec import Message
 from odradek.protocol.registry import API, Api, ApiKey
 
+_PRODUCE = API[ApiKey.PRODUCE]
+
 
 class Gate:
     """Authorises requests."""
@@ -35,23 +37,19 @@ class Gate:
 
     def admit(self, context: RequestContext, api: Api, request: Any) -> Outcome:
         """Decide on a request (`RequestGate`)."""
-        access = context.access
-        if (
-            not isinstance(access, Access)
-            or access.rules is not self._authorizer.rules
-            or access.who is not context.principal
-        ):
+        access: Access | None = context.access  # type: ignore[assignment]  # nobody else makes one
+        if access is None or access.rules is not self._authorizer.rules or access.who is not context.principal:
             access = self._authorizer.access_of(context)
-        if api.key == ApiKey.PRODUCE and (
-            request.transactional_id is None or request.transactional_id in access.transactions
-        ):
-            writes = access.writes
-            by_id = context.api_version >= PRODUCE_BY_ID
-            for topic in request.topic_data:
-                if (topic.topic_id if by_id else topic.name) not in writes:
-                    break
-            else:
-                return None
+        if api is _PRODUCE:
+            transactional_id = request.transactional_id
+            if transactional_id is None or transactional_id in access.transactions:
+                writes = access.writes
+                by_id = context.api_version >= PRODUCE_BY_ID
+                for topic in request.topic_data:
+                    if (topic.topic_id if by_id else topic.name) not in writes:
+                        break
+                else:
+                    return None
         return self._rules[api.key](Asking(access, context, api, self._world, self._refusals), request)
 
     def may_change_loggers(self, context: RequestContext) -> bool:

@@ -7,7 +7,6 @@ are ten of them or a hundred thousand, but for the copy of two dictionaries.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -34,19 +33,21 @@ ByClient = Mapping[Client, Mapping[Acl, UUID]]
 class AclImage:
     """All ACLs at one moment."""
 
-    __slots__ = ("_by_id", "_by_pattern", "_prefix_lengths")
+    __slots__ = ("_by_id", "_by_pattern", "_prefix_counts", "_prefix_lengths")
 
     def __init__(
         self,
         by_id: Mapping[UUID, Acl] | None = None,
         by_pattern: Mapping[Pattern, ByClient] | None = None,
-        prefix_lengths: Mapping[int, tuple[int, ...]] | None = None,
+        prefix_counts: Mapping[int, Mapping[int, int]] | None = None,
     ) -> None:
         """Use `AclDraft` to make one that is not empty."""
         self._by_id: Mapping[UUID, Acl] = by_id or {}
         self._by_pattern: Mapping[Pattern, ByClient] = by_pattern or {}
-        self._prefix_lengths: Mapping[int, tuple[int, ...]] = prefix_lengths or {}
-        """How long the prefixes are that there are for a type of resource, the longest first."""
+        self._prefix_counts: Mapping[int, Mapping[int, int]] = prefix_counts or {}
+        """How many prefixes of each length there are for a type of resource."""
+        self._prefix_lengths = {kind: sorted(counts, reverse=True) for kind, counts in self._prefix_counts.items()}
+        """Of which lengths there are prefixes, the longest first."""
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -116,6 +117,7 @@ class AclDraft:
         self._base = base
         self._by_id = dict(base._by_id)
         self._by_pattern: dict[Pattern, ByClient] = dict(base._by_pattern)
+        self._prefix_counts = {kind: dict(counts) for kind, counts in base._prefix_counts.items()}
         self._owned: dict[Pattern, dict[Client, Mapping[Acl, UUID]]] = {}
         """What is not shared with the base, so that it may be changed in place."""
 
@@ -145,16 +147,7 @@ class AclDraft:
 
     def finish(self) -> AclImage:
         """Return the next ACLs."""
-        lengths: dict[int, tuple[int, ...]] = dict(self._base._prefix_lengths)
-        for resource_type in {pattern.resource_type for pattern in self._owned}:
-            found: list[int] = []
-            for pattern in self._by_pattern:
-                if pattern.resource_type == resource_type and pattern.pattern_type == PatternType.PREFIXED:
-                    length = len(pattern.name)
-                    if length not in found:
-                        insort(found, length)
-            lengths[resource_type] = tuple(reversed(found))
-        return AclImage(self._by_id, self._by_pattern, lengths)
+        return AclImage(self._by_id, self._by_pattern, self._prefix_counts)
 
     def _change(self, acl: Acl, acl_id: UUID | None) -> None:
         """Have an ACL with an id, or without one no more."""
@@ -172,10 +165,21 @@ class AclDraft:
             owned[client] = some
         else:
             owned.pop(client, None)
+        if owned and pattern not in self._by_pattern:
+            self._count_prefix(pattern, 1)
         if owned:
             self._by_pattern[pattern] = owned
-        else:
-            self._by_pattern.pop(pattern, None)
+        elif self._by_pattern.pop(pattern, None) is not None:
+            self._count_prefix(pattern, -1)
+
+    def _count_prefix(self, pattern: Pattern, more: int) -> None:
+        if pattern.pattern_type != PatternType.PREFIXED:
+            return
+        counts = self._prefix_counts.setdefault(pattern.resource_type, {})
+        length = len(pattern.name)
+        counts[length] = counts.get(length, 0) + more
+        if not counts[length]:
+            del counts[length]
 
 
 def acl_record(acl_id: UUID, acl: Acl) -> AccessControlEntryRecord:
