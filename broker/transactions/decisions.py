@@ -176,7 +176,10 @@ def end(
         and is_exhausted(producer.epoch)
         and known.producer_epoch == 0
     )
-    is_retry = is_rotated or known.producer_epoch == producer.epoch + 1
+    # What a producer of an older kind has ended since is not its doing, though the epoch would fit: Kafka takes it for
+    # a retry, and lets one go on that was fenced.
+    is_bumped = known.producer_epoch == producer.epoch + 1 and known.version >= FIRST_WITH_BUMPS
+    is_retry = is_rotated or is_bumped
     if known.producer_id != producer.producer_id and not is_rotated:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not _is_valid_epoch(known, producer, is_retry):

@@ -196,7 +196,7 @@ def test_with_epochs_that_change_a_retry_is_told_from_the_next_end(
     state: TransactionState, is_commit: bool, is_retry: bool, code: ErrorCode | None
 ) -> None:
     """The table of KIP-890; what has no code is an abort of a transaction without partitions."""
-    outcome = end(BY_STATE[state], False, OLD if is_retry else SELF, is_commit, 2, NOW)
+    outcome = end(BY_STATE[state]._replace(version=2), False, OLD if is_retry else SELF, is_commit, 2, NOW)
     if code is not None:
         assert outcome is code
         return
@@ -207,8 +207,16 @@ def test_with_epochs_that_change_a_retry_is_told_from_the_next_end(
 @pytest.mark.parametrize("state", DECIDED)
 def test_with_epochs_that_change_the_next_end_waits_for_nobody(state: TransactionState) -> None:
     """Who asks again with the epoch before is told to come back, all others are fenced."""
-    assert end(BY_STATE[state], False, OLD, True, 2, NOW) is CONCURRENT
-    assert end(BY_STATE[state], False, SELF, True, 2, NOW) is FENCED
+    known = BY_STATE[state]._replace(version=2)
+    assert end(known, False, OLD, True, 2, NOW) is CONCURRENT
+    assert end(known, False, SELF, True, 2, NOW) is FENCED
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+@pytest.mark.parametrize("state", [*DECIDED, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
+def test_what_an_older_kind_of_producer_has_ended_is_no_retry(state: TransactionState, is_commit: bool) -> None:
+    """Its epoch is one above that of the producer it has fenced, which would be given it and go on beside it."""
+    assert end(BY_STATE[state], False, OLD, is_commit, 2, NOW) is FENCED
 
 
 def test_the_epoch_that_nobody_is_given_is_nobody_s() -> None:
