@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.coordinator import CoordinatorHandler
+    from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
     from odradek.broker.handlers.delete_records import DeleteRecordsHandler
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.describe_producers import DescribeProducersHandler
@@ -209,6 +210,24 @@ class BrokerHandlers:
         from odradek.broker.handlers.sasl import SaslHandlers
 
         return SaslHandlers()
+
+    @cached_property
+    def tokens(self) -> DelegationTokenHandlers:
+        """Of delegation tokens."""
+        from odradek.broker.controller.delegation_tokens import TokenLifetimes
+        from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
+        from odradek.broker.metadata.token_secrets import secrets_of
+        from odradek.protocol.uuids import random_uuid
+
+        services, settings = self._services, self._services.settings
+        return DelegationTokenHandlers(
+            services.metadata,
+            services.controller,
+            secrets_of(settings),
+            TokenLifetimes(settings.delegation_token_max_lifetime_ms, settings.delegation_token_expiry_time_ms),
+            services.clock,
+            random_uuid,
+        )
 
     @cached_property
     def scram_users(self) -> ScramUserHandlers:

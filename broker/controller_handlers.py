@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.controller_cluster import ControllerClusterHandler
     from odradek.broker.handlers.converting import Converter
+    from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.envelope import EnvelopeHandler, Handle
     from odradek.broker.handlers.replication import ReplicationHandlers
@@ -170,6 +171,24 @@ class ControllerHandlers:
         from odradek.broker.handlers.sasl import SaslHandlers
 
         return SaslHandlers()
+
+    @cached_property
+    def tokens(self) -> DelegationTokenHandlers:
+        """Of delegation tokens."""
+        from odradek.broker.controller.delegation_tokens import TokenLifetimes
+        from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
+        from odradek.broker.metadata.token_secrets import secrets_of
+        from odradek.protocol.uuids import random_uuid
+
+        services, settings = self._services, self._services.settings
+        return DelegationTokenHandlers(
+            services.metadata,
+            services.controller,
+            secrets_of(settings),
+            TokenLifetimes(settings.delegation_token_max_lifetime_ms, settings.delegation_token_expiry_time_ms),
+            services.clock,
+            random_uuid,
+        )
 
     @cached_property
     def scram_users(self) -> ScramUserHandlers:

@@ -43,6 +43,7 @@ EXAMPLES = {
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
     "controller.quorum.voters": "1@127.0.0.1:9093",
+    "delegation.token.secret.key": "a-long-random-text",
     "inter.broker.listener.name": "PLAINTEXT",
     "log.flush.interval.ms": "1000",
     "log.retention.minutes": "10080",

@@ -118,6 +118,10 @@ class BrokerSettings(NamedTuple):
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     unclean_leader_election_interval_ms: int
+    delegation_token_expiry_check_interval_ms: int
+    delegation_token_expiry_time_ms: int
+    delegation_token_max_lifetime_ms: int
+    delegation_token_secret_key: str | None
     group_initial_rebalance_delay_ms: int
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int
@@ -280,6 +284,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         group_consumer_assignors=read.elements("group.consumer.assignors"),
         group_consumer_migration_policy=read.text("group.consumer.migration.policy") or "",
         authorization=read_authorization(values, origins),
+        delegation_token_secret_key=read.text("delegation.token.secret.key"),
         topic_defaults=topic_defaults(values),
         values=dict(values),
         origins=dict(origins),

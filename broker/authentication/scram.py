@@ -14,10 +14,12 @@ import secrets
 from base64 import b64decode, b64encode
 from binascii import Error as NoBase64Error
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from odradek.broker.authentication.exchange import Authenticated, AuthenticationError, Step
 from odradek.broker.runtime.context import KafkaPrincipal
+from odradek.broker.runtime.deferred import Deferred
 from odradek.protocol.scram import MIN_ITERATIONS, ScramCredential, ScramMechanism, is_proof, server_signature
 
 TOKEN_EXTENSION: Final = "tokenauth"
@@ -50,8 +52,9 @@ class ScramUser(NamedTuple):
     by_token: bool = False
 
 
-FindScramUser = Callable[[str, ScramMechanism, bool], ScramUser | None]
-"""Returns the user of a name, or with True the delegation token of an id; None where there is none."""
+FindScramUser = Callable[[str, ScramMechanism, bool], "ScramUser | Deferred[ScramUser | None] | None"]
+"""Returns the user of a name, or with True the delegation token of an id, which may take longer; None where there is
+none."""
 
 
 class ScramExchange:
@@ -68,7 +71,7 @@ class ScramExchange:
         self._credential: ScramCredential
         self.user = ""
 
-    def evaluate(self, token: bytes) -> Step:
+    def evaluate(self, token: bytes) -> Step | Deferred[Step | AuthenticationError]:
         """Take the client's first message, or its final one."""
         try:
             text = token.decode()
@@ -78,15 +81,27 @@ class ScramExchange:
             raise AuthenticationError(f"a token has more than {MAX_TOKEN_BYTES} bytes")
         return self._final(text) if self._begin else self._first(text)
 
-    def _first(self, text: str) -> Step:
+    def _first(self, text: str) -> Step | Deferred[Step | AuthenticationError]:
         first = _FIRST.fullmatch(text)
         if first is None:
             raise AuthenticationError("the first token is no first message of SCRAM without channel binding")
         self.user = name = _plain_name(first["name"])
         extensions = dict(one.split("=", 1) for one in first["extensions"].split(",")[1:])
-        self._found = self._find(name, self._mechanism, extensions.get(TOKEN_EXTENSION, "").lower() == "true")
+        found = self._find(name, self._mechanism, extensions.get(TOKEN_EXTENSION, "").lower() == "true")
+        if not isinstance(found, Deferred):
+            return self._challenge(first, found)
+        return found.then(partial(self._challenge_later, first))
+
+    def _challenge_later(self, first: re.Match[str], found: ScramUser | None) -> Step | AuthenticationError:
+        try:
+            return self._challenge(first, found)
+        except AuthenticationError as refused:
+            return refused
+
+    def _challenge(self, first: re.Match[str], found: ScramUser | None) -> Step:
+        self._found, name = found, self.user
         authorization_id = _plain_name(first["authzid"] or "")
-        if self._found is not None and authorization_id and authorization_id != name:
+        if found is not None and authorization_id and authorization_id != name:
             raise AuthenticationError(_OTHER, _OTHER)
         self._credential = _like_one(name, self._mechanism) if self._found is None else self._found.credential
         self._gs2 = first["gs2"]

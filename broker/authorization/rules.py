@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from odradek.broker.authorization import rules_of_groups as groups
+from odradek.broker.authorization import rules_of_tokens as tokens
 from odradek.broker.authorization import rules_of_topics as topics
 from odradek.broker.authorization import rules_of_transactions as transactions
 from odradek.broker.authorization.asking import CLUSTER, GROUP, TOPIC, Asking, Entries, refuse_some
@@ -141,10 +142,10 @@ RULES: Final[Mapping[ApiKey, Rule]] = MappingProxyType(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _DESCRIBE,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _ALTER,
         # of delegation tokens everybody has his own; who may what with those of others is with the handlers
-        ApiKey.CREATE_DELEGATION_TOKEN: everybody,
+        ApiKey.CREATE_DELEGATION_TOKEN: tokens.create,
         ApiKey.RENEW_DELEGATION_TOKEN: everybody,
         ApiKey.EXPIRE_DELEGATION_TOKEN: everybody,
-        ApiKey.DESCRIBE_DELEGATION_TOKEN: everybody,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.describe,
         ApiKey.DESCRIBE_LOG_DIRS: _DESCRIBE,
         ApiKey.ALTER_REPLICA_LOG_DIRS: _ALTER,
         ApiKey.DESCRIBE_QUORUM: _DESCRIBE,

@@ -16,7 +16,7 @@ from odradek import __version__
 from odradek.broker.forwarding.refusals import refused
 from odradek.broker.nodes.controller_channel import Answer, ControllerRequests
 from odradek.broker.nodes.requests import NodeAddress
-from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
+from odradek.broker.runtime.context import ANONYMOUS, KafkaPrincipal, RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.frame_limits import LARGEST_FRAME
 from odradek.broker.runtime.logging import get_logger
@@ -84,11 +84,18 @@ class Forwarding:
         data = bytes(frame)
         request = EnvelopeRequest(
             request_data=data,
-            request_principal=principal_data(context.principal),
+            request_principal=principal_data(context.principal, context.by_token),
             client_host_address=ip_address(context.client_host.partition("%")[0]).packed,
         )
         answer = self._channel.send(request, TIMEOUT_S)
         return answer.then(partial(self._answered, context.peer, data))
+
+    def forward_about_tokens(self, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
+        """Hand a request about delegation tokens on, of a client that has said who it is, and not with a token: a
+        controller of Apache Kafka leaves it to the broker to see to that."""
+        if context.principal == ANONYMOUS or context.by_token:
+            return refused(bytes(frame), ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+        return self.forward(context, frame)
 
     def _answered(self, peer: str, data: bytes, answer: Answer) -> Response:
         if isinstance(answer, KafkaError):
@@ -103,6 +110,8 @@ class Forwarding:
         return refused(data, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def principal_data(principal: KafkaPrincipal) -> bytes:
+def principal_data(principal: KafkaPrincipal, by_token: bool = False) -> bytes:
     """Return a principal as it stands in an envelope: int16 version, and Kafka's DefaultPrincipalData."""
-    return b"\0\0" + encode(DefaultPrincipalData(type=principal.principal_type, name=principal.name), 0)
+    return b"\0\0" + encode(
+        DefaultPrincipalData(type=principal.principal_type, name=principal.name, token_authenticated=by_token), 0
+    )

@@ -58,7 +58,8 @@ class EnvelopeHandler:
             listener=context.listener,
             local_host=context.local_host,
             local_port=context.local_port,
-            principal=principal,
+            principal=principal[0],
+            by_token=principal[1],
         )
         try:
             outcome = self._handle(client, frame)
@@ -69,15 +70,15 @@ class EnvelopeHandler:
         return _enclosed(context, outcome)
 
 
-def read_principal(data: bytes | memoryview | None) -> KafkaPrincipal | None:
-    """Return the principal that these bytes are, None if they are none."""
+def read_principal(data: bytes | memoryview | None) -> tuple[KafkaPrincipal, bool] | None:
+    """Return the principal that these bytes are, and whether it came with a delegation token; None if they are none."""
     if data is None or len(data) < 2 or bytes(data[:2]) != b"\0\0":
         return None
     try:
         found, end = decode(DefaultPrincipalData, data, 0, 2)
     except DecodeError:
         return None
-    return KafkaPrincipal(found.type, found.name) if end == len(data) else None
+    return (KafkaPrincipal(found.type, found.name), found.token_authenticated) if end == len(data) else None
 
 
 def _enclosed(context: RequestContext, response: Response) -> EnvelopeResponse:

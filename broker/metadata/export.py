@@ -10,6 +10,7 @@ from typing import Final
 
 from odradek.broker.metadata.acls import acl_record
 from odradek.broker.metadata.client_quotas import quota_records
+from odradek.broker.metadata.delegation_tokens import token_records
 from odradek.broker.metadata.features import METADATA_VERSION, partition_record_version
 from odradek.broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.records import Message, MetadataRecord, make_record, read_record
@@ -54,6 +55,8 @@ def image_records(image: MetadataImage, node_id: int) -> Iterator[MetadataRecord
     for credential in scram_records(image.scram_credentials):
         yield make_record(credential)
     yield from map(make_record, quota_records(image.client_quotas))
+    for token in token_records(image.delegation_tokens):
+        yield make_record(token)
     for record in image.kept.values():
         yield MetadataRecord(_read(record), record)
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from odradek.broker.metadata.acls import NO_ACLS, AclImage
 from odradek.broker.metadata.client_quotas import NO_QUOTAS, ClientQuotas
+from odradek.broker.metadata.delegation_tokens import DelegationTokens
 from odradek.broker.metadata.scram import ScramCredentials
 
 NO_LEADER = -1
@@ -126,6 +127,7 @@ class MetadataImage(NamedTuple):
     scram_credentials: ScramCredentials = _nothing()
     """What users of SCRAM prove themselves by, by user and mechanism."""
     client_quotas: ClientQuotas = NO_QUOTAS
+    delegation_tokens: DelegationTokens = _nothing()
     kept: Mapping[tuple[object, ...], bytes] = _nothing()
     """Records that nothing here reads yet (tokens, controllers): what they are about -> the record."""
     next_producer_id: int = 0

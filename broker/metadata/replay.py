@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from odradek.broker.metadata.acls import AclDraft
 from odradek.broker.metadata.client_quotas import QuotaDrafts
+from odradek.broker.metadata.delegation_tokens import DelegationToken, apply_token
 from odradek.broker.metadata.errors import CorruptMetadataError, UnsupportedMetadataError
 from odradek.broker.metadata.features import check_level
 from odradek.broker.metadata.image import (
@@ -57,6 +58,7 @@ class ImageBuilder:
         self._acls: AclDraft | None = None
         self._scram: dict[ScramKey, ScramCredential] | None = None
         self._client_quotas = QuotaDrafts(base.client_quotas)
+        self._tokens: dict[str, DelegationToken] | None = None
         self._kept: dict[tuple[object, ...], bytes] | None = None
         self._next_producer_id = base.next_producer_id
 
@@ -99,6 +101,10 @@ class ImageBuilder:
                 apply_scram(self._scram, message)
             case messages.ClientQuotaRecord() as message:
                 self._client_quotas.apply(message)
+            case messages.DelegationTokenRecord() | messages.RemoveDelegationTokenRecord() as message:
+                if self._tokens is None:
+                    self._tokens = dict(self._base.delegation_tokens)
+                apply_token(self._tokens, message)
             case messages.NoOpRecord():
                 pass
             case _:
@@ -117,6 +123,7 @@ class ImageBuilder:
             acls=base.acls if self._acls is None else self._acls.finish(),
             scram_credentials=_frozen(self._scram, base.scram_credentials),
             client_quotas=self._client_quotas.finish(),
+            delegation_tokens=_frozen(self._tokens, base.delegation_tokens),
             kept=_frozen(self._kept, base.kept),
             next_producer_id=self._next_producer_id,
             offset=offset,
@@ -188,10 +195,6 @@ def _frozen(changed: dict[K, V] | None, base: Mapping[K, V]) -> Mapping[K, V]:
 def _about(message: object) -> tuple[tuple[object, ...], bool]:
     """Return what a kept record is about, and whether it says that this is gone."""
     match message:
-        case messages.DelegationTokenRecord():
-            return ("token", message.token_id), False
-        case messages.RemoveDelegationTokenRecord():
-            return ("token", message.token_id), True
         case messages.RegisterControllerRecord():
             return ("controller", message.controller_id), False
     raise CorruptMetadataError(f"a {type(message).__name__} does not change the metadata")

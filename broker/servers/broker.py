@@ -19,6 +19,7 @@ from odradek.broker.broker_handlers import BrokerHandlers
 from odradek.broker.broker_services import BrokerServices
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
+from odradek.broker.controller.token_sweep import token_sweep
 from odradek.broker.coordinator_services import CoordinatorServiceParts
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.large_requests import LargeRequests
@@ -197,6 +198,10 @@ class BrokerServer:
         parts = BrokerParts(self._logs, self._partitions, lambda: self._metadata.image, lifecycle)
         FailedDirectories(self._shared, parts).begin()
         BackgroundJobs(settings, self._logs, self._partitions, self._flusher, self._clock).schedule(self._scheduler)
+        if self._controller is not None:
+            sweep = token_sweep(self._controller, self._clock.now_ms)
+            interval_s = settings.delegation_token_expiry_check_interval_ms / 1000
+            self._scheduler.every(interval_s, "removal of delegation tokens", sweep)
         self._scheduler.every(
             settings.offsets_retention_check_interval_ms / 1000, "offset expiration", self._groups.expire_offsets
         )
@@ -351,7 +356,8 @@ class BrokerServer:
             decisions = decisions_alone(self._shared, configs, self._listeners)
         else:
             decisions = member.decisions(configs, authorization.authorizing if authorization is not None else None)
-        controller, forwarded = decisions.controller, decisions.forwarded
+        self._controller = controller = decisions.controller
+        forwarded = decisions.forwarded
         self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
         limits_of_clients = ClientLimits(self._loop, settings, self._clock, forwarded)

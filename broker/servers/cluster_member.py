@@ -126,6 +126,12 @@ class ClusterMember:
         loggers = LoggerChanges(self._forwarding.forward, set_levels, self._check_broker_configs, may)
         forwards: dict[ApiKey, Forward] = dict.fromkeys(HANDED_ON, self._forwarding.forward)
         forwards[ApiKey.INCREMENTAL_ALTER_CONFIGS] = loggers.handle
+        about_tokens = (
+            ApiKey.CREATE_DELEGATION_TOKEN,
+            ApiKey.RENEW_DELEGATION_TOKEN,
+            ApiKey.EXPIRE_DELEGATION_TOKEN,
+        )
+        forwards.update(dict.fromkeys(about_tokens, self._forwarding.forward_about_tokens))
         return Decisions(
             controller=None,
             brokers=self._brokers,

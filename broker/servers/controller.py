@@ -17,6 +17,7 @@ from odradek.broker.controller.broker_control import CHECKS_PER_SESSION, BrokerC
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.controller_view import registered_brokers
 from odradek.broker.controller.replication_control import ReplicationControl
+from odradek.broker.controller.token_sweep import token_sweep
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.controller_handlers import ControllerHandlers, ControllerServices
 from odradek.broker.dispatch.dispatcher import Dispatcher, RequestGate
@@ -127,6 +128,11 @@ class ControllerServer:
             settings.unclean_leader_election_interval_ms / 1000,
             "elections of leaders out of sync",
             self._replication.elect_unclean_leaders,
+        )
+        self._scheduler.every(
+            settings.delegation_token_expiry_check_interval_ms / 1000,
+            "removal of delegation tokens",
+            token_sweep(self._controller, self._shared.clock.now_ms),
         )
         if settings.metadata_max_idle_interval_ms:
             idle = IdleRecords(metadata, self._controller.in_turn)

@@ -14,10 +14,13 @@ from odradek.broker.authentication.authenticator import SaslParts, SaslServerAut
 from odradek.broker.authentication.failures import FailureLog
 from odradek.broker.authentication.mechanisms import MechanismParts, begin_exchanges
 from odradek.broker.authentication.scram import ScramUser
+from odradek.broker.authentication.token_users import TokenUser, TokenUsers
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.scram import ScramKey
+from odradek.broker.metadata.token_secrets import secrets_of
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
+from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import Handle
@@ -48,6 +51,7 @@ class ListenerSasl:
         self._listener = listener
         self._services = services
         self._failures = FailureLog(services.clock)
+        self._tokens = _token_users(settings, services)
         self._current = read_sasl(settings.of_listener(listener))
         self._parts = self._built(self._current)
 
@@ -87,8 +91,23 @@ class ListenerSasl:
             self._failures.failed,
         )
 
-    def _find_scram_user(self, name: str, mechanism: ScramMechanism, by_token: bool) -> ScramUser | None:
+    def _find_scram_user(
+        self, name: str, mechanism: ScramMechanism, by_token: bool
+    ) -> ScramUser | Deferred[ScramUser | None] | None:
         if by_token:
-            return None
+            return None if self._tokens is None else self._tokens.find(name, mechanism)
         credential = self._services.image().scram_credentials.get(ScramKey(name, mechanism))
         return None if credential is None else ScramUser(KafkaPrincipal("User", name), credential)
+
+
+def _token_users(settings: BrokerSettings, services: SaslServices) -> TokenUsers | None:
+    """Return the delegation tokens as users, None where there are none."""
+    secrets = secrets_of(settings)
+    if secrets is None:
+        return None
+
+    def find(token_id: str) -> TokenUser | None:
+        token = services.image().delegation_tokens.get(token_id)
+        return None if token is None else TokenUser(token.owner, token.expires_ms, secrets.password_of(token_id))
+
+    return TokenUsers(find, services.threads, services.clock)

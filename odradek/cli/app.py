@@ -29,6 +29,7 @@ COMMANDS = (
     "users",
     "acls",
     "quotas",
+    "tokens",
     "bench",
     "log",
     "pipeline",

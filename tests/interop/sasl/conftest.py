@@ -14,7 +14,9 @@ Pair = tuple[SaslBroker, SaslBroker]
 @pytest.fixture(scope="package")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Both brokers, with the same users."""
-    pair = tuple(SaslBroker(tmp_path_factory.mktemp("sasl") / name, name == "kafka") for name in ("kafka", "odradek"))
+    directory = tmp_path_factory.mktemp("sasl")
+    tokens = {"delegation.token.secret.key": "master"}
+    pair = tuple(SaslBroker(directory / name, name == "kafka", tokens) for name in ("kafka", "odradek"))
     kafka, odradek = pair
     try:
         for broker in pair:

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from odradek.broker.authentication.exchange import AuthenticationError
+from odradek.broker.authentication.exchange import AuthenticationError, Step
 from odradek.broker.authentication.scram import ScramExchange, ScramUser
 from odradek.broker.runtime.context import KafkaPrincipal
 from odradek.protocol.scram import ScramMechanism, credential_of, salted_password
@@ -25,14 +25,21 @@ def exchange(mechanism: ScramMechanism = ScramMechanism.SCRAM_SHA_256, *users: s
     return ScramExchange(mechanism, lambda name, _mechanism, _by_token: known.get(name))
 
 
+def said(server: ScramExchange, message: bytes) -> Step:
+    """Return what a server says to a message at once."""
+    step = server.evaluate(message)
+    assert isinstance(step, Step)
+    return step
+
+
 @pytest.mark.parametrize("mechanism", ScramMechanism)
 @pytest.mark.parametrize("name", ["carol", "a,b=c", "Jörg", "=2C"])
 def test_both_sides_prove_themselves(mechanism: ScramMechanism, name: str) -> None:
     """By either mechanism, whatever characters a name has."""
     server, client = exchange(mechanism, name), ScramClient(name, "pw", mechanism.hash_name)
-    challenge = server.evaluate(client.first())
+    challenge = said(server, client.first())
     assert challenge.authenticated is None
-    done = server.evaluate(client.final(challenge.answer))
+    done = said(server, client.final(challenge.answer))
     assert client.is_server(done.answer)
     assert done.authenticated is not None
     assert done.authenticated.principal == KafkaPrincipal("User", name)
@@ -42,7 +49,7 @@ def test_both_sides_prove_themselves(mechanism: ScramMechanism, name: str) -> No
 def test_extensions_that_are_not_known_are_passed_over(extensions: str) -> None:
     """They are part of what is proved."""
     server, client = exchange(), ScramClient("carol", "pw", extensions=extensions)
-    done = server.evaluate(client.final(server.evaluate(client.first()).answer))
+    done = said(server, client.final(said(server, client.first()).answer))
     assert done.authenticated is not None
 
 
@@ -79,8 +86,8 @@ def test_another_authorization_id_is_refused_with_a_sentence_of_its_own() -> Non
         "Authentication failed: Client requested an authorization id that is different from username"
     )
     server, client = exchange(), ScramClient("carol", "pw")
-    challenge = server.evaluate(client.first("n,a=carol,"))
-    assert server.evaluate(client.final(challenge.answer, binding=b64encode(b"n,a=carol,").decode())).authenticated
+    challenge = said(server, client.first("n,a=carol,"))
+    assert said(server, client.final(challenge.answer, binding=b64encode(b"n,a=carol,").decode())).authenticated
 
 
 @pytest.mark.parametrize(
@@ -97,18 +104,18 @@ def test_another_authorization_id_is_refused_with_a_sentence_of_its_own() -> Non
 def test_a_final_message_that_does_not_fit_is_refused(changed: dict[str, str]) -> None:
     """Another nonce, a channel, a proof that is none."""
     server, client = exchange(), ScramClient("carol", "pw")
-    challenge = server.evaluate(client.first())
+    challenge = said(server, client.first())
     with pytest.raises(AuthenticationError) as caught:
-        server.evaluate(client.final(challenge.answer, **changed))
+        said(server, client.final(challenge.answer, **changed))
     assert caught.value.told is None
 
 
 def test_a_wrong_password_is_refused() -> None:
     """With the proof."""
     server, client = exchange(), ScramClient("carol", "no")
-    challenge = server.evaluate(client.first())
+    challenge = said(server, client.first())
     with pytest.raises(AuthenticationError, match="wrong password"):
-        server.evaluate(client.final(challenge.answer))
+        said(server, client.final(challenge.answer))
 
 
 def test_strangers_do_not_learn_who_is_a_user() -> None:
@@ -116,16 +123,16 @@ def test_strangers_do_not_learn_who_is_a_user() -> None:
     challenges = []
     for _ in range(2):
         server, client = exchange(), ScramClient("nobody", "pw")
-        challenge = server.evaluate(client.first()).answer
+        challenge = said(server, client.first()).answer
         challenges.append(challenge.split(b",", 1)[1])
         with pytest.raises(AuthenticationError, match="no such user"):
-            server.evaluate(client.final(challenge))
+            said(server, client.final(challenge))
     assert challenges[0] == challenges[1]
     assert challenges[0].endswith(b",i=4096")
 
 
 def test_the_nonce_of_the_server_is_another_one_each_time() -> None:
     """It goes on where the client's ends."""
-    nonces = {exchange().evaluate(ScramClient("carol", "pw").first()).answer.split(b",")[0] for _ in range(5)}
+    nonces = {said(exchange(), ScramClient("carol", "pw").first()).answer.split(b",")[0] for _ in range(5)}
     assert len(nonces) == 5
     assert all(nonce.startswith(b"r=clientnonce") and len(nonce) > 40 for nonce in nonces)

@@ -9,6 +9,7 @@ from odradek.broker.authorization.partly import Partly
 from odradek.broker.authorization.rules import CONTROLLER_RULES, RULES, everybody
 from odradek.broker.routes import CONTROLLER_ROUTES, FORWARDED, SERVED
 from odradek.protocol.codec import Message
+from odradek.protocol.errors import ErrorCode
 from odradek.protocol.registry import API, ApiKey, decode, encode
 from tests.unit.broker.authorization.support import ROOT, Front, codes_in, sample
 
@@ -60,8 +61,14 @@ def request_of(key: ApiKey, version: int) -> Message:
     return request
 
 
+FIRST_FOR_OTHERS = 3
+"""CreateDelegationToken from which on it can be for somebody else."""
+
+
 def expected(key: ApiKey, version: int) -> int | None:
     """Return the code that who has no rights gets, None where the rules say nothing of it."""
+    if key == ApiKey.CREATE_DELEGATION_TOKEN:
+        return ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED if version >= FIRST_FOR_OTHERS else None
     if key == ApiKey.ADD_PARTITIONS_TO_TXN:
         return TRANSACTION if version < 4 else CLUSTER
     for keys, code in (
@@ -86,8 +93,7 @@ def test_what_everybody_may_is_known() -> None:
     """A new row of that kind has to be thought about here, too."""
     assert {key for key, rule in RULES.items() if rule is everybody} == {
         *(ApiKey.FETCH, ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE),
-        *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN),
-        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN),
     }
     assert CONTROLLER_RULES[ApiKey.FETCH] is not everybody
 

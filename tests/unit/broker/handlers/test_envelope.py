@@ -89,4 +89,4 @@ def test_a_request_that_is_not_served_has_no_answer_but_the_error() -> None:
 
 def test_a_principal_is_read_as_kafka_writes_it() -> None:
     """Type and name; that a token was used is not looked at."""
-    assert read_principal(ANONYMOUS) == KafkaPrincipal("User", "ANONYMOUS")
+    assert read_principal(ANONYMOUS) == (KafkaPrincipal("User", "ANONYMOUS"), False)

@@ -221,15 +221,17 @@ def test_broker_registrations_follow_their_records() -> None:
     assert image_of([UnregisterBrokerRecord(broker_id=1)], image).brokers == {}
 
 
-def test_tokens_are_kept_as_they_were_written() -> None:
-    """They mean nothing to this version, and must be there when Apache Kafka opens the directory again."""
-    token = DelegationTokenRecord(token_id="t")
+def test_tokens_are_those_of_the_last_record_until_they_are_removed() -> None:
+    """A renewal is the same record with another time."""
+    token = DelegationTokenRecord(
+        owner="User:a", requester="User:b", renewers=["User:c"], max_timestamp=9, expiration_timestamp=5, token_id="t"
+    )
     image = image_of([token])
-    assert list(image.kept.values()) == [record_of(token).value]
-    removals: list[Message] = [
-        RemoveDelegationTokenRecord(token_id="t"),
-    ]
-    assert image_of(removals, image).kept == {}
+    assert image.delegation_tokens["t"].people == ("User:a", "User:b", "User:c")
+    token.expiration_timestamp = 7
+    after = image_of([token], image)
+    assert (after.delegation_tokens["t"].expires_ms, image.delegation_tokens["t"].expires_ms) == (7, 5)
+    assert image_of([RemoveDelegationTokenRecord(token_id="t")], after).delegation_tokens == {}
 
 
 def test_scram_credentials_are_those_of_the_last_record_until_they_are_removed() -> None:
