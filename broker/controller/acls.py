@@ -21,6 +21,7 @@ from odradek.protocol.uuids import random_uuid
 
 MAX_CHANGES: Final = 10_000
 """ACLs that a request may make or remove, as in Kafka (MAX_RECORDS_PER_USER_OP)."""
+TOO_MANY: Final = f"A request makes or removes {MAX_CHANGES} ACLs at most"
 MOST_LOOKED_AT: Final = 5_000_000
 """ACLs that the filters of a request may look at, all together: some seconds of a thread."""
 
@@ -30,11 +31,8 @@ Removed = list[Acl]
 def plan_new_acls(view: ControllerView, acls: Sequence[Acl]) -> tuple[list[MetadataRecord], list[KafkaError | None]]:
     """Return the records of the ACLs that can be made, and the error of each, in order.
 
-    Raises:
-        KafkaError: they are too many.
+    They are `MAX_CHANGES` at most.
     """
-    if len(acls) > MAX_CHANGES:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{MAX_CHANGES} ACLs are made in a request at most")
     records: list[MetadataRecord] = []
     new: set[Acl] = set()
     results: list[KafkaError | None] = []
@@ -56,7 +54,7 @@ def plan_removed_acls(
         KafkaError: they are too many.
     """
     acls = view.image.acls
-    if sum(one.scans for one in filters) * len(acls) > MOST_LOOKED_AT or len(filters) > MAX_CHANGES:
+    if sum(one.scans for one in filters) * len(acls) > MOST_LOOKED_AT:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "too many filters for so many ACLs")
     ids: dict[UUID, None] = {}
     results: list[Removed | KafkaError] = []
@@ -70,7 +68,7 @@ def plan_removed_acls(
         ids.update(dict.fromkeys(acl_id for acl_id, _ in found))
         told += len(found)
         if told > MAX_CHANGES:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{MAX_CHANGES} ACLs are removed in a request at most")
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
         results.append([acl for _, acl in found])
     return [make_record(RemoveAccessControlEntryRecord(id=acl_id)) for acl_id in ids], results
 

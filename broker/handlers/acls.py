@@ -11,7 +11,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from odradek.broker.controller.acls import Removed, plan_new_acls, plan_removed_acls
+from odradek.broker.controller.acls import MAX_CHANGES, TOO_MANY, Removed, plan_new_acls, plan_removed_acls
 from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.metadata.acl_filters import AclFilter, matching
@@ -89,6 +89,9 @@ class AclHandlers:
         self, _context: RequestContext, request: CreateAclsRequest
     ) -> CreateAclsResponse | Deferred[CreateAclsResponse]:
         """Answer CreateAcls, once what can be made is kept; raises what `describe_acls` does."""
+        if len(request.creations) > MAX_CHANGES:
+            refused = AclCreationResult(error_code=ErrorCode.POLICY_VIOLATION, error_message=TOO_MANY)
+            return CreateAclsResponse(results=[refused] * len(request.creations))
         acls = [
             Acl(
                 one.resource_type,
@@ -114,6 +117,8 @@ class AclHandlers:
 
     def delete_acls(self, context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse | Deferred[Any]:
         """Answer DeleteAcls, once what is removed is gone for good; raises what `describe_acls` does."""
+        if len(request.filters) > MAX_CHANGES:
+            return _refused_removal(len(request.filters), KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY))
         filters = [_filter_of(one) for one in request.filters]
         if not self._is_on:
             return _refused_removal(len(filters), KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER))
@@ -233,7 +238,7 @@ def _removed(outcome: _Outcome, count: int) -> DeleteAclsResponse:
 
 
 def _refused_removal(count: int, error: KafkaError) -> DeleteAclsResponse:
-    return DeleteAclsResponse(filter_results=[_refused_filter(error) for _ in range(count)])
+    return DeleteAclsResponse(filter_results=[_refused_filter(error)] * count)
 
 
 def _refused_filter(error: KafkaError) -> DeleteAclsFilterResult:

@@ -305,9 +305,31 @@ def _register(port: int, cluster_id: object) -> dict[str, object]:
     return {"broker_id": BROKER_ID, "broker_epoch": answer["broker_epoch"], "incarnation_id": incarnation_id}
 
 
-@pytest.fixture(params=["alone", "cluster"])
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+ACLS = 20_000
+"""That a guarded node has, beside those that refuse."""
+
+
+def _guard(broker: MeasuredBroker, *, refuses: bool) -> None:
+    """Make ACLs: many, and where the node `refuses`, some that deny everything that has a name."""
+    rule = {"resource_pattern_type": 3, "principal": "User:ANONYMOUS", "host": "*", "operation": 2}
+    many = [
+        {**rule, "resource_type": 2, "resource_name": f"acl-{number}", "permission_type": 3} for number in range(ACLS)
+    ]
+    denials = [{**rule, "resource_type": kind, "resource_name": "*", "permission_type": 2} for kind in (2, 3, 5)]
+    with WireClient(broker.port, timeout=60) as wire:
+        for some in (many[: ACLS // 2], many[ACLS // 2 :], denials if refuses else []):
+            results = wire.ask("CreateAcls", 3, creations=some)["results"]
+            assert all(one["error_code"] == 0 for one in results)
+
+
+@pytest.fixture(params=["alone", "cluster", "guarded", "refusing"])
 def measured(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[MeasuredBroker, list[Target]]]:
-    """A node that measures itself, with some topics, and its listeners: one that is alone, or of a cluster."""
+    """A node that measures itself, with some topics, and its listeners: one that is alone, or of a cluster; alone with
+    an authorizer that lets everybody through, or nobody."""
     broker = MeasuredBroker(
         tmp_path / "broker",
         {
@@ -328,9 +350,14 @@ def measured(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[M
             "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
             "listener.security.protocol.map": PROTOCOLS,
         }
+    is_guarded = request.param in ("guarded", "refusing")
+    if is_guarded:
+        broker.overrides |= AUTHORIZER
     try:
         broker.start()
         known = _prepare(broker)
+        if is_guarded:
+            _guard(broker, refuses=request.param == "refusing")
         targets = [Target(broker.port, _served(broker.port), known)]
         if request.param == "cluster":
             known = known | _register(controller_port, known["cluster_id"])
