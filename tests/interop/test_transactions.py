@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -12,12 +13,17 @@ from tests.interop import hand_over
 from tests.interop.clients import go_copier
 from tests.interop.copiers import Copiers, java_copier
 from tests.interop.test_groups import needs_go
-from tests.support.broker import BrokerProcess, run_java
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, run_java
+from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
 
 TIMEOUT_S = 60
 NUMBERS = 5000
+NOT_YET = frozenset((14, 15, 16, 51))
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS"""
+PRODUCER_FENCED = 90
 OF_OLD = 1_500_000_000_000
 QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 
@@ -111,3 +117,52 @@ def test_kafka_transactions_lists_describes_and_aborts_what_hangs(new_broker: Br
     assert values(broker.bootstrap, "held-up") == [b"behind"]
     known.commit_transaction(TIMEOUT_S)
     assert values(broker.bootstrap, "fine") == [b"in"]
+
+
+def test_a_fenced_producer_repeats_its_end(kafka: ApacheKafkaProcess, new_broker: BrokerFactory) -> None:
+    """After a client from before KIP-890 has had its id, and has ended a transaction as it does itself: Kafka takes
+    that for the same end, and gives it the epoch of the other; here it stays fenced.
+    """
+    ours = new_broker()
+    ours.start()
+    told = {}
+    for broker in (kafka, ours):
+        hand_over.create(broker, "repeated")
+        with WireClient(broker.port) as wire:
+            _until_served(wire, "FindCoordinator", 3, key="repeater", key_type=1)
+            fenced = _begin(wire, 5)
+            ended = _until_served(wire, "EndTxn", 5, **_end(fenced))
+            fenced |= {"producer_epoch": ended["producer_epoch"]}
+            other = _begin(wire, 4)
+            assert other == fenced | {"producer_epoch": fenced["producer_epoch"] + 1}
+            added: dict[str, object] = {f"v3_and_below_{name}": value for name, value in other.items()}
+            topics = [{"name": "repeated", "partitions": [0]}]
+            added |= {"v3_and_below_transactional_id": "repeater", "v3_and_below_topics": topics}
+            wire.ask("AddPartitionsToTxn", 3, **added)
+            _until_served(wire, "EndTxn", 4, **_end(other))
+            again = _until_served(wire, "EndTxn", 5, **_end(fenced))
+            told[broker] = again["error_code"], again["producer_epoch"] == other["producer_epoch"]
+    assert told == {kafka: (0, True), ours: (PRODUCER_FENCED, False)}
+
+
+def _begin(wire: WireClient, version: int) -> dict[str, int]:
+    fields = {"transactional_id": "repeater", "transaction_timeout_ms": 60_000, "producer_id": -1, "producer_epoch": -1}
+    found = _until_served(wire, "InitProducerId", version, **fields)
+    assert not found["error_code"]
+    return {name: found[name] for name in ("producer_id", "producer_epoch")}
+
+
+def _end(producer: dict[str, int]) -> dict[str, object]:
+    return {"transactional_id": "repeater", "committed": False, **producer}
+
+
+def _until_served(wire: WireClient, name: str, version: int, **fields: object) -> dict[str, Any]:
+    """Ask until the coordinator is there, and the end before is complete."""
+    found: list[dict[str, Any]] = []
+
+    def is_served() -> bool:
+        found.append(wire.ask(name, version, **fields))
+        return found[-1]["error_code"] not in NOT_YET
+
+    eventually(is_served, f"{name} is answered", TIMEOUT_S)
+    return found[-1]
