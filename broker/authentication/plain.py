@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from odradek.broker.authentication.exchange import Authenticated, AuthenticationError, Step
-from odradek.broker.authentication.users_file import HashedPassword, UsersFile
+from odradek.broker.authentication.users_file import UsersFile
 from odradek.broker.runtime.context import KafkaPrincipal
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
@@ -71,9 +71,9 @@ class PlainExchange:
         return outcome.now_or_later()  # type: ignore[return-value]  # threads that are none are the tests'
 
     def _is_known(self, file: UsersFile, user: str, password: str) -> bool:
-        hashed = file.password_of(user)
-        is_in_file = (hashed or _NOBODY()).is_made_of(password)
-        return self._is_listed(user, password) or (hashed is not None and is_in_file)
+        hashed, is_in_file = file.password_of(user)
+        is_made_of_it = hashed.is_made_of(password)
+        return self._is_listed(user, password) or (is_in_file and is_made_of_it)
 
     def _is_listed(self, user: str, password: str) -> bool:
         known = self._users.passwords.get(user)
@@ -83,20 +83,6 @@ class PlainExchange:
 
 _SECRET: Final = secrets.token_urlsafe(16)
 """What the password of somebody unknown is compared with."""
-
-
-def _lazily(make: Callable[[], HashedPassword]) -> Callable[[], HashedPassword]:
-    made: list[HashedPassword] = []
-
-    def get() -> HashedPassword:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
-
-
-_NOBODY = _lazily(lambda: HashedPassword.of(_SECRET))
 
 
 def _parts(token: bytes) -> tuple[str, str, str]:

@@ -9,6 +9,7 @@ import hmac
 import os
 import secrets
 import threading
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from odradek.broker.runtime.logging import get_logger
@@ -18,7 +19,7 @@ from odradek.protocol.scram_users import MAX_FILE_BYTES, FileUser, UsersFileErro
 log = get_logger("authentication")
 
 ITERATIONS: Final = 8192
-"""Of what stands for users that there are not; the default of `odradek users --file`."""
+"""Of what stands for users that there are not, where the file has none; the default of `odradek users --file`."""
 
 
 class HashedPassword(NamedTuple):
@@ -28,11 +29,11 @@ class HashedPassword(NamedTuple):
     credential: ScramCredential
 
     @classmethod
-    def of(cls, password: str) -> HashedPassword:
-        """Return what is kept of a password."""
-        mechanism, salt = ScramMechanism.SCRAM_SHA_512, secrets.token_bytes(16)
-        salted = salted_password(mechanism, password, salt, ITERATIONS)
-        return cls(mechanism, credential_of(mechanism, salted, salt, ITERATIONS))
+    def of_nobody(cls, users: Iterable[FileUser]) -> HashedPassword:
+        """Return what no password is made into, and costs as much as the dearest of some users."""
+        works = [(one.credential.iterations, one.mechanism) for one in users]
+        iterations, mechanism = max(works, default=(ITERATIONS, ScramMechanism.SCRAM_SHA_512))
+        return cls(mechanism, ScramCredential(secrets.token_bytes(24), secrets.token_bytes(64), b"", iterations))
 
     def is_made_of(self, password: str) -> bool:
         """Tell whether it is that of `password`; milliseconds of work."""
@@ -46,23 +47,25 @@ class UsersFile:
     """The users in a file."""
 
     def __init__(self, path: str) -> None:
-        """Read it; UsersFileError or OSError where that cannot be."""
+        """Read it; raises UsersFileError or OSError where that cannot be."""
         self._path = path
         self._lock = threading.Lock()
         self._users, self._state = self._read()
+        self._nobody = HashedPassword.of_nobody(self._users.values())
 
-    def password_of(self, user: str) -> HashedPassword | None:
-        """Return what is known of a user's password, None where there is no such user."""
+    def password_of(self, user: str) -> tuple[HashedPassword, bool]:
+        """Return what is known of a user's password, and whether there is such a user: if not, it is nobody's."""
         with self._lock:
             self._look()
             found = self._users.get(user)
-        return None if found is None else HashedPassword(found.mechanism, found.credential)
+            return (self._nobody, False) if found is None else (HashedPassword(*found), True)
 
     def _look(self) -> None:
         """Read the file again if it has changed; one that cannot be read leaves the users as they were."""
         try:
             if _state_of(os.stat(self._path)) != self._state:
                 self._users, self._state = self._read()
+                self._nobody = HashedPassword.of_nobody(self._users.values())
         except (OSError, UsersFileError) as failed:
             state = self._state
             self._state = (0, 0, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.broker.authentication.authenticator import SaslParts, SaslServerAuthenticator
 from odradek.broker.authentication.failures import FailureLog
@@ -25,12 +25,16 @@ from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import Handle
 from odradek.config.errors import ConfigError
-from odradek.config.sasl import SaslSettings, read_sasl
+from odradek.config.sasl import OAUTHBEARER, SaslSettings, read_sasl
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.scram import ScramMechanism
 from odradek.protocol.scram_users import UsersFileError
 
 log = get_logger("authentication")
+MAX_FRAME_BYTES: Final = 16 * 1024
+"""Twice the largest message of SCRAM, and more than any name and password."""
+MAX_JWT_FRAME_BYTES: Final = 68 * 1024
+"""The largest token of OAUTHBEARER, and what is around it."""
 
 
 class SaslServices(NamedTuple):
@@ -57,8 +61,10 @@ class ListenerSasl:
 
     @property
     def max_first_frame_bytes(self) -> int:
-        """The largest frame before it is known who the client is."""
-        return self._current.max_receive_bytes
+        """The largest frame before it is known who the client is: no mechanism here has larger tokens, and strangers
+        are not to hold memory that others wait for."""
+        largest = MAX_JWT_FRAME_BYTES if OAUTHBEARER in self._current.mechanisms else MAX_FRAME_BYTES
+        return min(self._current.max_receive_bytes, largest)
 
     def handler(self, context: RequestContext, handle: Handle) -> Handle:
         """Return what works on the frames of a new connection, before `handle` does."""
