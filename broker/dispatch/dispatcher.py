@@ -43,6 +43,8 @@ _ONE_API = Struct(">hihhh")
 
 T = TypeVar("T")
 
+PRODUCE, FETCH = int(ApiKey.PRODUCE), int(ApiKey.FETCH)
+
 NEVER = 0x7FFF
 """First flexible version of an API that has none."""
 
@@ -158,8 +160,6 @@ class Dispatcher:
         Raises:
             CloseConnectionError: the frame is not a request that is served here.
         """
-        if self._throttling is not None and not is_counted:
-            return self._throttling.handle(self.handle, context, frame)
         try:
             key, version, correlation_id, client_id_size = _HEADER.unpack_from(frame)
         except error:
@@ -174,6 +174,9 @@ class Dispatcher:
             raise CloseConnectionError(
                 f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
             )
+        throttling = self._throttling
+        if throttling is not None and not is_counted and (key > FETCH or throttling.is_timed):
+            return throttling.handle(self.handle, context, frame)
         flexible = version >= route.first_flexible
         pos = 10 + client_id_size
         if flexible and client_id_size >= 0 and pos < len(frame) and frame[pos] == 0:
@@ -208,12 +211,26 @@ class Dispatcher:
             admitted = self._gate.admit(context, route.api, request)
             if admitted is not None:
                 if not isinstance(admitted, Partly):
-                    return head + _encoded(admitted, context)
+                    refusal = head + _encoded(admitted, context)
+                    if throttling is None or is_counted or key != PRODUCE:
+                        return refusal
+                    return throttling.count(context, ApiKey.PRODUCE, len(frame), refusal)
                 request, merge = admitted
         if route.direct is not None:
+            answer = route.direct(context, request, head)
             if merge is not None:
-                return merged(route.direct(context, request, head), route.api, version, head, merge)
-            return route.direct(context, request, head)
+                answer = merged(answer, route.api, version, head, merge)
+            if throttling is None or is_counted or key != PRODUCE:
+                return answer
+            allowance, size = context.allowance, len(frame)
+            if allowance is not None and allowance.generation is throttling.generation and isinstance(answer, bytes):
+                produced = allowance.produced
+                if produced is None:
+                    return answer
+                if produced.left >= size:
+                    produced.left -= size
+                    return answer
+            return throttling.count(context, ApiKey.PRODUCE, size, answer)
         return self._call(route, context, request, head, merge)
 
     def _begin_large(

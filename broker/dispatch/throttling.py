@@ -2,7 +2,8 @@
 
 Owns: which requests count for what. The answer goes out at once, then the connection stops reading (`Throttled`). What
 is measured, and what is too much, is in `broker.quotas`. Fetches are decided on before they are answered, in their
-handler. There is no such step where no quota is set.
+handler. There is no such step where no quota is set, and of a producer below its limit the dispatcher only takes what
+it sends from what is left.
 
 Exempt, as in Kafka: what nodes ask each other, producers without acks from the quota of time, and whatever is handed on
 to a controller, which has the quotas of that.
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection
 from time import perf_counter
 from typing import Final
 
-from odradek.broker.quotas.enforcement import ClientAllowance, ClientQuotaEnforcement
+from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
 from odradek.broker.quotas.telling import throttled, told_throttle_ms
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -52,28 +53,36 @@ class Throttling:
         """`forwarded` are the APIs that a controller answers, and throttles."""
         self._quotas = quotas
         self._forwarded = frozenset(forwarded)
+        self.generation: object
+        """What is set at present: what was found out for a client counts while it is that."""
+        self.is_timed: bool
+        """Whether it matters how long requests take, Produce and Fetch too."""
+        self.follow()
+
+    def follow(self) -> None:
+        """Other quotas are set."""
+        self.generation, self.is_timed = self._quotas.generation, self._quotas.is_timed
 
     def handle(self, work: Work, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
-        """Work on one frame; raises what `work` does."""
-        quotas = self._quotas
-        began = perf_counter() if quotas.is_timed else 0.0
+        """Work on one frame, and count it; raises what `work` does."""
+        began = perf_counter()
         answer = work(context, frame, True)
-        key = frame[1]  # there is none above 255
-        if key == ApiKey.PRODUCE and not began and isinstance(answer, bytes):
-            allowance = context.allowance
-            if not isinstance(allowance, ClientAllowance) or allowance.generation is not quotas.generation:
-                allowance = quotas.allowance(context)
-            sensor = allowance.produced
-            if sensor is None:
-                return answer
-            size = len(frame)
-            if sensor.left >= size:
-                sensor.left -= size
-                return answer
-        elif key == ApiKey.FETCH or key in BETWEEN_NODES:
+        seconds = perf_counter() - began if self.is_timed else 0.0
+        key = ApiKey(frame[1])  # there is none above 255
+        if key is ApiKey.FETCH or key in BETWEEN_NODES:
             return answer
-        seconds = perf_counter() - began if began else 0.0
-        api, size, version = API[ApiKey(key)], len(frame), context.api_version
+        return self.count(context, key, len(frame), answer, seconds)
+
+    def count(
+        self,
+        context: RequestContext,
+        key: ApiKey,
+        size: int,
+        answer: Response | Deferred[Response],
+        seconds: float = 0.0,
+    ) -> Response | Deferred[Response]:
+        """Count a request of so many bytes that took so long, once it is answered."""
+        api, version = API[key], context.api_version
         if isinstance(answer, Deferred):
             return answer.then(lambda response: self._settled(context, api, version, size, seconds, response))
         return self._settled(context, api, version, size, seconds, answer)

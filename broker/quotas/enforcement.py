@@ -34,14 +34,13 @@ PERCENT_PER_SECOND: Final = 100.0
 class ClientAllowance(Allowance):
     """What one client may take, alone or with others; None where there is no limit."""
 
-    __slots__ = ("fetched", "generation", "produced", "worked")
+    __slots__ = ("fetched", "worked", "written")
 
     def __init__(
         self, generation: object, produced: Sensor | None, fetched: Sensor | None, worked: Sensor | None
     ) -> None:
         self.generation = generation
-        """What was set when it was found out."""
-        self.produced = produced
+        self.produced = self.written = produced
         """Bytes of requests."""
         self.fetched = fetched
         """Bytes of answers."""
@@ -130,7 +129,7 @@ class ClientQuotaEnforcement:
 
     def produced(self, context: RequestContext, size: int) -> int:
         """Note the bytes of a produce; return for how many ms the client is throttled."""
-        sensor = self.allowance(context).produced
+        sensor = self.allowance(context).written
         if sensor is None:
             return 0
         sensor.left -= size

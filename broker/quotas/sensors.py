@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from odradek.broker.quotas.precedence import Share
 from odradek.broker.quotas.rates import Rate, Windows
+from odradek.broker.runtime.context import Countdown
 
 GRANT_S: Final = 0.05
 """How much of a limit may come before the rate is looked at again, in seconds."""
@@ -22,10 +23,10 @@ MOST_REMEMBERED: Final = 100_000
 S = TypeVar("S")
 
 
-class Sensor:
+class Sensor(Countdown):
     """What was taken from one limit."""
 
-    __slots__ = ("_granted", "_rate", "left", "limit")
+    __slots__ = ("_granted", "_rate", "limit")
 
     def __init__(self, windows: Windows, limit: float) -> None:
         self.limit = limit

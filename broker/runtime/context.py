@@ -29,10 +29,23 @@ class ClientAccess(Protocol):
         """Return what the client may do with a resource, as a set of bits (KIP-430)."""
 
 
-class Allowance:
-    """What a client may take of what is limited; `broker.quotas` knows what is in it."""
+class Countdown:
+    """Something of which so much may be taken before somebody has to look: whoever takes something subtracts it."""
 
-    __slots__ = ()
+    __slots__ = ("left",)
+
+    left: float
+
+
+class Allowance:
+    """What a client may take of what is limited; `broker.quotas` knows what else is in it."""
+
+    __slots__ = ("generation", "produced")
+
+    generation: object
+    """What was set when it was found out."""
+    produced: Countdown | None
+    """Bytes of Produce requests; None where they have no limit."""
 
 
 @dataclass(slots=True)

@@ -91,6 +91,7 @@ class ClientLimits:
 
         self._quotas = quotas
         self.enforcement.follow(quotas)
+        self._throttling.follow()
         self._dispatcher.throttle(self._throttling if self.enforcement.is_active else None)
         limits = limits_of_addresses(quotas, CONNECTION_CREATION_RATE)
         of_others = limits.pop(None, None)
