@@ -57,9 +57,12 @@ class Target:
     node_command: NodeCommand
     warmup_seconds: float
 
-    def prepare(self, directory: Path, overrides: Mapping[str, str] | None = None) -> Prepared:
-        """Everything that comes before the start (formatting, free ports), so that a start can be timed alone."""
-        ports = free_port(), free_port()
+    def prepare(
+        self, directory: Path, overrides: Mapping[str, str] | None = None, ports: tuple[int, int] | None = None
+    ) -> Prepared:
+        """Everything that comes before the start (formatting, free ports), so that a start can be timed alone. The
+        ports are those of clients and of the controller."""
+        ports = ports or (free_port(), free_port())
         return Prepared(self.command(directory, ports, {**_OVERRIDES, **(overrides or {})}), ports[0], directory)
 
     def start(self, directory: Path, overrides: Mapping[str, str] | None = None) -> Broker:

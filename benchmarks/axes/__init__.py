@@ -21,6 +21,7 @@ from benchmarks.axes import (
     requests,
     spark,
     startup,
+    tls,
     transactions,
 )
 from benchmarks.axis import Axis
@@ -35,6 +36,7 @@ ALL: tuple[Axis, ...] = (
     *durable.AXES,
     *produce.AXES,
     *fetch.AXES,
+    *tls.AXES,
     *footprint.LOADED,
     *lookup.AXES,
     *metadata.AXES,

@@ -17,7 +17,7 @@ from socket import MSG_PEEK, socket
 from typing import Final, NamedTuple
 
 from odradek.broker.network.security import Established
-from odradek.broker.network.tls_transport import TlsTransport
+from odradek.broker.network.tls_transport import TlsSession, TlsTransport
 from odradek.broker.runtime.disk_threads import Threads
 
 HANDSHAKE_TIMEOUT_S: Final = 10.0
@@ -25,6 +25,8 @@ HANDSHAKE_RECORD: Final = 0x16
 """The first byte of whoever speaks TLS."""
 NO_TLS_ALERT: Final = bytes((0x15, 3, 3, 0, 2, 2, 80))
 """What Kafka answers to whom speaks something else: internal_error, fatal."""
+RECEIVED_BYTES: Final = 16 * 1024
+"""Of a handshake so much is read at a time; OpenSSL refuses what goes beyond all measure."""
 _DRAINED_BYTES: Final = 64 * 1024
 
 
@@ -53,19 +55,20 @@ class TlsHandshake:
         self,
         services: HandshakeServices,
         sock: socket,
-        wrap: Callable[[socket], ssl.SSLSocket],
-        finish: Callable[[ssl.SSLSocket], None],
+        begin: Callable[[socket], TlsSession],
+        finish: Callable[[ssl.SSLObject], None],
         established: Established,
     ) -> None:
-        """`wrap` makes the socket of OpenSSL, `finish` looks at who is there and raises RefusedError where he is not
-        wanted; both run on a thread."""
+        """`begin` makes OpenSSL's side once there is something to say, `finish` looks at who is there and raises
+        RefusedError where he is not wanted; both run on a thread."""
         self._loop, self._threads, self._timeout_s = services
         self._sock = sock
         self._fd = sock.fileno()
-        self._wrap = wrap
+        self._begin_session = begin
         self._finish = finish
         self._established = established
-        self._tls: ssl.SSLSocket | None = None
+        self._session: TlsSession | None = None
+        self._unsent = b""
         self._next = _Next.READ
         self._is_working = False
         self._is_closed = False
@@ -122,11 +125,11 @@ class TlsHandshake:
         elif self._next is not _Next.DONE:
             self._wait()
         else:
-            assert self._tls is not None
+            assert self._session is not None
             self._is_closed = True
             if self._timer is not None:
                 self._timer.cancel()
-            self._established(TlsTransport(self._tls, self._loop))
+            self._established(TlsTransport(self._sock, self._session, self._loop))
 
     def _end(self, reason: str) -> None:
         self.close()
@@ -135,18 +138,38 @@ class TlsHandshake:
     # on a thread
 
     def _step(self) -> None:
-        if self._tls is None:
-            self._tls = self._wrap(self._sock)
-            self._sock = self._tls  # it has taken the descriptor over
+        if self._session is None:
+            self._session = self._begin_session(self._sock)
+        session = self._session
+        if self._next is _Next.READ:
+            self._receive(session)
+        self._next = _Next.DONE
         try:
-            self._tls.do_handshake()
+            session.tls.do_handshake()
         except ssl.SSLWantReadError:
             self._next = _Next.READ
-        except ssl.SSLWantWriteError:
+        except ssl.SSLError:
+            with suppress(OSError):
+                self._sock.send(session.outgoing.read())  # the alert that says why
+            raise
+        if not self._send(session):
             self._next = _Next.WRITE
-        else:
-            self._next = _Next.DONE
-            self._finish(self._tls)
+        elif self._next is _Next.DONE:
+            self._finish(session.tls)
+
+    def _receive(self, session: TlsSession) -> None:
+        with suppress(BlockingIOError):  # who connects speaks first
+            data = self._sock.recv(RECEIVED_BYTES)
+            if not data:
+                raise RefusedError("the other side closed in the middle of the TLS handshake")
+            session.incoming.write(data)
+
+    def _send(self, session: TlsSession) -> bool:
+        """Send what the handshake has to say; returns whether all of it has gone."""
+        self._unsent += session.outgoing.read()
+        with suppress(BlockingIOError):
+            self._unsent = self._unsent[self._sock.send(self._unsent) :] if self._unsent else b""
+        return not self._unsent
 
     def _close_socket(self) -> None:
         with suppress(OSError):

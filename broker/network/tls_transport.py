@@ -1,11 +1,12 @@
-"""Bytes over TLS: a transport on OpenSSL's own socket, which reads and writes records without a copy in between.
+"""Bytes over TLS: a transport on a socket and OpenSSL's buffers in memory.
 
-Of OpenSSL's two ways this one was chosen by measuring: reading from and writing to the socket itself takes as much
-processor time as buffers in memory (`ssl.MemoryBIO`), and what is sent is what was accepted, as with a plain socket.
+Of OpenSSL's two ways this one was chosen by measuring. Reading records from the socket itself takes two system calls
+for each, and librdkafka makes two records of every message: that cost a multiple of one read for many of them.
 
-What is to be known of it: OpenSSL hands out at most one record (16 KiB) at a time, so reading goes on until the buffer
-is full; what remains of a record then waits where no selector sees it, so that whoever waits for readiness is called
-again. Nothing is read ahead: a record is read from the socket when it is asked for.
+What is to be known of it. OpenSSL hands out at most one record (16 KiB) at a time, so reading goes on until the buffer
+is full; what is left then waits where no selector sees it, so that whoever waits for readiness is called again. What
+was encrypted has to be sent, whatever comes: while the socket does not take all of it, the last byte that was accepted
+is not told to be, so that the caller keeps something to send and comes back.
 """
 
 from __future__ import annotations
@@ -15,37 +16,59 @@ import ssl
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from socket import socket
 from typing import Final
 
 from odradek.broker.runtime.responses import FileRegion
 
-REGION_BYTES: Final = 256 * 1024
-"""Of a region this much is read and encrypted at a time: some tenths of a millisecond, then others get their turn."""
+READ_BYTES: Final = 256 * 1024
+"""One read from a socket takes at most this much."""
+SEND_BYTES: Final = 256 * 1024
+"""So much is encrypted at a time: some tenths of a millisecond, then others get their turn."""
 JOINED_BYTES: Final = 64 * 1024
-"""Pieces are put together up to this size: each call makes a record of its own, which has to be encrypted and sent."""
-RETRY_S: Final = 0.05
-"""When reading needs to write first (a new key is asked for) and the socket is full: how long until the next try."""
+"""Pieces are put together up to this size: each call makes a record of its own."""
+MAX_UNREAD_BYTES: Final = 64 * 1024
+"""Of what TLS itself has to say (new keys) so much may wait for a client that does not read."""
 
-_region_buffer = memoryview(bytearray(REGION_BYTES))
-"""What is encrypted lies here for one call, on the event loop; all connections share it."""
+_read_buffer = memoryview(bytearray(READ_BYTES))
+_region_buffer = memoryview(bytearray(SEND_BYTES))
+"""Both are used within one call, on the event loop; all connections share them."""
+
+
+class TlsSession:
+    """OpenSSL's side of one connection, with its buffers."""
+
+    __slots__ = ("incoming", "outgoing", "tls")
+
+    def __init__(self, context: ssl.SSLContext, server_hostname: str | None = None) -> None:
+        """As the one who connects to `server_hostname`, or without it as the one who is connected to."""
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        is_server = server_hostname is None
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, is_server, server_hostname)
 
 
 class TlsTransport:
     """A `Transport` over TLS, once the handshake is done."""
 
-    __slots__ = ("_callback", "_loop", "_sock", "fd")
+    __slots__ = ("_callback", "_incoming", "_loop", "_outgoing", "_owed", "_sock", "_tls", "_unsent", "fd")
 
-    def __init__(self, sock: ssl.SSLSocket, loop: AbstractEventLoop) -> None:
+    def __init__(self, sock: socket, session: TlsSession, loop: AbstractEventLoop) -> None:
         self._sock = sock
+        self._tls = session.tls
+        self._incoming, self._outgoing = session.incoming, session.outgoing
         self._loop = loop
         self._callback: Callable[[], object] | None = None
+        self._unsent = memoryview(b"")
+        """Encrypted, and not taken by the socket yet."""
+        self._owed = 0
+        """1 while a byte is in there that the caller was not told of."""
         self.fd = sock.fileno()
 
     def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
-        """Call when there may be something to read: on the socket, or decrypted already."""
+        """Call when there may be something to read: on the socket, or here already."""
         self._callback = callback
         loop.add_reader(self.fd, callback)
-        if self._sock.pending():
+        if self._incoming.pending or self._tls.pending():
             loop.call_soon(self._again, callback)
 
     def unwatch_reading(self, loop: AbstractEventLoop) -> None:
@@ -54,42 +77,91 @@ class TlsTransport:
         loop.remove_reader(self.fd)
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Read into the buffer, record by record, until it is full or nothing is there; 0 at the end of the stream."""
-        sock, room, received = self._sock, len(buffer), 0
+        """Read into the buffer until it is full or nothing is there; 0 at the end of the stream."""
+        received = self._decrypt(buffer, 0)
+        if received < len(buffer):
+            try:
+                count = self._sock.recv_into(_read_buffer)
+            except BlockingIOError:
+                if not received:
+                    raise
+                return received
+            if count:
+                self._incoming.write(_read_buffer[:count])
+                received = self._decrypt(buffer, received)
+            elif not received:
+                return 0
+            else:
+                self._call_again()  # the end is seen by the next call
+        if self._outgoing.pending:
+            self._answer()
+        if received == len(buffer):
+            self._call_again()
+        elif not received:
+            if self._is_over():
+                return 0
+            raise BlockingIOError
+        return received
+
+    def _decrypt(self, buffer: memoryview, received: int) -> int:
+        read, room = self._tls.read, len(buffer)
         try:
             while received < room:
-                count = sock.recv_into(buffer[received:] if received else buffer)
+                count = int(read(room - received, buffer[received:] if received else buffer))
                 if not count:
-                    self._call_again()  # the end is seen by the next call; the socket may not tell of it
                     break
                 received += count
         except ssl.SSLWantReadError:
-            if not received:
-                raise BlockingIOError from None
-        except ssl.SSLWantWriteError:
-            if not received:
-                self._retry_later()
-                raise BlockingIOError from None
-        except OSError:
+            pass
+        except ssl.SSLZeroReturnError:
+            pass  # the end
+        except ssl.SSLError:
             if not received:
                 raise
-        if received == room and sock.pending():
-            self._call_again()
         return received
 
-    def send(self, data: bytes | memoryview) -> int:
-        """Send the beginning of the bytes, as far as the socket takes them."""
-        sock, size, sent = self._sock, len(data), 0
+    def _is_over(self) -> bool:
+        """Whether the other side has said that this is the end."""
         try:
-            sent = sock.send(data)
-            if sent < size:
-                view = memoryview(data)
-                while sent < size:
-                    sent += sock.send(view[sent:])
-        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            if not sent:
-                raise BlockingIOError from None
-        return sent
+            return self._tls.read(1) == b""
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLZeroReturnError:
+            return True
+
+    def _answer(self) -> None:
+        """Send what TLS itself has to say; raises OSError where the other side asks for it and does not read it."""
+        self._unsent = memoryview(bytes(self._unsent) + self._outgoing.read())
+        with suppress(BlockingIOError):
+            self._unsent = self._unsent[self._sock.send(self._unsent) :]
+        if len(self._unsent) > MAX_UNREAD_BYTES + SEND_BYTES * 2:
+            raise OSError("new keys are asked for again and again, and not read")
+
+    def send(self, data: bytes | memoryview) -> int:
+        """Encrypt the beginning of the bytes and send it; returns how many went, but for the last while it waits."""
+        if self._unsent:
+            self._unsent = self._unsent[self._sock.send(self._unsent) :]
+            if self._unsent:
+                raise BlockingIOError
+        encrypted, self._owed = self._owed, 0
+        write, end = self._tls.write, min(len(data), encrypted + SEND_BYTES)
+        view = memoryview(data)
+        while encrypted < end:
+            encrypted += write(view[encrypted:end])
+        out = self._outgoing.read()
+        if not out:
+            return encrypted
+        try:
+            sent = self._sock.send(out)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(out):
+            self._unsent = memoryview(out)[sent:]
+            self._owed = 1
+            if encrypted == 1:
+                raise BlockingIOError
+            return encrypted - 1
+        return encrypted
 
     def send_pieces(self, pieces: Sequence[bytes | memoryview], region_follows: bool) -> int:
         """Send the beginning of several pieces as one."""
@@ -102,12 +174,8 @@ class TlsTransport:
         return self.send(pieces[0] if count == 1 else b"".join(pieces[:count]))
 
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
-        """Read the beginning of a region and send it encrypted; returns how much went, 0 where its file ends.
-
-        What was not taken is read again by the next call: records of a log do not change, and OpenSSL wants to be given
-        the same bytes again.
-        """
-        wanted = min(region.length, max_bytes, REGION_BYTES)
+        """Read the beginning of a region and send it encrypted; returns how much went, 0 where its file ends."""
+        wanted = min(region.length, max_bytes, SEND_BYTES)
         count = os.preadv(region.file.fd, [_region_buffer[:wanted]], region.position)
         return self.send(_region_buffer[:count]) if count else 0
 
@@ -115,22 +183,15 @@ class TlsTransport:
         """Tell the other side that this is the end, as far as the socket takes it, and close."""
         self._callback = None
         with suppress(OSError, ValueError):
-            self._sock.unwrap()
+            self._tls.unwrap()
+        with suppress(OSError):
+            if not self._unsent:
+                self._sock.send(self._outgoing.read())
         self._sock.close()
 
     def _call_again(self) -> None:
         if self._callback is not None:
             self._loop.call_soon(self._again, self._callback)
-
-    def _retry_later(self) -> None:
-        callback = self._callback
-        if callback is not None:
-            self._loop.remove_reader(self.fd)
-            self._loop.call_later(RETRY_S, self._watch_again, callback)
-
-    def _watch_again(self, callback: Callable[[], object]) -> None:
-        if self._callback is callback:
-            self.watch_reading(self._loop, callback)
 
     def _again(self, callback: Callable[[], object]) -> None:
         if self._callback is callback:

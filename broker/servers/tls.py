@@ -16,6 +16,7 @@ from typing import Final
 
 from odradek.broker.network.security import Established, OpeningConnection
 from odradek.broker.network.tls_handshake import HandshakeServices, RefusedError, TlsHandshake, check_speaks_tls
+from odradek.broker.network.tls_transport import TlsSession
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import ANONYMOUS, KafkaPrincipal, RequestContext
 from odradek.broker.runtime.logging import get_logger
@@ -136,19 +137,19 @@ class ListenerTls:
     def open(self, sock: socket, context: RequestContext, established: Established) -> OpeningConnection:
         """Begin the handshake on a connection that was accepted."""
 
-        def wrap(plain: socket) -> ssl.SSLSocket:
+        def begin(plain: socket) -> TlsSession:
             check_speaks_tls(plain)
-            return self.live.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+            return TlsSession(self.live.context)
 
-        def finish(tls: ssl.SSLSocket) -> None:
+        def finish(tls: ssl.SSLObject) -> None:
             if self._names_users:
                 context.principal = self._principal(tls)
 
-        handshake = TlsHandshake(self._services, sock, wrap, finish, established)
+        handshake = TlsHandshake(self._services, sock, begin, finish, established)
         handshake.accept()
         return handshake
 
-    def _principal(self, tls: ssl.SSLSocket) -> KafkaPrincipal:
+    def _principal(self, tls: ssl.SSLObject) -> KafkaPrincipal:
         certificate = tls.getpeercert(True)
         if certificate is None:
             return ANONYMOUS
@@ -177,10 +178,10 @@ class NodeTls:
     def open(self, sock: socket, address: NodeAddress, established: Established) -> OpeningConnection:
         """Begin the handshake on a socket that is connected."""
 
-        def wrap(plain: socket) -> ssl.SSLSocket:
-            return self.live.context.wrap_socket(plain, server_hostname=address.host, do_handshake_on_connect=False)
+        def begin(_plain: socket) -> TlsSession:
+            return TlsSession(self.live.context, address.host)
 
-        handshake = TlsHandshake(self._services, sock, wrap, lambda _tls: None, established)
+        handshake = TlsHandshake(self._services, sock, begin, lambda _tls: None, established)
         handshake.connect()
         return handshake
 

@@ -18,7 +18,7 @@ from odradek.broker.network.listener import Network, NetworkLimits
 from odradek.broker.network.opening_failures import OpeningFailures
 from odradek.broker.network.security import ListenerSecurity
 from odradek.broker.network.tls_handshake import HandshakeServices
-from odradek.broker.network.tls_transport import TlsTransport
+from odradek.broker.network.tls_transport import TlsSession, TlsTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.disk_threads import DiskThreads
 from odradek.broker.runtime.request_memory import RequestMemory
@@ -203,6 +203,8 @@ async def test_who_has_no_certificate_that_is_trusted_is_refused(
     listening = listen(ssl_client_auth="required")
     with pytest.raises((OSError, AssertionError)):
         await listening.ask(b"x", identity=identity)
+    while not said:
+        await asyncio.sleep(0)
     assert len(said) == 1
     assert reason in said[0]
     assert await listening.ask(b"x", identity=CLIENT) == [b"x"]
@@ -315,15 +317,28 @@ async def test_what_is_decrypted_is_asked_for_again(tmp_path: Path) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(SERVER.write(tmp_path, "server"))
 
-    def handshake() -> tuple[ssl.SSLSocket, ssl.SSLSocket]:
-        with ThreadPoolExecutor(1) as threads:
-            accepted = threads.submit(server.wrap_socket, ours, True)
-            context = client_context(AUTHORITY, tmp_path)
-            return context.wrap_socket(theirs, server_hostname="localhost"), accepted.result()
+    session = TlsSession(server)
 
-    client, accepted = await asyncio.to_thread(handshake)
-    accepted.setblocking(False)
-    transport = TlsTransport(accepted, loop)
+    def accept() -> None:
+        while True:
+            try:
+                session.tls.do_handshake()
+                ours.sendall(session.outgoing.read())
+                return
+            except ssl.SSLWantReadError:
+                ours.sendall(session.outgoing.read())
+                session.incoming.write(ours.recv(10_000))
+
+    def handshake() -> ssl.SSLSocket:
+        with ThreadPoolExecutor(1) as threads:
+            accepted = threads.submit(accept)
+            client = client_context(AUTHORITY, tmp_path).wrap_socket(theirs, server_hostname="localhost")
+            accepted.result()
+            return client
+
+    client = await asyncio.to_thread(handshake)
+    ours.setblocking(False)
+    transport = TlsTransport(ours, session, loop)
     client.sendall(b"0123456789" * 100)
     received, done = bytearray(), asyncio.Event()
     room = memoryview(bytearray(7))

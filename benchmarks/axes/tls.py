@@ -1,0 +1,148 @@
+"""What TLS costs: produce and fetch through librdkafka over it, and handshakes. All targets have the same key (P-256).
+
+librdkafka makes two records of TLS of every message, so that a message costs as much as its bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from benchmarks import isolation, wire
+from benchmarks.axes.produce import BATCH, GIGABYTE, MEASURES, values_of
+from benchmarks.axis import Axis, Measure, Stage, Values
+from benchmarks.clients import handshakes, librdkafka
+from benchmarks.clients.handshakes import HandshakeLoad
+from benchmarks.connection import await_leaders, record_count
+from benchmarks.target import Broker, Endpoint, free_port
+
+_TOPIC = "tls"
+_VALUE = 1024
+_WARMUP_RATE = 100_000_000
+_LEADER_SECONDS = 20
+_HANDSHAKES = 1000
+_WARMUP_HANDSHAKES = 300
+_PLAINTEXT_MAP = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL"
+
+HANDSHAKE_MEASURES = (
+    Measure("rate", "handshakes/s", lower_is_better=False),
+    Measure("cpu", "broker µs CPU each"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsBroker:
+    """A broker with a TLS listener."""
+
+    broker: Broker
+    endpoint: Endpoint
+    """Of that listener."""
+    authority: str
+
+    @property
+    def settings(self) -> dict[str, str | int]:
+        """What librdkafka needs to connect to it."""
+        return {"security.protocol": "SSL", "ssl.ca.location": self.authority}
+
+    def make_topic(self) -> None:
+        """Create the topic, and wait for its leader."""
+        with self.broker.connect() as connection:
+            wire.check_created(connection.ask(wire.create_topics([wire.NewTopic(_TOPIC, 1, {})])))
+            await_leaders(connection, _TOPIC, 1, monotonic() + _LEADER_SECONDS)
+
+    def check_count(self, expected: int) -> None:
+        """Raise WireError unless every acknowledged record is in the log."""
+        with self.broker.connect() as connection:
+            found = record_count(connection, _TOPIC)
+        if found != expected:
+            raise wire.WireError(f"{_TOPIC} holds {found} records where {expected} were acknowledged")
+
+
+@contextmanager
+def _serving(stage: Stage) -> Iterator[TlsBroker]:
+    stage.close()
+    with stage.bench.scratch("tls") as directory:
+        key, authority = _certificate(directory.parent / f"{directory.name}-keys")
+        ports, port = (free_port(), free_port()), free_port()
+        listeners = f"PLAINTEXT://127.0.0.1:{ports[0]},SSL://127.0.0.1:{port}"
+        overrides = {"ssl.keystore.type": "PEM", "ssl.keystore.location": key, "listeners": listeners}
+        if stage.target.name != "odradek":
+            overrides |= {
+                "listeners": f"{listeners},CONTROLLER://127.0.0.1:{ports[1]}",
+                "advertised.listeners": listeners,
+                "listener.security.protocol.map": _PLAINTEXT_MAP,
+                "inter.broker.listener.name": "PLAINTEXT",
+            }
+        with stage.target.prepare(directory, overrides, ports).start() as broker:
+            yield TlsBroker(broker, Endpoint(("127.0.0.1", port), broker.pid), authority)
+
+
+def _certificate(directory: Path) -> tuple[str, str]:
+    """Make an authority and a key that it has signed; return the paths of the key with its chain, and of the former."""
+    from odradek.tls.authority import issue, make_authority
+
+    authority = make_authority("benchmark")
+    signed = issue(authority, "localhost", ["localhost", str(ipaddress.IPv4Address("127.0.0.1"))])
+    directory.mkdir(mode=0o700)
+    key, trusted = directory / "server.pem", directory / "ca.pem"
+    key.write_text(signed.key.reveal() + signed.certificate + authority.certificate)
+    trusted.write_text(authority.certificate)
+    return str(key), str(trusted)
+
+
+def _load(stage: Stage, tls: TlsBroker, warmup_bytes: int) -> librdkafka.ClientLoad:
+    settings: dict[str, str | int] = {**tls.settings, "linger.ms": 20, "batch.size": BATCH}
+    amount = stage.bench.amount(GIGABYTE) // _VALUE
+    return librdkafka.ClientLoad(tls.endpoint, _TOPIC, _VALUE, amount, warmup_bytes // _VALUE, settings)
+
+
+def _produce(stage: Stage) -> Values:
+    with _serving(stage) as tls:
+        tls.make_topic()
+        load = _load(stage, tls, int(stage.warmup_seconds * _WARMUP_RATE))
+        transfer = isolation.run(librdkafka.produce, load)
+        tls.check_count(load.records + load.warmup_records)
+    return values_of(transfer)
+
+
+def _fetch(stage: Stage) -> Values:
+    with _serving(stage) as tls:
+        tls.make_topic()
+        isolation.run(librdkafka.produce, _load(stage, tls, 0))
+        records = stage.bench.amount(GIGABYTE) // _VALUE
+        settings: dict[str, str | int] = {**tls.settings, "fetch.queue.backoff.ms": 10}
+        what = librdkafka.ClientLoad(tls.endpoint, _TOPIC, _VALUE, records, settings=settings)
+        if stage.warmup_seconds > 1:
+            isolation.run(librdkafka.consume, what)
+        return values_of(isolation.run(librdkafka.consume, what))
+
+
+def _handshakes(resumed: bool, stage: Stage) -> Values:
+    with _serving(stage) as tls:
+        warmup = _WARMUP_HANDSHAKES if stage.warmup_seconds > 0.5 else 10
+        load = HandshakeLoad(tls.endpoint, tls.authority, stage.bench.amount(_HANDSHAKES), warmup, resumed)
+        done = isolation.run(handshakes.connect, load)
+    return {"rate": done.per_second, "cpu": done.broker_cpu_us}
+
+
+AXES = (
+    Axis(
+        "tls-produce",
+        "produce 1 KiB over TLS, 1 MB batches, linger 20 ms, acks=all, librdkafka",
+        MEASURES,
+        _produce,
+        bulk=True,
+    ),
+    Axis("tls-fetch", "fetch 1 KiB over TLS, 1 MB batches, librdkafka consumer", MEASURES, _fetch, bulk=True),
+    Axis(
+        "tls-handshakes", "TLS handshakes, one after another", HANDSHAKE_MEASURES, functools.partial(_handshakes, False)
+    ),
+    Axis(
+        "tls-resumed", "TLS handshakes that resume a session", HANDSHAKE_MEASURES, functools.partial(_handshakes, True)
+    ),
+)
