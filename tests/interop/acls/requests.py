@@ -157,7 +157,7 @@ def _of_groups() -> Sequence[Case]:
             0,
             {"group_id": "g", "topics": topics(partitions=[{"partition_index": 1}])},
         ),
-        ("removal of groups", "DeleteGroups", 2, {"groups_names": ["g-not-there", "h"]}),
+        ("removal of groups", "DeleteGroups", 2, {"groups_names": ["g-not-there", "not-there"]}),
         ("groups", "DescribeGroups", 5, {"groups": ["g", "h"], "include_authorized_operations": True}),
         ("new groups", "ConsumerGroupDescribe", 1, {"group_ids": ["g2", "h"], "include_authorized_operations": True}),
         ("list of groups", "ListGroups", 5, {}),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.support.sasl_brokers import SaslBroker
@@ -86,7 +87,8 @@ class Side:
         self._clients: dict[str, WireClient] = {}
 
     def prepare(self) -> None:
-        """Make what there is: topics `t` and `u`, a group `g` with offsets, a transactional id `x`, and the ACLs."""
+        """Make what there is: topics `t` and `u`, groups `g` and `h` with offsets, a transactional id `x`, and the
+        ACLs."""
         topics = [{"name": name, "num_partitions": 2, "replication_factor": 1} for name in ("t", "u")]
         self.super.ask("CreateTopics", 7, topics=topics, timeout_ms=10_000)
         self._until(lambda: self._produced() == 0)
@@ -94,7 +96,8 @@ class Side:
         self.topic_id = metadata["topics"][0]["topic_id"]
         self._until(lambda: self._found(0, "g"))
         self._until(lambda: self._found(1, "x"))
-        self._until(lambda: self._committed() == [0, 0])
+        for group in ("g", "h"):
+            self._until(partial(self._has_committed, group))
         self._until(
             lambda: (
                 self.super.ask("InitProducerId", 4, transactional_id="x", transaction_timeout_ms=60_000)["error_code"]
@@ -143,10 +146,10 @@ class Side:
         answer = self.super.ask("FindCoordinator", 4, key_type=kind, coordinator_keys=[key])
         return bool(answer["coordinators"][0]["error_code"] == 0)
 
-    def _committed(self) -> list[int]:
+    def _has_committed(self, group: str) -> bool:
         topics = [{"name": name, "partitions": [{"partition_index": 0, "committed_offset": 1}]} for name in "tu"]
-        answer = self.super.ask("OffsetCommit", 8, group_id="g", generation_id_or_member_epoch=-1, topics=topics)
-        return [one["partitions"][0]["error_code"] for one in answer["topics"]]
+        answer = self.super.ask("OffsetCommit", 8, group_id=group, generation_id_or_member_epoch=-1, topics=topics)
+        return all(one["partitions"][0]["error_code"] == 0 for one in answer["topics"])
 
     @staticmethod
     def _until(holds: Any) -> None:
