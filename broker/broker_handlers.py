@@ -70,6 +70,7 @@ class BrokerHandlers:
             services.memory,
             lambda: self._verifications,
             hints=self.leader_hints,
+            traffic=services.traffic,
         )
 
     @cached_property
@@ -112,6 +113,7 @@ class BrokerHandlers:
             self.leader_hints,
             services.readers,
             services.client_quotas() if services.client_quotas is not None else None,
+            services.traffic,
         )
 
     @cached_property

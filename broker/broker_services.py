@@ -26,6 +26,7 @@ from odradek.storage.directories.manager import LogManager
 if TYPE_CHECKING:
     from odradek.broker.authorization.reading import Readers
     from odradek.broker.controller.topic_creation import TopicCreation
+    from odradek.broker.handlers.counting import TrafficCounter
     from odradek.broker.handlers.known_brokers import KnownBrokers
     from odradek.broker.handlers.nearest_fetch import NearestReplica
     from odradek.broker.handlers.replica_fetch import LeaderQuota
@@ -66,3 +67,5 @@ class BrokerServices(NamedTuple):
     """Who may fetch what; None where everybody may."""
     nearest: NearestReplica | None = None
     """Where consumers are sent that have a nearer replica than the leader."""
+    traffic: TrafficCounter | None = None
+    """Counts what is produced and fetched; None where nobody looks at that."""

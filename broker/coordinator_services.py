@@ -77,6 +77,11 @@ class CoordinatorServices(ABC, Generic[C]):
             self._made = self._make_coordinator(settings, partial(self._topic, settings))
         return self._made
 
+    @property
+    def made(self) -> C | None:
+        """The coordinator, if anybody needed it so far."""
+        return self._made
+
     def start(self) -> None:
         """Begin to load what is stored, if there is anything."""
         if self._parts.partitions.find(self._topic_name) is not None:

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from odradek.broker.metadata.errors import MetadataError
 from odradek.broker.runtime.logging import configure_logging, get_logger
@@ -26,6 +26,9 @@ from odradek.config.errors import ConfigError
 from odradek.config.exposure import find_open_listeners, find_readable
 from odradek.config.loading import load_settings
 from odradek.protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from odradek.broker.monitoring.monitor import Monitor
 
 log = get_logger("broker")
 
@@ -117,6 +120,7 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) ->
         stop.set()
 
     shared.end = on_end
+    shared.monitor = await _monitor(shared)
     server = server_of_roles(shared)
     shared.start()
     await server.start()
@@ -132,7 +136,11 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) ->
     gc.callbacks.append(survivors.on_collection)
     await stop.wait()
     gc.callbacks.remove(survivors.on_collection)
+    if shared.monitor is not None:
+        shared.monitor.serving(False)
     await server.stop()
+    if shared.monitor is not None:
+        await shared.monitor.stop()
     shared.stop()
     if ended_by:
         sys.stderr.write(
@@ -149,6 +157,14 @@ def _write_ports(path: str, ports: Sequence[int]) -> None:
     with open(temporary, "w") as file:
         file.writelines(f"{port}\n" for port in ports)
     os.replace(temporary, path)
+
+
+async def _monitor(shared: SharedServer) -> Monitor | None:
+    if shared.settings.http_listener is None:
+        return None
+    from odradek.broker.servers.monitoring import start_monitor
+
+    return await start_monitor(shared)
 
 
 class Survivors:

@@ -12,6 +12,7 @@ USERS_FILE: Final = "odradek.sasl.users.file"
 SUPER_USERS: Final = "super.users"
 ALLOW_WITHOUT: Final = "allow.everyone.if.no.acl.found"
 AUDIT_LOG: Final = "odradek.audit.log"
+HTTP_LISTENER: Final = "odradek.http.listener"
 
 OWN_KEYS: Mapping[str, str] = MappingProxyType(
     {
@@ -27,6 +28,11 @@ OWN_KEYS: Mapping[str, str] = MappingProxyType(
             "A file for the audit log: refused requests, changes by administrators and failed authentications as one"
             " JSON object per line. Without it, refusals are lines of the broker's own log (logger `odradek.audit`),"
             " and changes are not told."
+        ),
+        HTTP_LISTENER: (
+            "Where `/metrics` (for Prometheus), `/health` and `/ready` are served over HTTP: `host:port`, such as"
+            " `127.0.0.1:9404`; `:9404` is every interface. There is no password on it. Not set: nowhere. Needs"
+            " `pip install 'odradek[metrics]'`."
         ),
         USERS_FILE: "File of users who may log in by PLAIN, with hashes of their passwords (`odradek users --file`).",
     }

@@ -12,6 +12,7 @@ from odradek.config import node
 from odradek.config.authorization import AuthorizationSettings, read_authorization
 from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.http_listener import HttpListener, read_http_listener
 from odradek.config.listener_keys import ListenerConfigReader
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
 from odradek.config.plain_keys import BOOLEANS, INTEGERS, REALS
@@ -149,6 +150,7 @@ class BrokerSettings(NamedTuple):
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
     authorization: AuthorizationSettings
+    http_listener: HttpListener | None
     topic_defaults: TopicConfig
     values: Mapping[str, str]
     origins: Mapping[str, str]
@@ -285,6 +287,7 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         group_consumer_migration_policy=read.text("group.consumer.migration.policy") or "",
         authorization=read_authorization(values, origins),
         delegation_token_secret_key=read.text("delegation.token.secret.key"),
+        http_listener=read_http_listener(values, origins),
         topic_defaults=topic_defaults(values),
         values=dict(values),
         origins=dict(origins),

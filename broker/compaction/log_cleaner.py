@@ -87,6 +87,16 @@ class LogCleaner:
         self._had_turns: set[TopicPartition] = set()
         """Logs that had a round since none was left that waited for one."""
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds there were since the start."""
+        return self._rounds
+
+    @property
+    def failing(self) -> int:
+        """Of how many logs the last round has failed."""
+        return len(self._failures)
+
     def start(self) -> None:
         """Begin, unless log.cleaner.enable says not to."""
         if self._parts.settings().log_cleaner_enable:

@@ -15,6 +15,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.handlers.converting import Converter, in_task
+from odradek.broker.handlers.counting import TrafficCounter
 from odradek.broker.handlers.fetch_quotas import FetchQuotas, size_of
 from odradek.broker.handlers.fetch_reading import FetchJob, FetchRead, FetchReader
 from odradek.broker.handlers.fetch_sessions import (
@@ -79,11 +80,13 @@ class FetchHandler:
         hints: LeaderHints | None = None,
         readers: Readers | None = None,
         quotas: ClientQuotaEnforcement | None = None,
+        traffic: TrafficCounter | None = None,
     ) -> None:
         """`max_bytes` is the broker's own limit of an answer (fetch.max.bytes), `threads` are for reading the disk.
 
         `quota` holds back followers; `nearest` sends consumers to the replica that is nearest to them; `hints` tell who
-        leads elsewhere; `readers` say who may read what, without them everybody may; `quotas` hold back consumers.
+        leads elsewhere; `readers` say who may read what, without them everybody may; `quotas` hold back consumers;
+        `traffic` counts what is sent.
         """
         self._loop = loop
         self._sessions = sessions
@@ -93,6 +96,7 @@ class FetchHandler:
         self._hints = hints
         self._readers = readers
         self._quotas = quotas
+        self._traffic = traffic
 
         def reading(reader: FetchReader) -> _Reading:
             steps = FetchSteps(loop, reader, threads)
@@ -125,6 +129,7 @@ class FetchHandler:
             max_bytes,
             min(request.min_bytes, max_bytes),
             quotas=quotas,
+            count=self._traffic.fetched if self._traffic is not None else None,
         )
         if self._readers is not None:
             refs = [ref for ref, _ in wanted]
@@ -136,6 +141,8 @@ class FetchHandler:
         reading = self._of_consumers
         if is_of_replica(request, version):
             reading = self._of_replicas
+            if self._traffic is not None:
+                job.count = self._traffic.fetched_by_follower
             if session is not None:
                 job.quiet = session.begin_of_follower()
                 job.quiet.fetches(replica_of(request, version), int(self._clock.monotonic() * 1000))
@@ -144,6 +151,9 @@ class FetchHandler:
         elif self._of_racks is not None and request.rack_id:
             reading = self._of_racks
         if count_of(wanted) > MOST_AT_ONCE:
+            if job.count is not None:  # its answer is made on a thread, and numbers are added to on the loop alone
+                count = job.count
+                job.count = lambda topics: self._loop.call_soon_threadsafe(count, topics)
             return in_task(self._loop, reading.wide.answer(job, self._encoded))
         found = reading.reader.read(job)
         if found.cold:
@@ -220,6 +230,8 @@ class FetchHandler:
             throttle_ms = quotas.throttle_ms(found.size)
             if throttle_ms > 0:
                 return self._throttled(job, throttle_ms)
+        if job.count is not None:
+            job.count(topics)
         endpoints: tuple[NodeEndpoint, ...] = ()
         if found.has_moved and self._hints is not None and job.version >= FIRST_OF_FETCH:
             endpoints = self._hints.add_to_fetch(job.context, topics)

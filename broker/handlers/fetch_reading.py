@@ -67,6 +67,9 @@ class FetchJob:
     quotas: FetchQuotas | None = None
     """Of a consumer, where quotas are set."""
 
+    count: Callable[[Found], object] | None = None
+    """Counts what is sent; None where nobody looks at that."""
+
     def look_again(self) -> None:
         """The fetch has waited: a follower's wants what has stirred meanwhile, too."""
         if self.quiet is not None and self.session is not None:

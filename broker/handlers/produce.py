@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from odradek.broker.handlers.converting import Converter, in_task
+from odradek.broker.handlers.counting import TrafficCounter
 from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
 from odradek.broker.handlers.leader_hints import LeaderHints
 from odradek.broker.handlers.old_produce import MessageSets, Outcomes
@@ -33,6 +33,7 @@ from odradek.broker.handlers.produce_refusals import (
     refused,
     unknown_topic,
 )
+from odradek.broker.handlers.produce_waiting import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Appended, waits
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
@@ -54,7 +55,6 @@ from odradek.storage.validation import Effort, TakesLonger, check_produce_record
 if TYPE_CHECKING:  # most producers need none of it
     from odradek.broker.handlers.transactional_produce import Verifications, Verified
 
-ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _ACKS = (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
 FIRST_OF_BATCHES = 3
 _NOTHING = memoryview(b"")
@@ -77,9 +77,11 @@ class ProduceHandler:
         memory: RequestMemory,
         verifications: Callable[[], Verifications] | None = None,
         hints: LeaderHints | None = None,
+        traffic: TrafficCounter | None = None,
     ) -> None:
         """`verifications` gives what verifies transactions when that is first needed; without, they are only written to
-        where they are open already. Without `hints`, clients are not told who leads what is led elsewhere."""
+        where they are open already. Without `hints`, clients are not told who leads what is led elsewhere; `traffic`
+        counts what is produced."""
         self._loop = loop
         self._partitions = partitions
         self._clock = clock
@@ -88,6 +90,7 @@ class ProduceHandler:
         self._message_sets = MessageSets(partitions, clock, converter, memory)
         self._verifications = verifications
         self._hints = hints
+        self._traffic = traffic
 
     def __call__(
         self,
@@ -114,7 +117,7 @@ class ProduceHandler:
                 guards, admit = verified.guards, _admit_verified(verified)
         now_ms = self._clock.now_ms()
         topics: Topics = []
-        appended: list[_Appended] = []
+        appended: list[Appended] = []
         late: list[LateBatch] = []
         effort = self._effort
         effort.steps = EFFORT_OF_A_REQUEST
@@ -145,10 +148,12 @@ class ProduceHandler:
                     results.append(_refused_by_log(data.index, error, context, topic, partition))
                     continue
                 results.append(_accepted(data.index, info))
-                if partition.high_watermark <= info.last_offset and _waits(partition, info.last_offset, acks):
-                    appended.append(_Appended(partition, info.last_offset + 1, results, len(results) - 1))
+                if partition.high_watermark <= info.last_offset and waits(partition, info.last_offset, acks):
+                    appended.append(Appended(partition, info.last_offset + 1, results, len(results) - 1))
             if results:  # of a topic without partitions nothing is told
                 topics.append((ref, results))
+        if self._traffic is not None:
+            self._traffic.produced(request, topics)
         if late:
             return self._append_late(context, request, head, topics, appended, late)
         if appended or acks == ACKS_NONE:
@@ -168,7 +173,7 @@ class ProduceHandler:
         request: ProduceRequest,
         head: bytes,
         topics: Topics,
-        appended: list[_Appended],
+        appended: list[Appended],
     ) -> Response | Deferred[Response]:
         """Answer when everything is appended or refused."""
         if request.acks == ACKS_NONE:
@@ -184,7 +189,7 @@ class ProduceHandler:
         request: ProduceRequest,
         head: bytes,
         topics: Topics,
-        appended: list[_Appended],
+        appended: list[Appended],
         late: list[LateBatch],
     ) -> Response | Deferred[Response]:
         """Append the batches whose check takes longer once they are checked, one after the other, and answer then."""
@@ -218,10 +223,14 @@ class ProduceHandler:
             except KafkaError as error:
                 self._late_checks.tell(batch.topic.name, context.peer, error)
                 results[place] = _refused_by_log(index, error, context, batch.topic, partition)
+                if self._traffic is not None:
+                    self._traffic.checked(batch.topic.name, batch.records, error.code)
                 return
             results[place] = _accepted(index, info)
-            if partition.high_watermark <= info.last_offset and _waits(partition, info.last_offset, request.acks):
-                appended.append(_Appended(partition, info.last_offset + 1, results, place))
+            if self._traffic is not None:
+                self._traffic.checked(batch.topic.name, batch.records)
+            if partition.high_watermark <= info.last_offset and waits(partition, info.last_offset, request.acks):
+                appended.append(Appended(partition, info.last_offset + 1, results, place))
 
         return in_task(self._loop, append(), is_kept=True)
 
@@ -271,11 +280,13 @@ class ProduceHandler:
         context: RequestContext,
         head: bytes,
         topics: Topics,
-        appended: list[_Appended],
+        appended: list[Appended],
         request: ProduceRequest,
     ) -> Deferred[Response]:
         """The response once all that was appended is as safe as it is to be, or the time is up."""
         uncommitted = set(appended)
+        if self._traffic is not None:
+            self._traffic.waited += len(appended)
 
         def attempt(final: bool) -> Response:
             if uncommitted and not final:
@@ -286,7 +297,7 @@ class ProduceHandler:
 
         delayed = DelayedOperation(self._loop, max(request.timeout_ms, 0) / 1000, attempt)
 
-        def report(one: _Appended, code: ErrorCode) -> None:
+        def report(one: Appended, code: ErrorCode) -> None:
             if one in uncommitted:
                 uncommitted.discard(one)
                 if code is not ErrorCode.NONE:
@@ -303,22 +314,6 @@ class ProduceHandler:
         return delayed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Appended:
-    """A batch that is appended but not committed yet."""
-
-    partition: Partition
-    end: int
-    """Offset behind its last record."""
-    results: list[ProduceResult]
-    place: int
-    """Index of its result in `results`."""
-
-    def fail(self, code: ErrorCode) -> None:
-        """Say that the data may not be safe."""
-        self.results[self.place] = ProduceResult(self.results[self.place].partition, code)
-
-
 def _accepted(index: int, info: AppendInfo) -> ProduceResult:
     return ProduceResult._make(  # a third of the time of a call
         (index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset, (), None, None)
@@ -330,13 +325,6 @@ def _refused_by_log(
 ) -> ProduceResult:
     start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
     return refused(index, error, context, topic, start)
-
-
-def _waits(partition: Partition, last_offset: int, acks: int) -> bool:
-    """Whether the answer to what is written, but not committed, has to wait."""
-    if acks == ACKS_LEADER and partition.replicas is not None:
-        return partition.safe_end <= last_offset
-    return acks != ACKS_NONE
 
 
 def _admit(

@@ -64,6 +64,11 @@ class LifecycleDriver:
         return self._life.broker_epoch
 
     @property
+    def is_fenced(self) -> bool:
+        """Whether the controller keeps clients away from this broker."""
+        return self._life.is_fenced
+
+    @property
     def state(self) -> LifecycleState:
         """Where the broker is in its life."""
         return self._life.state

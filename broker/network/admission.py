@@ -52,16 +52,19 @@ class ConnectionRates(Protocol):
 class _Count:
     """The connections of one listener, or of the whole broker."""
 
-    __slots__ = ("created", "open", "window_start")
+    __slots__ = ("created", "ever", "open", "window_start")
 
     def __init__(self) -> None:
         self.open = 0
+        self.ever = 0
+        """Connections that were let in since the start."""
         self.created = 0
         """In the window that began at `window_start`."""
         self.window_start = 0.0
 
     def entered(self, now: float) -> None:
         self.open += 1
+        self.ever += 1
         if now - self.window_start >= WINDOW_S:
             self.window_start, self.created = now, 0
         self.created += 1
@@ -115,6 +118,11 @@ class Admission:
         self._all.entered(now)
         self._count(listener).entered(now)
         self._per_ip[host] += 1
+
+    @property
+    def counts(self) -> Mapping[str, tuple[int, int]]:
+        """How many connections each listener has, and has let in since the start."""
+        return {name: (count.open, count.ever) for name, count in self._by_listener.items()}
 
     def left(self, listener: str, host: str) -> None:
         """A connection is gone."""

@@ -154,6 +154,12 @@ class Network:
         """Hold back connections that come too fast from their address from now on; None lets all in."""
         self._rates = rates
 
+    @property
+    def connection_counts(self) -> Mapping[str, tuple[int, int]]:
+        """How many connections each listener has, and has let in since the start, by name."""
+        none = dict.fromkeys((name for _, name in self._listeners.values()), (0, 0))
+        return {**none, **self._admission.counts}
+
     def stop_accepting(self) -> None:
         """Close the listening sockets; connections stay."""
         for fd, (sock, _) in self._listeners.items():

@@ -88,6 +88,16 @@ class PartitionTable:
         for topic in list(self._by_name.values()):
             yield from list(topic)
 
+    @property
+    def offline_count(self) -> int:
+        """How many partitions have a log that cannot be used."""
+        return sum(topic.offline_count for topic in self._by_name.values())
+
+    @property
+    def replica_count(self) -> int:
+        """How many partitions this broker has a replica of, whether its log is open or not."""
+        return sum(topic.replica_count for topic in self._by_name.values())
+
     def find(self, ref: str | UUID) -> TopicPartitions | None:
         """The topic that a request names, by its name or by its id."""
         return self._by_name.get(ref) if isinstance(ref, str) else self._by_id.get(ref)

@@ -82,6 +82,20 @@ class TopicPartitions:
         """The partition, None where this broker neither leads nor follows it, or its log is not open."""
         return self.get(index) or self._following.get(index)
 
+    def open_replica(self, index: int) -> Partition | None:
+        """The partition if its log is open; nothing is opened for it."""
+        return self._leading.get(index) or self._following.get(index)
+
+    @property
+    def offline_count(self) -> int:
+        """How many partitions have a log that cannot be used."""
+        return len(self._offline)
+
+    @property
+    def replica_count(self) -> int:
+        """How many partitions this broker has a replica of, whether its log is open or not."""
+        return len(self._leading) + len(self._following) + len(self._unopened) + len(self._offline)
+
     def missing(self, index: int) -> KafkaError:
         """The error for a partition that `get` does not know."""
         if index in self._offline:

@@ -9,7 +9,7 @@ Must not know: sockets, frames, APIs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 
@@ -39,6 +39,16 @@ class RequestMemory:
     def held_bytes(self) -> int:
         """What is held in both halves."""
         return self._held + self._unread_bytes + self._working_bytes
+
+    @property
+    def uses(self) -> Mapping[str, int]:
+        """What is held, by what it is for."""
+        return {"requests": self._held, "answers": self._unread_bytes, "work": self._working_bytes}
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for memory."""
+        return len(self._waiting)
 
     # requests
 

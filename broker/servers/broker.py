@@ -58,6 +58,9 @@ from odradek.storage.names import TopicPartition
 log = get_logger("broker")
 
 if TYPE_CHECKING:
+    from odradek.broker.monitoring.monitor import Monitor
+    from odradek.broker.monitoring.traffic import Traffic
+    from odradek.broker.runtime.disk_threads import Threads
     from odradek.broker.servers.authorization import Authorization
     from odradek.broker.servers.cluster_member import ClusterMember
     from odradek.broker.servers.replication import BrokerReplication
@@ -91,6 +94,7 @@ class BrokerServer:
         self._read_threads = shared.host.executor("odradek-read", READ_THREADS)
         self._upkeep_threads = shared.upkeep_threads
         self._member = member
+        self._monitor = shared.monitor
         self._listeners = ServerListeners(shared.settings.listeners, lambda: self._settings.current)
 
     async def start(self) -> None:
@@ -136,7 +140,10 @@ class BrokerServer:
             ),
             self._shared.failures,
         )
-        self._flusher = BackgroundFlusher(self._loop, self._flush_threads, self._background_flush_threads, self._clock)
+        flush: tuple[Threads, Threads] = self._flush_threads, self._background_flush_threads
+        if self._monitor is not None:
+            flush = self._monitor.flushes(*flush)
+        self._flusher = BackgroundFlusher(self._loop, *flush, self._clock)
         self._replication: BrokerReplication | None = None
         if self._member is not None:
             self._replication = _replication_of(self._shared, self._member, self._logs, self._settings)
@@ -243,6 +250,10 @@ class BrokerServer:
         self._loop.call_soon(self._groups.start)
         self._loop.call_soon(self._transactions.start)
         self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._load_handlers)
+        if self._monitor is not None:
+            from odradek.broker.servers.monitoring import collect_running
+
+            collect_running(self._monitor, self._log_cleaner, lifecycle)
         log_ready(self._shared, self._listeners, report)
 
     async def stop(self) -> None:
@@ -361,9 +372,14 @@ class BrokerServer:
         self._build_coordinators(decisions)
         memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
         limits_of_clients = ClientLimits(self._loop, settings, self._clock, forwarded)
+        read_threads, traffic = self._read_threads, None
+        if self._monitor is not None:
+            from odradek.broker.monitoring.traffic import Traffic
+
+            read_threads, traffic = self._monitor.cold_reads(read_threads), Traffic(self._partitions)
         services = BrokerServices(
             loop=self._loop,
-            read_threads=self._read_threads,
+            read_threads=read_threads,
             clock=self._clock,
             memory=memory,
             settings=settings,
@@ -384,6 +400,7 @@ class BrokerServer:
             quota=self._replication.quotas if self._replication is not None else None,
             nearest=self._replication.nearest if self._replication is not None else None,
             readers=authorization.readers if authorization is not None else None,
+            traffic=traffic,
         )
         handlers = BrokerHandlers(services)
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
@@ -404,8 +421,8 @@ class BrokerServer:
             NetworkParts(
                 network_limits(settings),
                 limits,
-                dispatcher.handle,
-                self._read_threads,
+                dispatcher.handle if self._monitor is None else self._monitor.requests.measured(dispatcher.handle),
+                read_threads,
                 memory,
                 self._security.of_listeners(self._settings.current),
             )
@@ -416,7 +433,26 @@ class BrokerServer:
         self._settings.watch(follower.follow)
         self._settings.watch(self._security.follow)
         limits_of_clients.begin(self._metadata, dispatcher, network)
+        if self._monitor is not None and traffic is not None:
+            self._collect(self._monitor, traffic, memory, network)
         return network
+
+    def _collect(self, monitor: Monitor, traffic: Traffic, memory: RequestMemory, network: ServerNetwork) -> None:
+        """Have everything collected that there is by now."""
+        from odradek.broker.servers.monitoring import BrokerSources, collect_broker
+
+        sources = BrokerSources(
+            partitions=self._partitions,
+            metadata=self._metadata,
+            groups=self._groups,
+            transactions=self._transactions,
+            traffic=traffic,
+            memory=memory,
+            network=network,
+            is_alone=self._member is None,
+            address=lambda: self._listeners.bound_text().split(",")[0].partition("://")[2],
+        )
+        collect_broker(monitor, self._static.node_id, sources)
 
 
 def _replication_of(

@@ -143,6 +143,8 @@ class ControllerServer:
         self._security.schedule(self._scheduler)
         metadata.use_threads(self._shared.metadata_threads)
         self._network.start()
+        if self._shared.monitor is not None and self._is_alone:
+            self._shared.monitor.serving(True)
         self._log_ready()
 
     async def stop(self) -> None:
@@ -187,6 +189,7 @@ class ControllerServer:
 
     def _build(self) -> ServerNetwork:
         settings, metadata, clock = self._static, self._shared.metadata, self._shared.clock
+        monitor = self._shared.monitor
         configs = BrokerConfigs(metadata, settings.node_id, settings.values)
         rules = PlacementRules(settings.num_partitions, settings.default_replication_factor, self._shared.host.random)
         controller = self._controller = Controller(metadata, rules, configs, registered_brokers, configures_all=True)
@@ -230,7 +233,7 @@ class ControllerServer:
             NetworkParts(
                 network_limits(settings),
                 connection_limits(self._settings.current),
-                dispatcher.handle,
+                dispatcher.handle if monitor is None else monitor.requests.measured(dispatcher.handle),
                 self._read_threads,
                 memory,
                 self._security.of_listeners(self._settings.current),
@@ -242,6 +245,10 @@ class ControllerServer:
         self._settings.watch(follower.follow)
         self._settings.watch(self._security.follow)
         limits_of_clients.begin(metadata, dispatcher, network)
+        if monitor is not None:
+            from odradek.broker.servers.monitoring import collect_controller
+
+            collect_controller(monitor, metadata, network, memory if self._is_alone else None)
         return network
 
     def _gate(self) -> RequestGate | None:

@@ -30,6 +30,9 @@ class ServerNetwork(Protocol):
 
     all_closed: asyncio.Event
 
+    @property
+    def connection_counts(self) -> Mapping[str, tuple[int, int]]: ...
+
     def bind(self, name: str, host: str, port: int) -> BoundListener: ...
 
     def start(self) -> None: ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from odradek.broker.metadata.cleaning import MetadataRetention
@@ -30,6 +31,9 @@ from odradek.storage.directories.log_dirs import (
     make_log_directories,
 )
 from odradek.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from odradek.broker.monitoring.monitor import Monitor
 
 log = get_logger("broker")
 
@@ -69,6 +73,8 @@ class SharedServer:
         self.tls_threads = host.threads("odradek-tls", max(1, min(TLS_THREADS, host.processors - 1)))
         self.nodes = NodeSecurities(loop, settings, self.tls_threads, self.authentication_threads)
         """How connections to other nodes are protected."""
+        self.monitor: Monitor | None = None
+        """Measures, and tells of it; None where nobody asks for metrics."""
         self.end: Callable[[str], None] = _log_end
         """Has the process stop in order, for this reason."""
 

@@ -9,6 +9,7 @@ from odradek.config.settings import BrokerSettings, build_settings
 
 LAYOUT = {
     "authorization",
+    "http_listener",
     "quorum",
     "controller_listeners",
     "controller_protocol",
