@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from odradek.broker.runtime.audit import failed_authentication
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.logging import get_logger
 
@@ -38,4 +39,5 @@ class OpeningFailures:
             self._unsaid += 1
             return
         self._said += 1
+        failed_authentication(context.client_host, context.listener, "TLS", reason)
         log.info("connection not established", peer=context.peer, listener=context.listener, reason=reason)
