@@ -74,6 +74,8 @@ class TokenJudge:
         begins = _time(claims, "nbf")
         if begins is not None and begins - skew > now:
             raise BadTokenError("it is not valid yet")
+        if expires < max(issued, begins or 0.0):
+            raise BadTokenError("it ends before it begins")
         if settings.expected_issuer and claims.get("iss") != settings.expected_issuer:
             raise BadTokenError("it comes from another issuer")
         if settings.expected_audience and not _audience(claims) & set(settings.expected_audience):

@@ -14,9 +14,9 @@ from odradek.protocol.messages.create_delegation_token import CreateDelegationTo
 from odradek.protocol.messages.metadata_records import RemoveDelegationTokenRecord
 
 USER: Final = "User"
-MAX_RENEWERS: Final = 1000
-MAX_TOKENS: Final = 10_000
-"""Of a cluster: all of them are in the memory of every node."""
+MAX_RENEWERS: Final = 50
+MAX_TOKENS: Final = 2_000
+"""Of a cluster: all of them are in the memory of every node, and told in one answer, which takes 30 ms."""
 
 
 class TokenLifetimes(NamedTuple):
