@@ -81,11 +81,11 @@ async def test_head_is_answered_without_the_body(pages: Pages) -> None:
     [
         ("GET /other HTTP/1.1\r\n\r\n", "404 Not Found"),
         ("POST /there HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
-        ("nonsense\r\n\r\n", "400 Bad PageRequest"),
-        ("GET /there SMTP\r\n\r\n", "400 Bad PageRequest"),
-        ("\x16\x03\x01\x02\x00\r\n\r\n", "400 Bad PageRequest"),
-        (f"GET /there HTTP/1.1\r\nA: {'x' * HEAD_BYTES}\r\n\r\n", "431 PageRequest Header Fields Too Large"),
-        (f"GET /{'x' * 4 * HEAD_BYTES}", "431 PageRequest Header Fields Too Large"),
+        ("nonsense\r\n\r\n", "400 Bad Request"),
+        ("GET /there SMTP\r\n\r\n", "400 Bad Request"),
+        ("\x16\x03\x01\x02\x00\r\n\r\n", "400 Bad Request"),
+        (f"GET /there HTTP/1.1\r\nA: {'x' * HEAD_BYTES}\r\n\r\n", "431 Request Header Fields Too Large"),
+        (f"GET /{'x' * 4 * HEAD_BYTES}", "431 Request Header Fields Too Large"),
     ],
 )
 async def test_what_is_no_request_for_a_page_is_refused(pages: Pages, text: str, status: str) -> None:
