@@ -29,6 +29,7 @@ class FailureLog:
 
     def failed(self, context: RequestContext, mechanism: str, user: str, reason: str) -> None:
         """Take note of one; `user` is who the client says it is."""
+        failed_authentication(context.client_host, context.listener, mechanism, reason, user or None)
         now = self._clock.monotonic()
         if now - self._begin >= WINDOW_S:
             if self._count > LINES:
@@ -36,7 +37,6 @@ class FailureLog:
             self._begin, self._count = now, 0
         self._count += 1
         if self._count <= LINES:
-            failed_authentication(context.client_host, context.listener, mechanism, reason, user or None)
             log.info(
                 "failed authentication",
                 peer=context.peer,

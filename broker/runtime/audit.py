@@ -1,9 +1,10 @@
 """The audit log: who was refused what, who changed what, and who could not say who he is.
 
 Owns: the lines and how many of them there may be. Must not know: rules, requests. One JSON object per line in a file of
-its own, or, where none is set (odradek.audit.log), lines of the logger `odradek.audit`, which has no changes then. A
-flood of refusals costs a client nothing, so lines are counted where there would be more than some hundreds a second,
-and the number is told. Values of records, passwords and keys of any kind are never in them: callers do not pass any.
+its own (odradek.audit.log). Where none is set, refusals are lines of the logger `odradek.audit`; failed authentications
+are told by those who let nobody in, in lines of their own, and changes by nobody. A flood of refusals costs a client
+nothing, so lines are counted where there would be more than some hundreds a second, and the number is told. Values of
+records, passwords and keys of any kind are never in them: callers do not pass any.
 
 The audit log of a process is process-wide, as its log is (`logging`).
 """
@@ -48,8 +49,8 @@ class AuditLog:
         self._fd = -1 if path is None else _open(path)
 
     @property
-    def tells_changes(self) -> bool:
-        """Whether changes are told, which are too many for the broker's own log."""
+    def has_file(self) -> bool:
+        """Whether there is a file for what is not told in the broker's own log."""
         return self.path is not None
 
     def write(self, event: str, fields: dict[str, object]) -> None:
@@ -109,7 +110,11 @@ def configure_audit(path: str | None) -> AuditLog:
     """
     global _current  # noqa: PLW0603 -- the audit log of a process is process-wide, as its log is
     if path != _current.path:
-        opened = AuditLog(path)
+        try:
+            opened = AuditLog(path)
+        except OSError as failed:
+            reason = failed.strerror or failed
+            raise OSError(f"the audit log {path} (odradek.audit.log) cannot be opened: {reason}") from failed
         _current.close()
         _current = opened
     return _current
@@ -137,7 +142,7 @@ def refused(principal: object, host: str, api: str, operation: str, resource: st
 
 def changed(principal: object, host: str, listener: str, api: str, changes: list[dict[str, object]]) -> None:
     """Tell what an administrator changed, with what became of each change."""
-    if _current.tells_changes:
+    if _current.has_file:
         _current.write(
             "changed",
             {"principal": str(principal), "host": host, "listener": listener, "api": api, "changes": changes},
@@ -149,6 +154,8 @@ def failed_authentication(
 ) -> None:
     """Tell that a client could not say who it is. `mechanism` is that of SASL, or "TLS"; `principal` is whom it claimed
     to be, if that is known. Never pass what it gave as a proof."""
+    if not _current.has_file:
+        return
     fields: dict[str, object] = {"host": host, "listener": listener, "mechanism": mechanism, "reason": reason[:LONGEST]}
     if principal is not None:
         fields["principal"] = str(principal)[:LONGEST]

@@ -62,6 +62,6 @@ def _authorization(
         refusals = RefusalLog()
         gate = authorizing = Gate(authorizer, rules, world, refusals)
         readers = Readers(authorizer, world, refusals)
-    if audit.tells_changes or gate is None:
+    if audit.has_file or gate is None:
         gate = ChangesGate(gate.admit if gate is not None else everybody, world.image)
     return Authorization(gate, authorizing, readers)

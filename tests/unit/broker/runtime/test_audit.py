@@ -70,7 +70,7 @@ def test_without_a_file_changes_are_not_told(tmp_path: Path, monkeypatch: pytest
     """They would be too many for the broker's own log; with one, everything is."""
     path = tmp_path / "audit.log"
     monkeypatch.setattr(audit, "_current", AuditLog())
-    assert not audit.audit_log().tells_changes
+    assert not audit.audit_log().has_file
     audit.changed("User:a", "h", "L", "CreateTopics", [{"topic": "t"}])
     monkeypatch.setattr(audit, "_current", AuditLog(str(path)))
     audit.changed("User:a", "h", "L", "CreateTopics", [{"topic": "t"}])
