@@ -11,11 +11,9 @@ The audit log of a process is process-wide, as its log is (`logging`).
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
 from odradek.broker.runtime.logging import get_logger
@@ -77,6 +75,9 @@ class AuditLog:
         if self.path is None:
             log.info(event, **fields)
             return
+        import json  # a broker starts without both
+        from datetime import UTC, datetime
+
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"timestamp": stamp, "event": event, **fields}, ensure_ascii=False)
         try:
