@@ -27,7 +27,7 @@ from odradek.broker.authentication.exchange import Authenticated, Authentication
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import KafkaPrincipal, RequestContext
 from odradek.broker.runtime.deferred import Deferred
-from odradek.broker.runtime.responses import CloseConnectionError, Handle, HandOver, LastAnswer, Response
+from odradek.broker.runtime.responses import CloseConnectionError, Handle, HandOver, LastAnswer, Response, Throttled
 from odradek.protocol.codec import DecodeError, Message, decode, encode
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import RequestHeader, decode_request_header, encode_response_header
@@ -118,6 +118,8 @@ class SaslServerAuthenticator:
         key, version = _key_of(frame)
         if key == ApiKey.API_VERSIONS and self._state is _State.START:
             answer = self._dispatch(self._context, frame)
+            if isinstance(answer, Throttled):
+                answer = answer.answer  # nobody is held to a quota before it is known whose it is
             if isinstance(answer, bytes) and answer[_CODE_OF_API_VERSIONS] == b"\0\0":
                 self._state = _State.HANDSHAKE
             return answer

@@ -16,7 +16,14 @@ from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, Response, Throttled
+from odradek.broker.runtime.responses import (
+    CloseConnectionError,
+    FileRegion,
+    HandOver,
+    LastAnswer,
+    Response,
+    Throttled,
+)
 
 MIB = 1024 * 1024
 
@@ -333,3 +340,60 @@ async def test_a_throttled_client_does_not_keep_the_broker_from_stopping(peer: P
     assert await other.receive() == b"last"
     await other.until(lambda: bool(other.closed))
     other.close()
+
+
+async def test_a_hand_over_lets_something_else_work_on_the_frames(peer: Peer) -> None:
+    """From the next one on, also where that has arrived already; and frames may be as large as ever."""
+    peer.connection.start(100)
+
+    def after(_context: RequestContext, frame: memoryview) -> Response:
+        return b"after:" + bytes(frame)
+
+    peer.answers = lambda frame: HandOver(b"welcome", after) if frame == b"me" else b"before:" + frame
+    await peer.send(b"who", b"me", b"x" * 50)
+    assert [await peer.receive() for _ in range(3)] == [b"before:who", b"welcome", b"after:" + b"x" * 50]
+    await peer.send(b"y" * 5000)
+    assert await peer.receive() == b"after:" + b"y" * 5000
+
+
+async def test_a_frame_that_is_too_large_for_a_stranger_ends_the_connection(peer: Peer) -> None:
+    """With its size, before it has arrived."""
+    peer.connection.start(100)
+    await peer.loop.sock_sendall(peer.theirs, pack(">i", 101))
+    await peer.until(lambda: bool(peer.closed))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_last_answer_arrives_and_the_connection_ends(peer: Peer, is_late: bool) -> None:
+    """What was sent behind the request is not answered, and does not take the answer away."""
+    later: Deferred[Response] = Deferred()
+    last = LastAnswer(b"no")
+    peer.answers = lambda frame: later if is_late else last
+    await peer.send(b"one", b"two", b"three" * 1000)
+    if is_late:
+        await peer.until(lambda: peer.connection.is_busy)
+        later.resolve(last)
+    assert await peer.receive() == b"no"
+    with pytest.raises(ConnectionError):
+        await peer.receive()
+    assert peer.seen == [b"one"]
+    assert peer.closed == [peer.connection]
+
+
+async def test_a_client_that_leaves_before_its_last_answer_costs_nothing_more(peer: Peer) -> None:
+    """What would have told it is cancelled."""
+    left: list[bool] = []
+    later: Deferred[Response] = Deferred(lambda: left.append(True))
+    peer.answers = lambda _: later
+    await peer.send(b"one")
+    await peer.until(lambda: peer.connection.is_busy)
+    peer.theirs.close()
+    await peer.until(lambda: bool(peer.closed))
+    assert left == [True]
+
+
+async def test_without_a_last_answer_the_connection_just_ends(peer: Peer) -> None:
+    """Tokens without a header have none."""
+    peer.answers = lambda _: LastAnswer(None)
+    await peer.send(b"one")
+    await peer.until(lambda: bool(peer.closed))
