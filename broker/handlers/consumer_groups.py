@@ -7,6 +7,7 @@ members are shown with their type (KIP-1099).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from odradek.broker.coordinator.effects import OperationResult
@@ -18,6 +19,7 @@ from odradek.broker.groups.coordinator import GroupCoordinator
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.context import RequestContext, group_operations
 from odradek.broker.runtime.deferred import Deferred, then
+from odradek.protocol.acls import AclOperation, AclResourceType
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.consumer_group_describe import (
     Assignment as ShownAssignment,
@@ -61,7 +63,9 @@ class ConsumerGroupHandlers:
             return ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=refused.message or None)
         if not request.member_id:
             request.member_id = to_text(random_uuid())
-        client = ClientInfo(context.client_id or "", f"/{context.client_host}")
+        access = context.access
+        sees = None if access is None else partial(access.may, AclOperation.DESCRIBE, AclResourceType.TOPIC)
+        client = ClientInfo(context.client_id or "", f"/{context.client_host}", sees)
         now = self._clock.now_ms()
         answer = shard.ask(group, lambda token: group.heartbeat(request, client, token, now))
         return then(answer, _beaten)

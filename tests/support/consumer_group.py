@@ -53,6 +53,7 @@ class GroupUnderTest:
         self.timers: dict[TimerKey, int] = {}
         self.append_error = ErrorCode.NONE
         self.background: list[Generator[None, None, Callable[[int], Effects]]] = []
+        self.client = CLIENT
         self.works_at_once = True
         """Whether work in the background is done behind the event that began it; otherwise see `work`."""
         for record in log:
@@ -101,7 +102,7 @@ class GroupUnderTest:
         request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member_id, member_epoch=epoch)
         for name, value in fields.items():
             setattr(request, name, value)
-        answer = self.carry_out(self.group.heartbeat(request, CLIENT, object(), self.now))
+        answer = self.carry_out(self.group.heartbeat(request, self.client, object(), self.now))
         assert answer is not None
         return answer
 

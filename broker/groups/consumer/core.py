@@ -101,7 +101,7 @@ class GroupCore:
             effects.background = self._resolve(environment)
 
     def _resolve(self, environment: HeartbeatContext) -> Generator[None, None, Callable[[Now], Effects]]:
-        found = yield from self._expressions.resolve(environment.image)
+        found = yield from self._expressions.resolve(environment)
 
         def resolved(_: Now) -> Effects:
             draft = Draft(self.state)

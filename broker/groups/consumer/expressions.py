@@ -58,12 +58,16 @@ class Expressions:
         self._is_resolving = True
         return True
 
-    def resolve(self, image: MetadataImage) -> Generator[None, None, Found]:
-        """Match all expressions that members subscribe to, in slices."""
+    def resolve(self, environment: HeartbeatContext) -> Generator[None, None, Found]:
+        """Match all expressions that members subscribe to, in slices, with the topics that the member may know of whose
+        heartbeat began it, as in Kafka."""
         found: dict[str, frozenset[str] | KafkaError] = {}
         try:
             for expression in list(self._state.regexes):
-                found[expression] = yield from match_topics(expression, image)
+                topics = yield from match_topics(expression, environment.image)
+                if environment.sees is not None and not isinstance(topics, KafkaError):
+                    topics = frozenset(filter(environment.sees, topics))
+                found[expression] = topics
                 yield
         finally:
             self._is_resolving = False

@@ -110,7 +110,8 @@ class ConsumerGroup:
     def _beat(self, request: ConsumerGroupHeartbeatRequest, client: ClientInfo, token: Token, now: Now) -> Effects:
         core = self._core
         core.check_expression(request.subscribed_topic_regex)
-        environment, draft, tombstone = core.environment(now), Draft(self.state), list[CoordinatorRecord]()
+        environment = core.environment(now)._replace(sees=client.sees)
+        draft, tombstone = Draft(self.state), list[CoordinatorRecord]()
         predecessor = self._predecessor
         if predecessor is not None:
             check_upgrade(predecessor, environment.settings)

@@ -6,7 +6,7 @@ written. Follows KIP-848, "Heartbeat Handling".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -42,6 +42,8 @@ class ClientInfo(NamedTuple):
     client_id: str
     host: str
     """As it is kept and shown: `/127.0.0.1`."""
+    sees: Callable[[str], bool] | None = None
+    """Whether the client may know of a topic; None where it may know of all."""
 
 
 def beat(

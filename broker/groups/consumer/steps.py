@@ -7,6 +7,7 @@ in the order of Kafka's coordinator. Must not know: requests and answers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from odradek.broker.groups.consumer import records
@@ -36,6 +37,8 @@ class HeartbeatContext(NamedTuple):
     now: int
     topics_changed: bool
     """Whether the cluster's topics may be others than when the group last looked."""
+    sees: Callable[[str], bool] | None = None
+    """Whether the client that is heard of may know of a topic; None where it may know of all."""
 
 
 class MemberChanges(NamedTuple):

@@ -307,6 +307,15 @@ def test_what_an_expression_matches_comes_with_a_heartbeat_after_that_which_brin
     assert under_test.group.state.epoch == 4
 
 
+def test_an_expression_matches_no_topic_that_the_member_may_not_know_of() -> None:
+    """Else it would be told its name by being assigned its partitions."""
+    under_test = GroupUnderTest({"t": 1, "t-secret": 1})
+    under_test.client = under_test.client._replace(sees=lambda name: name == "t")
+    under_test.join("a", subscribed_topic_names=None, subscribed_topic_regex="t.*")
+    assert under_test.beat("a", 1).assignment == {T: frozenset({0})}
+    assert not under_test.group.subscribes("t-secret")
+
+
 def test_expressions_are_resolved_one_search_at_a_time() -> None:
     """However many heartbeats come meanwhile; what failed to be written is looked for again."""
     under_test = GroupUnderTest({"t": 1})
