@@ -21,16 +21,21 @@ from typing import Final
 
 from odradek.broker.runtime.responses import FileRegion
 
-READ_BYTES: Final = 256 * 1024
-"""One read from a socket takes at most this much."""
+BUFFER_BYTES: Final = 64 * 1024
+"""One read from a socket takes, and one write gives it, at most this much: OpenSSL's buffers never shrink, and every
+connection has two of them."""
+RECORD_BYTES: Final = 17 * 1024
+"""A whole record, with what belongs to it: what is read at least, so that what is left undecrypted is little."""
+READS: Final = 64
+"""From a socket within one call; who sends records without content is not read from for ever."""
 SEND_BYTES: Final = 256 * 1024
-"""So much is encrypted at a time: some tenths of a millisecond, then others get their turn."""
+"""So much is encrypted in one call: some tenths of a millisecond, then others get their turn."""
 JOINED_BYTES: Final = 64 * 1024
 """Pieces are put together up to this size: each call makes a record of its own."""
 MAX_UNREAD_BYTES: Final = 64 * 1024
 """Of what TLS itself has to say (new keys) so much may wait for a client that does not read."""
 
-_read_buffer = memoryview(bytearray(READ_BYTES))
+_read_buffer = memoryview(bytearray(BUFFER_BYTES))
 _region_buffer = memoryview(bytearray(SEND_BYTES))
 """Both are used within one call, on the event loop; all connections share them."""
 
@@ -78,29 +83,31 @@ class TlsTransport:
 
     def recv_into(self, buffer: memoryview) -> int:
         """Read into the buffer until it is full or nothing is there; 0 at the end of the stream."""
+        room, is_over = len(buffer), False
         received = self._decrypt(buffer, 0)
-        if received < len(buffer):
+        for _ in range(READS):
+            if received == room:
+                break
+            wanted = min(max(room - received, RECORD_BYTES), BUFFER_BYTES)
             try:
-                count = self._sock.recv_into(_read_buffer)
+                count = self._sock.recv_into(_read_buffer[:wanted])
             except BlockingIOError:
-                if not received:
-                    raise
-                return received
-            if count:
-                self._incoming.write(_read_buffer[:count])
-                received = self._decrypt(buffer, received)
-            elif not received:
-                return 0
-            else:
-                self._call_again()  # the end is seen by the next call
+                break
+            if not count:
+                is_over = True
+                break
+            self._incoming.write(_read_buffer[:count])
+            received = self._decrypt(buffer, received)
+            if count < wanted:
+                break
         if self._outgoing.pending:
             self._answer()
-        if received == len(buffer):
-            self._call_again()
-        elif not received:
-            if self._is_over():
+        if not received:
+            if is_over or self._is_over():
                 return 0
             raise BlockingIOError
+        if received == room or is_over:
+            self._call_again()  # there may be more here, or the end, of which the socket does not tell
         return received
 
     def _decrypt(self, buffer: memoryview, received: int) -> int:
@@ -144,24 +151,27 @@ class TlsTransport:
             if self._unsent:
                 raise BlockingIOError
         encrypted, self._owed = self._owed, 0
-        write, end = self._tls.write, min(len(data), encrypted + SEND_BYTES)
-        view = memoryview(data)
+        end, view = min(len(data), encrypted + SEND_BYTES), memoryview(data)
         while encrypted < end:
-            encrypted += write(view[encrypted:end])
-        out = self._outgoing.read()
-        if not out:
-            return encrypted
-        try:
-            sent = self._sock.send(out)
-        except BlockingIOError:
-            sent = 0
-        if sent < len(out):
-            self._unsent = memoryview(out)[sent:]
-            self._owed = 1
-            if encrypted == 1:
-                raise BlockingIOError
-            return encrypted - 1
+            encrypted = self._encrypt(view, encrypted, min(encrypted + BUFFER_BYTES, end))
+            out = self._outgoing.read()
+            try:
+                sent = self._sock.send(out)
+            except BlockingIOError:
+                sent = 0
+            if sent < len(out):
+                self._unsent = memoryview(out)[sent:]
+                self._owed = 1
+                if encrypted == 1:
+                    raise BlockingIOError
+                return encrypted - 1
         return encrypted
+
+    def _encrypt(self, view: memoryview, begin: int, end: int) -> int:
+        write = self._tls.write
+        while begin < end:
+            begin += write(view[begin:end])
+        return begin
 
     def send_pieces(self, pieces: Sequence[bytes | memoryview], region_follows: bool) -> int:
         """Send the beginning of several pieces as one."""

@@ -173,7 +173,15 @@ class ControllerServer:
         """Where the controller is reached from this machine, once it has started."""
         listener = self._static.controller_listeners[0]
         host = LOOPBACK.get(listener.host, listener.host)
+        if listener.uses_tls and host != listener.host:
+            host = self._certified_host(listener.name) or host
         return NodeAddress(host, self._listeners.port_of(listener))
+
+    def _certified_host(self, listener: str) -> str | None:
+        """Return the name under which others connect, which is the one that the certificate is for."""
+        told = [one.host for one in self._static.advertised_listeners if one.name == listener and one.host]
+        told += [one.host for one in self._static.quorum.voters if one.node_id == self._static.node_id]
+        return next(iter(told), None)
 
     def _close_directories(self) -> None:
         if not self._is_alone:

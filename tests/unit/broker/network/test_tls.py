@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from struct import pack, unpack
 
@@ -17,6 +19,7 @@ from odradek.broker.network.admission import ConnectionLimits, ListenerLimits
 from odradek.broker.network.listener import Network, NetworkLimits
 from odradek.broker.network.opening_failures import OpeningFailures
 from odradek.broker.network.security import ListenerSecurity
+from odradek.broker.network.sending import SendQueue
 from odradek.broker.network.tls_handshake import HandshakeServices
 from odradek.broker.network.tls_transport import TlsSession, TlsTransport
 from odradek.broker.runtime.context import RequestContext
@@ -366,3 +369,57 @@ async def test_handshakes_under_way_end_with_the_listener(listen: Listen) -> Non
         listening.network.stop_reading()
         assert listening.network.all_closed.is_set()
         assert await asyncio.to_thread(client.recv, 1) == b""
+
+
+class _Sluggish:
+    """A socket that takes what chance allows of what is sent."""
+
+    def __init__(self, taken: bytearray, source: random.Random) -> None:
+        self._taken = taken
+        self._source = source
+
+    def fileno(self) -> int:
+        return -1
+
+    def send(self, data: bytes | memoryview) -> int:
+        count = self._source.choice([0, 0, 1, 2, 5, 100, 16_000, 70_000, len(data)])
+        if not count and len(data):
+            raise BlockingIOError
+        count = min(count, len(data))
+        self._taken += data[:count]
+        return count
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_the_socket_takes_every_byte_is_sent_once(tmp_path: Path, seed: int) -> None:
+    """Answers of all sizes, and regions of files, through a socket that takes them in crumbs."""
+    source = random.Random(seed)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(SERVER.write(tmp_path, "server"))
+    ours = TlsSession(server)
+    theirs = TlsSession(client_context(AUTHORITY, tmp_path), "localhost")
+    for _ in range(4):
+        for here, there in ((theirs, ours), (ours, theirs)):
+            with suppress(ssl.SSLWantReadError):
+                here.tls.do_handshake()
+            there.incoming.write(here.outgoing.read())
+    path = tmp_path / "file"
+    path.write_bytes(source.randbytes(900_000))
+    file, taken = _File(path), bytearray()
+    transport = TlsTransport(_Sluggish(taken, source), ours, asyncio.get_running_loop())  # type: ignore[arg-type]
+    queue, expected = SendQueue(transport), bytearray()
+    for _ in range(6):
+        data = source.randbytes(source.choice([1, 2, 60, 5_000, 70_000, 300_000]))
+        length = source.choice([1, 1000, 400_000, 900_000])
+        queue.add([data, FileRegion(file, 0, length), b"", b"z"])
+        expected += data + path.read_bytes()[:length] + b"z"
+    while queue.pieces:
+        with suppress(BlockingIOError):
+            queue.write_some()
+    os.close(file.fd)
+    theirs.incoming.write(taken)
+    found = bytearray()
+    with suppress(ssl.SSLWantReadError):
+        while True:
+            found += theirs.tls.read(100_000)
+    assert found == expected
