@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from time import perf_counter
 from typing import Final
 
-from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
+from odradek.broker.quotas.enforcement import PERCENT_PER_SECOND, ClientQuotaEnforcement
 from odradek.broker.quotas.telling import throttled, told_throttle_ms
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -67,6 +67,16 @@ class Throttling:
         """Work on one frame, and count it; raises what `work` does."""
         began = perf_counter()
         answer = work(context, frame, True)
+        if frame[1] == ApiKey.PRODUCE and isinstance(answer, bytes):
+            allowance, size, percent = context.allowance, len(frame), (perf_counter() - began) * PERCENT_PER_SECOND
+            if allowance is not None and allowance.generation is self.generation:
+                produced, worked = allowance.produced, allowance.worked
+                if (produced is None or produced.left >= size) and (worked is None or worked.left > percent):
+                    if produced is not None:
+                        produced.left -= size
+                    if worked is not None:
+                        worked.left -= percent
+                    return answer
         seconds = perf_counter() - began if self.is_timed else 0.0
         key = ApiKey(frame[1])  # there is none above 255
         if key is ApiKey.FETCH or key in BETWEEN_NODES:

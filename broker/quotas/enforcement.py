@@ -34,7 +34,7 @@ PERCENT_PER_SECOND: Final = 100.0
 class ClientAllowance(Allowance):
     """What one client may take, alone or with others; None where there is no limit."""
 
-    __slots__ = ("fetched", "worked", "written")
+    __slots__ = ("fetched", "timed", "written")
 
     def __init__(
         self, generation: object, produced: Sensor | None, fetched: Sensor | None, worked: Sensor | None
@@ -44,7 +44,7 @@ class ClientAllowance(Allowance):
         """Bytes of requests."""
         self.fetched = fetched
         """Bytes of answers."""
-        self.worked = worked
+        self.worked = self.timed = worked
         """Time of the event loop, in percent."""
 
 
@@ -155,7 +155,7 @@ class ClientQuotaEnforcement:
 
     def worked(self, context: RequestContext, seconds: float) -> int:
         """Note the time that a request took; return for how many ms the client is throttled, a window at most."""
-        sensor = self.allowance(context).worked
+        sensor = self.allowance(context).timed
         if sensor is None:
             return 0
         sensor.left -= seconds * PERCENT_PER_SECOND

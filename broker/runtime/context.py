@@ -40,12 +40,14 @@ class Countdown:
 class Allowance:
     """What a client may take of what is limited; `broker.quotas` knows what else is in it."""
 
-    __slots__ = ("generation", "produced")
+    __slots__ = ("generation", "produced", "worked")
 
     generation: object
     """What was set when it was found out."""
     produced: Countdown | None
     """Bytes of Produce requests; None where they have no limit."""
+    worked: Countdown | None
+    """Percent of the event loop's time; likewise."""
 
 
 @dataclass(slots=True)

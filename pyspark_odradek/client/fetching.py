@@ -35,6 +35,8 @@ _GRACE_S: Final = 5.0
 """For so long a partition may end before the wanted offset, or be unknown, from when that was seen first: a new leader
 has yet to learn of both."""
 _PAUSE_S: Final = 0.1
+_LONG_WAIT_S: Final = 10.0
+"""A quota that has a task wait for so long is spoken of."""
 _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
 
@@ -103,6 +105,8 @@ class _RangeReader:
             self._ahead = None
             self._buffers.reverse()
             answer = receive(connection, FetchResponse, _ANSWER_LIMIT, self._buffers[0])
+            if self._is_throttled(answer):
+                return []
             data = self._partition(answer)
         except UnknownTopicError as gone:
             self._waited_for(gone)
@@ -143,6 +147,21 @@ class _RangeReader:
         )
         send(connection, ApiKey.FETCH, request)
         return connection
+
+    def _is_throttled(self, answer: FetchResponse) -> bool:
+        """Return whether the answer says nothing but to wait, having waited: a quota is used up (KIP-219).
+
+        That is no symptom of anything, however long it takes: the time does not count.
+        """
+        if answer.error_code or answer.responses or answer.throttle_time_ms <= 0:
+            return False
+        seconds = answer.throttle_time_ms / 1000
+        if seconds >= _LONG_WAIT_S:
+            told = "partition %s is read on in %.0f s: consumer_byte_rate or request_percentage of this user is used up"
+            _log.warning(told, self._wanted.partition, seconds)
+        time.sleep(seconds)
+        self._moved_at += seconds
+        return True
 
     def _partition(self, answer: FetchResponse) -> PartitionData:
         check(answer.error_code, f"partition {self._wanted.partition}")

@@ -25,7 +25,7 @@ from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLos
 from pyspark_odradek.offsets import EARLIEST, OffsetRange, Offsets, TopicPartition
 
 TP = TopicPartition("t", 0)
-Answer = PartitionData | Exception
+Answer = PartitionData | FetchResponse | Exception
 
 
 class PlayedCluster(Cluster):
@@ -54,6 +54,8 @@ class PlayedCluster(Cluster):
         data = self.play(self.asked[-1])
         if isinstance(data, Exception):
             raise data
+        if isinstance(data, FetchResponse):
+            return data
         return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
 
 
@@ -96,6 +98,35 @@ def test_a_range_is_read_across_answers_and_gaps() -> None:
     cluster = PlayedCluster(answers)
     assert read(cluster, 1, 11) == {1: b"1", 2: b"2", 4: b"4", 10: b"10"}
     assert cluster.asked == [1, 8]
+
+
+def test_a_quota_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A throttled fetch has no partitions: not an error, and no sign that nothing comes, however long it takes."""
+    slept: list[float] = []
+    now = 1_000.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        slept.append(seconds)
+
+    monkeypatch.setattr("pyspark_odradek.client.fetching.time.sleep", sleep)
+    monkeypatch.setattr("pyspark_odradek.client.fetching.time.monotonic", lambda: now)
+    waits = iter([1_500, 86_400_000, 0])
+
+    def play(offset: int) -> Answer:
+        if offset == 1 and (wait_ms := next(waits)):
+            return FetchResponse(throttle_time_ms=wait_ms)
+        return records_of(batch(offset, b"%d" % offset), until=offset + 1)
+
+    assert read(PlayedCluster(play), 0, 2) == {0: b"0", 1: b"1"}
+    assert slept == [1.5, 86_400.0]
+
+
+def test_an_answer_with_neither_partitions_nor_a_time_to_wait_is_refused() -> None:
+    """It is none to what was asked."""
+    with pytest.raises(ClusterError, match="does not answer for partition"):
+        read(PlayedCluster(lambda _: FetchResponse()), 0, 2)
 
 
 def test_a_range_that_compaction_has_emptied_is_read_past() -> None:

@@ -1,0 +1,160 @@
+"""Real clients are held to their quotas.
+
+By default windows are short, so that a few seconds tell; ODRADEK_QUOTA_SECONDS=30 measures for so long after Kafka's
+own windows have passed, and then the rate is to be within five percent.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory
+from tests.integration.clients import Confluent
+from tests.support.broker import BrokerProcess
+from tests.support.client_quotas import quotas, set_quotas
+from tests.support.wire import ConnectionClosedError, WireClient
+from tests.support.wire.batches import Record, build_batch
+from tests.support.wire.client import request_frame
+
+pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka is compared with in tests/interop")
+
+MEASURED_S = float(os.environ.get("ODRADEK_QUOTA_SECONDS", "0"))
+IS_LONG = MEASURED_S > 0
+SHORT = {"quota.window.num": "3"}
+LIMIT = 400_000
+
+
+@pytest.fixture
+def limited(new_broker: BrokerFactory) -> Iterator[BrokerProcess]:
+    """A broker of its own, with short windows unless it is measured for long."""
+    broker = new_broker({} if IS_LONG else SHORT)
+    broker.start()
+    yield broker
+    assert broker.stop() == 0, broker.log
+
+
+def rate_of(count: Callable[[], int]) -> float:
+    """Return how much comes in a second, once the burst at the beginning has left the windows."""
+    time.sleep(25 if IS_LONG else 4)
+    before, began = count(), time.monotonic()
+    time.sleep(MEASURED_S or 4)
+    return (count() - before) / (time.monotonic() - began)
+
+
+def check(rate: float) -> None:
+    """A short look sees more or less of a wait; nobody ever gets much more."""
+    lowest, highest = (0.95, 1.05) if IS_LONG else (0.6, 1.3)
+    assert lowest * LIMIT <= rate <= highest * LIMIT, f"{rate / LIMIT:.3f} of the quota"
+
+
+@pytest.mark.timeout(120 + 3 * MEASURED_S)
+def test_a_producer_sends_as_much_as_it_may(limited: BrokerProcess, topic: str) -> None:
+    """librdkafka waits as it is told, and loses nothing."""
+    Confluent(limited.bootstrap).create_topic(topic)
+    set_quotas(limited.port, {"producer_byte_rate": LIMIT})
+    producer = Producer(
+        {"bootstrap.servers": limited.bootstrap, "batch.size": 20_000, "queue.buffering.max.kbytes": 256}
+    )
+    acknowledged = 0
+    is_over = threading.Event()
+
+    def delivered(error: object, message: object) -> None:
+        nonlocal acknowledged
+        assert error is None or is_over.is_set()
+        if error is None:
+            acknowledged += len(message.value())  # type: ignore[attr-defined]  # the message of a delivery
+
+    def produce() -> None:
+        while not is_over.is_set():
+            try:
+                producer.produce(topic, bytes(1_000), on_delivery=delivered)
+            except BufferError:
+                producer.poll(0.05)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        check(rate_of(lambda: acknowledged))
+    finally:
+        is_over.set()
+        thread.join()
+        producer.purge()
+        producer.flush(10)
+
+
+@pytest.mark.timeout(120 + 3 * MEASURED_S)
+def test_a_consumer_gets_as_much_as_it_may(limited: BrokerProcess, topic: str) -> None:
+    """librdkafka gets nothing while it is throttled, and misses nothing."""
+    client = Confluent(limited.bootstrap)
+    client.create_topic(topic)
+    producer = Producer({"bootstrap.servers": limited.bootstrap, "batch.size": 20_000})
+    wanted = int(LIMIT * (80 + MEASURED_S if IS_LONG else 16)) // 1_000
+    for number in range(wanted):
+        producer.produce(topic, b"%010d" % number + bytes(990))
+        if number % 10_000 == 0:
+            producer.flush()
+    producer.flush()
+    set_quotas(limited.port, {"consumer_byte_rate": LIMIT})
+    consumer = Consumer({"bootstrap.servers": limited.bootstrap, "group.id": topic, "fetch.message.max.bytes": 50_000})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    got = 0
+    is_over = threading.Event()
+
+    def consume() -> None:
+        nonlocal got
+        while not is_over.is_set():
+            message = consumer.poll(0.1)
+            if message is not None:
+                assert message.error() is None
+                assert int((message.value() or b"")[:10]) == got // 1_000, "records come in order, and all of them"
+                got += 1_000
+
+    thread = threading.Thread(target=consume)
+    thread.start()
+    try:
+        check(rate_of(lambda: got))
+    finally:
+        is_over.set()
+        thread.join()
+        consumer.close()
+
+
+def send_often(wire: WireClient, frame: bytes) -> None:
+    """Send a hundred megabytes."""
+    for _ in range(1_000):
+        wire.send_frame(frame)
+
+
+def test_a_throttled_client_that_sends_on_is_not_read(limited: BrokerProcess, topic: str) -> None:
+    """It fills what the sockets hold; the broker keeps nothing of it, and others are served."""
+    Confluent(limited.bootstrap).create_topic(topic)
+    set_quotas(limited.port, {"producer_byte_rate": 1.0}, [("client-id", None)])
+    records = build_batch([Record(b"k", bytes(100_000))])
+    data = [{"name": topic, "partition_data": [{"index": 0, "records": records}]}]
+    fields = {"acks": 1, "timeout_ms": 5_000, "topic_data": data}
+    with WireClient(limited.port, 2) as wire, WireClient(limited.port) as other:
+        frame = request_frame("Produce", 9, 1, fields)
+        wire.send_frame(frame)
+        assert wire.receive_frame()
+        with pytest.raises(ConnectionClosedError, match="timed out"):
+            send_often(wire, frame)
+        partition = {"partition_index": 0, "timestamp": -1}
+        wanted = {"replica_id": -1, "topics": [{"name": topic, "partitions": [partition]}]}
+        [offsets] = other.ask("ListOffsets", 1, **wanted)["topics"]
+        assert offsets["partitions"][0]["offset"] == 1, "only the first request was looked at"
+
+
+def test_quotas_are_there_after_a_restart(new_broker: BrokerFactory) -> None:
+    """And count at once, for the smallest and the largest limit."""
+    broker = new_broker()
+    broker.start()
+    set_quotas(broker.port, {"producer_byte_rate": 2.0**63, "request_percentage": 1e-9}, [("user", "ANONYMOUS")])
+    broker.stop()
+    broker.start()
+    assert quotas(broker.port) == {"user=ANONYMOUS": {"producer_byte_rate": 2.0**63, "request_percentage": 1e-9}}
+    with WireClient(broker.port) as wire:
+        assert wire.ask("Metadata", 9, topics=None)["throttle_time_ms"] == 1_000
