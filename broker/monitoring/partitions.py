@@ -42,7 +42,7 @@ class PartitionCollector:
             image = self._image().partition(partition.topic, partition.index)
             if image is not None and partition.role is Role.LEADER:
                 counts.led += 1
-                _count(counts, partition, image)
+                _count(counts, samples, partition, image)
                 _of_leader(samples, partition, image)
             yield
         samples.add(f"{_MANAGER}partitioncount", self._partitions.replica_count)
@@ -62,12 +62,18 @@ class PartitionCollector:
         samples.add("kafka_log_log_numlogsegments", len(log.segments), *labels)
 
 
-def _count(counts: _Counts, partition: Partition, image: PartitionImage) -> None:
-    in_sync, least = len(image.isr), partition.log.config.min_insync_replicas
+def _count(counts: _Counts, samples: Samples, partition: Partition, image: PartitionImage) -> None:
+    in_sync, least = len(image.isr), min(partition.log.config.min_insync_replicas, len(image.replicas))
     counts.under_replicated += _is_under_replicated(image)
-    counts.under_min_isr += in_sync < min(least, len(image.replicas))
+    counts.under_min_isr += in_sync < least
     counts.at_min_isr += in_sync == least
     counts.reassigning += bool(image.adding_replicas or image.removing_replicas)
+    labels = partition.topic, str(partition.index)
+    samples.add("kafka_cluster_partition_replicascount", len(image.replicas), *labels)
+    samples.add("kafka_cluster_partition_insyncreplicascount", in_sync, *labels)
+    samples.add("kafka_cluster_partition_underreplicated", int(_is_under_replicated(image)), *labels)
+    samples.add("kafka_cluster_partition_underminisr", int(in_sync < least), *labels)
+    samples.add("kafka_cluster_partition_atminisr", int(in_sync == least), *labels)
 
 
 def _is_under_replicated(image: PartitionImage) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from odradek.broker.group_services import GroupServices
     from odradek.broker.lifecycle.driver import LifecycleDriver
     from odradek.broker.monitoring.monitor import Monitor
-    from odradek.broker.monitoring.traffic import Traffic
+    from odradek.broker.monitoring.traffic import TopicTraffic, Traffic
     from odradek.broker.partitions.table import PartitionTable
     from odradek.broker.runtime.request_memory import RequestMemory
     from odradek.broker.servers.host import ServerNetwork
@@ -63,6 +63,7 @@ async def start_monitor(shared: SharedServer) -> Monitor | None:
             " stop what uses the port, or choose another (port 0 takes any free one)"
         ) from failed
     monitor.collect_on_thread(lambda samples: _of_directories(shared, samples))
+    monitor.collect_on_thread(_of_disk)
     monitor.ready_unless(lambda: _unwritable(shared))
     log.info("metrics and probes", http=f"http://{f'[{wanted.host}]' if ':' in wanted.host else wanted.host}:{port}")
     return monitor
@@ -166,19 +167,24 @@ def _traffic(traffic: Traffic, samples: Samples) -> Iterator[None]:
     total = traffic.total()
     for name, topic in (("", total), *traffic.by_topic.items()):
         labels = (name,) if name else ()
-        for metric, value in _numbers(topic.messages_in, topic.bytes_in, topic.bytes_out).items():
+        for metric, value in _numbers(topic).items():
             samples.add(f"{_TOPICS}{metric}_total", value, *labels)
-        samples.add(f"{_TOPICS}totalproducerequests_total", topic.produces, *labels)
-        samples.add(f"{_TOPICS}failedproducerequests_total", topic.failed_produces, *labels)
-        samples.add(f"{_TOPICS}totalfetchrequests_total", topic.fetches, *labels)
-        samples.add(f"{_TOPICS}failedfetchrequests_total", topic.failed_fetches, *labels)
+            samples.add(f"{_TOPICS}{metric}persec", value, *labels)
         yield
     samples.add(f"{_TOPICS}replicationbytesout_total", traffic.bytes_to_followers)
     samples.add("odradek_produce_batches_waited_total", traffic.waited)
 
 
-def _numbers(messages_in: int, bytes_in: int, bytes_out: int) -> Mapping[str, int]:
-    return {"messagesin": messages_in, "bytesin": bytes_in, "bytesout": bytes_out}
+def _numbers(topic: TopicTraffic) -> Mapping[str, int]:
+    return {
+        "messagesin": topic.messages_in,
+        "bytesin": topic.bytes_in,
+        "bytesout": topic.bytes_out,
+        "totalproducerequests": topic.produces,
+        "failedproducerequests": topic.failed_produces,
+        "totalfetchrequests": topic.fetches,
+        "failedfetchrequests": topic.failed_fetches,
+    }
 
 
 def _of_directories(shared: SharedServer, samples: Samples) -> None:
@@ -197,6 +203,17 @@ def _of_directories(shared: SharedServer, samples: Samples) -> None:
         samples.add("odradek_log_directory_free_bytes", space.usable, path)
         samples.add("odradek_log_directory_size_bytes", space.total, path)
     samples.add("kafka_log_logmanager_offlinelogdirectorycount", failed)
+
+
+def _of_disk(samples: Samples) -> None:
+    """Tell what the process reads from disks and writes to them, where the system says so."""
+    try:
+        with open("/proc/self/io", encoding="ascii") as file:
+            counted = dict(line.split(": ") for line in file.read().splitlines())
+    except OSError:
+        return
+    samples.add("kafka_server_kafkaserver_linux_disk_read_bytes", int(counted["read_bytes"]))
+    samples.add("kafka_server_kafkaserver_linux_disk_write_bytes", int(counted["write_bytes"]))
 
 
 def _unwritable(shared: SharedServer) -> str | None:

@@ -34,6 +34,10 @@ Everybody who reaches the port may look: bind it to the loopback interface or to
 record and no password is in it; names of topics and groups are. A client gets 5 seconds and 8 KB to ask, and 16 may do
 so at a time; what they ask is answered in small pieces between the requests of Kafka's clients.
 
+[docker/compose.monitoring.yaml](../docker/compose.monitoring.yaml) has a broker with Prometheus, alert rules
+([docker/prometheus](../docker/prometheus/alerts.yml), each with what to do) and dashboards for Grafana
+([docker/grafana](../docker/grafana/dashboards)): overview, topics, groups, replication.
+
 While a node recovers logs at start it may not answer at all: give a liveness probe a start period.
 
 Without that key nothing is measured. With it, a request costs two looks at the clock and a few additions; all else is

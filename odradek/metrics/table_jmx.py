@@ -14,6 +14,11 @@ def _of_topics(name: str, text: str, source: str) -> Metric:
     return Metric(f"kafka_server_brokertopicmetrics_{name}_total", _COUNTER, ("topic",), text, source)
 
 
+def _of_topics_by_confluent(name: str, source: str) -> Metric:
+    text = f"The same number as `kafka_server_brokertopicmetrics_{name}_total`, by the name of Confluent's rules."
+    return Metric(f"kafka_server_brokertopicmetrics_{name}persec", _GAUGE, ("topic",), text, source)
+
+
 def _of_manager(name: str, text: str, source: str = _PARTITIONS, kind: Kind = _GAUGE) -> Metric:
     return Metric(f"kafka_server_replicamanager_{name}", kind, (), text, source)
 
@@ -26,6 +31,10 @@ def _of_requests(name: str, text: str) -> Metric:
 
 def _of_log(name: str, text: str) -> Metric:
     return Metric(f"kafka_log_log_{name}", _GAUGE, ("topic", "partition"), text, _LOG)
+
+
+def _of_partition(name: str, text: str) -> Metric:
+    return Metric(f"kafka_cluster_partition_{name}", _GAUGE, ("topic", "partition"), text, "partitions led here")
 
 
 def _of_controller(name: str, text: str) -> Metric:
@@ -56,6 +65,13 @@ JMX: Final = (
         " counts them.",
         _FETCH,
     ),
+    _of_topics_by_confluent("messagesin", _PRODUCE),
+    _of_topics_by_confluent("bytesin", _PRODUCE),
+    _of_topics_by_confluent("bytesout", _FETCH),
+    _of_topics_by_confluent("totalproducerequests", _PRODUCE),
+    _of_topics_by_confluent("failedproducerequests", _PRODUCE),
+    _of_topics_by_confluent("totalfetchrequests", _FETCH),
+    _of_topics_by_confluent("failedfetchrequests", _FETCH),
     Metric(
         "kafka_server_brokertopicmetrics_replicationbytesout_total",
         _COUNTER,
@@ -130,6 +146,25 @@ JMX: Final = (
     _of_log("logstartoffset", "First offset."),
     _of_log("logendoffset", "Offset behind the last record."),
     _of_log("numlogsegments", "Segments."),
+    _of_partition("replicascount", "Replicas of the partition."),
+    _of_partition("insyncreplicascount", "Replicas that are in sync."),
+    _of_partition("underreplicated", "1 if a replica is not in sync."),
+    _of_partition("underminisr", "1 if fewer replicas are in sync than min.insync.replicas."),
+    _of_partition("atminisr", "1 if just min.insync.replicas are in sync."),
+    Metric(
+        "kafka_server_kafkaserver_linux_disk_read_bytes",
+        _GAUGE,
+        (),
+        "Bytes that the process had read from disks.",
+        "the operating system (Linux)",
+    ),
+    Metric(
+        "kafka_server_kafkaserver_linux_disk_write_bytes",
+        _GAUGE,
+        (),
+        "Bytes that the process had written to disks.",
+        "the operating system (Linux)",
+    ),
     Metric(
         "kafka_log_logflushstats_logflushrateandtimems",
         _SUMMARY,
