@@ -19,13 +19,15 @@ from odradek.config.loading import load_settings
 from odradek.config.secret import Secret
 from odradek.config.settings import BrokerSettings
 from odradek.config.tls import read_tls
-from odradek.documents.secure import CHECKED, SECURED
+from odradek.documents.secure import CHECKED, SECURED, SIGNED
 from odradek.terminal.errors import EXIT_FAILED, EXIT_OK, CommandError, WrongUsageError
 from odradek.terminal.output import CommandOutput
 from odradek.tls.contexts import server_context
 from odradek.tls.errors import TlsError
 from odradek.tls.secure_directory import (
     ADMINISTRATOR,
+    CA,
+    CA_KEY,
     CONFIGURATION,
     MECHANISM,
     SECRET,
@@ -101,6 +103,60 @@ def init(
 
 @offline(
     app,
+    "certificate",
+    document=SIGNED,
+    examples="""
+    odradek secure certificate /etc/odradek server --host kafka.example.com --replace     the broker's, renewed
+    odradek secure certificate /etc/odradek anna                                          for a client: User:CN=anna
+    """,
+)
+def certificate(
+    output: CommandOutput,
+    directory: Annotated[Path, Argument(metavar="DIR", help="Where `odradek secure init` wrote ca.key and ca.pem.")],
+    name: Annotated[str, Argument(metavar="NAME", help="The name of the file, NAME.pem, and in the certificate.")],
+    host: Annotated[
+        list[str] | None,
+        Option("--host", metavar="NAME", help="A name or address that it is for; this machine's are added to it."),
+    ] = None,
+    replace: Annotated[bool, Option("--replace", help="Take the place of a file that is there.")] = False,
+) -> None:
+    """Sign a new key: for a client, for another broker, or for the broker whose certificate is about to end.
+
+    A broker that serves takes over a file that was replaced within seconds.
+    """
+    path = directory.absolute() / f"{name}.pem"
+    if path.parent != directory.absolute() or name in ("", "ca"):
+        raise WrongUsageError(f"{name!r} cannot be the name of the file")
+    was_there = path.exists()
+    if was_there and not replace:
+        raise WrongUsageError(f"{path} is there already; --replace takes its place")
+    names = list(dict.fromkeys([*host, *LOCAL_NAMES])) if host else []
+    subject = host[0][:64] if host else name[:64]
+    try:
+        from odradek.tls.authority import SignedKey, issue
+
+        authority = SignedKey(Secret(_read(directory / CA_KEY)), _read(directory / CA))
+        signed = issue(authority, subject, names)
+    except ImportError:
+        raise CommandError("it needs one more package: pip install 'odradek[security]'") from None
+    except TlsError as wrong:
+        raise CommandError(str(wrong)) from None
+    new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    _write_file(new, signed.key.reveal() + signed.certificate + authority.certificate, 0o600)
+    new.replace(path)
+    if output.json:
+        output.document({"file": str(path), "subject": f"CN={subject}", "names": names, "replaced": was_there})
+    else:
+        output.line(f"{directory / path.name}: CN={subject}" + (f", for {', '.join(names)}" if names else ""))
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="ascii", errors="replace")
+
+
+@offline(
+    app,
     "check",
     document=CHECKED,
     examples="""
@@ -170,9 +226,12 @@ def _write(directory: Path, files: list[SecureFile]) -> None:
         if any(directory.iterdir()):
             raise WrongUsageError(f"{directory} is not empty; name a new directory, so that no key is overwritten")
         for file in files:
-            mode = 0o600 if file.is_secret else 0o644
-            descriptor = os.open(directory / file.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(file.text.reveal())
+            _write_file(directory / file.name, file.text.reveal(), 0o600 if file.is_secret else 0o644)
     except OSError as failed:
         raise CommandError(f"{directory} cannot be written: {failed.strerror or failed}") from failed
+
+
+def _write_file(path: Path, text: str, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)

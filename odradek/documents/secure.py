@@ -14,6 +14,13 @@ SECURED: Document = {
     },
 }
 
+SIGNED: Document = {
+    "file": "where key and certificate are, one after the other",
+    "subject": "the name in the certificate",
+    "names[]": "a host or an address that it is for",
+    "replaced": "whether there was such a file before",
+}
+
 CHECKED: Document = {
     "findings[]": {
         "danger": "open: whoever reaches the port or the machine can do it; weak: it takes more than that",

@@ -45,10 +45,15 @@ def issue(authority: SignedKey, subject: str, names: Sequence[str]) -> SignedKey
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
-    issuer_key = load_pem_private_key(authority.key.reveal().encode(), None)
+    try:
+        issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
+        issuer_key = load_pem_private_key(authority.key.reveal().encode(), None)
+    except (ValueError, TypeError):
+        raise TlsError("the authority's key or certificate cannot be read") from None
     if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
         raise TlsError("the authority's key is of another kind than those that are made here")
+    if issuer_key.public_key() != issuer.public_key():
+        raise TlsError("the authority's key does not belong to its certificate")
     return _signed(
         _Wish(subject, tuple(names), CERTIFICATE_DAYS), ec.generate_private_key(ec.SECP256R1()), issuer, issuer_key
     )
@@ -108,8 +113,10 @@ def _signed(
     )
     if not wish.is_authority:
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+        builder = builder.add_extension(usages, critical=False)
+    if wish.names:
         names = x509.SubjectAlternativeName([_general(name) for name in wish.names])
-        builder = builder.add_extension(usages, critical=False).add_extension(names, critical=False)
+        builder = builder.add_extension(names, critical=False)
     certificate = builder.sign(issuer_key, hashes.SHA256())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return SignedKey(Secret(pem), certificate.public_bytes(Encoding.PEM).decode())

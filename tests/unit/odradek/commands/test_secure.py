@@ -9,6 +9,7 @@ import pytest
 from odradek.cli.app import run
 from odradek.config.loading import load_settings
 from odradek.config.tls import read_tls
+from odradek.tls.certificates import first_certificate, read_certificate
 from odradek.tls.contexts import server_context
 
 
@@ -91,3 +92,43 @@ def test_check_opens_the_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_configuration_that_cannot_be_read_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["secure", "check", "--override", "listeners=x"]) == 2
     assert "listeners=x" in capsys.readouterr().err
+
+
+def test_certificate_signs_keys_for_clients_and_renews_that_of_the_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the authority that init has made; a file that is there is only replaced where that is said."""
+    directory = str(tmp_path / "secure")
+    assert run(["secure", "init", directory, "--host", "kafka.example.com"]) == 0
+    server = tmp_path / "secure" / "server.pem"
+    before = server.read_text()
+    assert run(["secure", "certificate", directory, "server", "--host", "kafka.example.com"]) == 2
+    assert server.read_text() == before
+    capsys.readouterr()
+    renew = ["secure", "certificate", directory, "server", "--host", "kafka.example.com", "--replace", "--json"]
+    assert run(renew) == 0
+    assert json.loads(capsys.readouterr().out)["replaced"] is True
+    assert server.read_text() != before
+    assert stat.S_IMODE(server.stat().st_mode) == 0o600
+    old, new = (read_certificate(first_certificate(text)) for text in (before, server.read_text()))
+    assert (old.subject, old.alternative_names) == (new.subject, new.alternative_names)
+    assert run(["secure", "certificate", directory, "anna"]) == 0
+    anna = read_certificate(first_certificate((tmp_path / "secure" / "anna.pem").read_text()))
+    assert (anna.subject, anna.alternative_names) == ("CN=anna", frozenset())
+
+
+@pytest.mark.parametrize("name", ["../anna", "ca", ""])
+def test_certificate_writes_nothing_beside_the_directory_nor_over_the_authority(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    directory = tmp_path / "secure"
+    assert run(["secure", "init", str(directory)]) == 0
+    authority = (directory / "ca.pem").read_text()
+    assert run(["secure", "certificate", str(directory), name, "--replace"]) == 2
+    assert (directory / "ca.pem").read_text() == authority
+
+
+def test_certificate_needs_an_authority(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence names the file that is missing."""
+    assert run(["secure", "certificate", str(tmp_path), "anna"]) == 1
+    assert "ca.key" in capsys.readouterr().err
