@@ -20,7 +20,9 @@ SOURCES = Path(__file__).parent
 BUILD_TIMEOUT_S = 300
 _GO = ("go.mod", "go.sum", "member.go")
 _GO_COPIER = ("go.mod", "go.sum", "copier/copier.go")
+_GO_LOGIN = ("go.mod", "go.sum", "login/login.go")
 _NODE = ("package.json", "package-lock.json", "member.js")
+_NODE_LOGIN = ("package.json", "package-lock.json", "login.js")
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
@@ -62,6 +64,17 @@ def go_member(settings: MemberSettings) -> list[str]:
 def go_copier() -> list[str]:
     """Return how to run the copier with franz-go, of which clients/copier/copier.go names the arguments."""
     return [str(_built(_GO_COPIER, ["go", "build", "-o", "copier", "."]) / "copier")]
+
+
+def go_login() -> list[str]:
+    """Return how to run the client with franz-go that logs in; the password is PASSWORD in the environment."""
+    return [str(_built(_GO_LOGIN, ["go", "build", "-o", "login", "."]) / "login")]
+
+
+def node_login() -> list[str]:
+    """Return how to run the client with kafkajs that logs in, likewise."""
+    directory = _built(_NODE_LOGIN, ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+    return ["node", str(directory / "login.js")]
 
 
 def node_member(settings: MemberSettings) -> list[str]:

@@ -1,13 +1,18 @@
-"""Java's clients log in by each mechanism, produce and consume, and log in again when their session ends."""
+"""Clients of Java, Go and Node log in by each mechanism, produce and consume; Java's log in again when their session
+ends."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import IN_CI
+from tests.interop.clients import go_login, missing, node_login
 from tests.interop.sasl.conftest import Pair
 from tests.interop.sasl.conversations import SCRAM_PASSWORD
 from tests.support.broker import run_java
-from tests.support.sasl_brokers import MECHANISMS, PLAIN_USERS
+from tests.support.sasl_brokers import MECHANISMS, PLAIN_USERS, SaslBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
 
@@ -52,3 +57,38 @@ def test_java_hears_why_it_is_not_let_in(brokers: Pair, tmp_path: Path) -> None:
     at = ("--bootstrap-server", f"127.0.0.1:{odradek.sasl_port}", "--command-config", str(config))
     with pytest.raises(AssertionError, match="Invalid username or password"):
         run_java(f"{TOOLS}.TopicCommand", *at, "--list")
+
+
+def _login(program: list[str], broker: SaslBroker, mechanism: str, password: str | None = None) -> subprocess.CompletedProcess[str]:  # fmt: skip # noqa: E501
+    """Run a client that logs in."""
+    user, right = ("alice", PLAIN_USERS["alice"]) if mechanism == "PLAIN" else ("carol", SCRAM_PASSWORD)
+    topic = f"{Path(program[-1]).stem}-{mechanism.lower()}"
+    given = ["--bootstrap", f"127.0.0.1:{broker.sasl_port}", "--topic", topic, "--mechanism", mechanism]
+    environment = {**os.environ, "PASSWORD": password or right}
+    return subprocess.run(
+        [*program, *given, "--user", user], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.skipif(bool(missing("go")) and not IN_CI, reason="Go is not installed")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_franz_go_logs_in(brokers: Pair, mechanism: str) -> None:
+    """Produces and reads; with a wrong password it hears why not."""
+    _, odradek = brokers
+    done = _login(go_login(), odradek, mechanism)
+    assert done.stdout == "read\n", done.stderr
+    refused = _login(go_login(), odradek, mechanism, "no")
+    assert refused.returncode != 0
+    assert "SASL_AUTHENTICATION_FAILED" in refused.stderr
+
+
+@pytest.mark.skipif(bool(missing("node", "npm")) and not IN_CI, reason="Node and npm are not installed")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafkajs_logs_in(brokers: Pair, mechanism: str) -> None:
+    """Produces and reads; with a wrong password it hears why not."""
+    _, odradek = brokers
+    done = _login(node_login(), odradek, mechanism)
+    assert done.stdout == "read\n", done.stderr
+    refused = _login(node_login(), odradek, mechanism, "no")
+    assert refused.returncode != 0
+    assert "Authentication failed" in refused.stderr
