@@ -6,6 +6,7 @@ before it comes out. Source: KIP-631, `BrokerLifecycleManager`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -57,6 +58,14 @@ _NEVER_ACCEPTED: Final = {
     " broker may have registered with a copy of these directories",
 }
 
+_NOT_IN_TIME: Final[Mapping[int, str]] = {
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: "another broker with this node.id is in the cluster: choose another"
+    " node.id, or stop that one",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the controllers do not let this broker take part: name the principal by"
+    " which it comes to them in super.users (User:ANONYMOUS over a plaintext listener)",
+}
+"""Why nothing comes of a registration that may yet be taken, when it has been tried for long enough."""
+
 
 class BrokerLifecycle:
     """One broker's life; times are readings of a clock in seconds."""
@@ -95,10 +104,8 @@ class BrokerLifecycle:
             return 0.0
         refused = _NEVER_ACCEPTED.get(ErrorCode(code)) if code in _NEVER_ACCEPTED else None
         if refused is None and now - self._began >= self.times.registration_timeout_s:
-            refused = (
-                "another broker with this node.id is in the cluster: choose another node.id, or stop that one"
-                if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
-                else "no controller has taken the registration of this broker within"
+            refused = _NOT_IN_TIME.get(code) or (
+                "no controller has taken the registration of this broker within"
                 " initial.broker.registration.timeout.ms: see that they run and can be reached"
             )
         if refused is not None and self.state is LifecycleState.STARTING:

@@ -128,3 +128,7 @@ def test_a_node_id_that_is_taken_is_waited_for_and_then_named() -> None:
     other.registered(ErrorCode.REQUEST_TIMED_OUT, -1, 60.0)
     assert other.refusal is not None
     assert "initial.broker.registration.timeout.ms" in other.refusal
+    nobody = BrokerLifecycle(TIMES, 0.0)
+    nobody.registered(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, -1, 60.0)
+    assert nobody.refusal is not None
+    assert "super.users" in nobody.refusal
