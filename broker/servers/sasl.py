@@ -7,7 +7,7 @@ is connected stays. Must not know: frames, how a mechanism works.
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from odradek.broker.authentication.authenticator import SaslParts, SaslServerAuthenticator
@@ -24,7 +24,9 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import Handle
-from odradek.config.errors import ConfigError
+from odradek.config.errors import ConfigError, ConfigRequestError
+from odradek.config.listener_keys import ListenerConfigReader
+from odradek.config.reading import BrokerConfigReader
 from odradek.config.sasl import OAUTHBEARER, SaslSettings, read_sasl
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.scram import ScramMechanism
@@ -69,6 +71,16 @@ class ListenerSasl:
     def handler(self, context: RequestContext, handle: Handle) -> Handle:
         """Return what works on the frames of a new connection, before `handle` does."""
         return SaslServerAuthenticator(context, handle, self._parts).handle
+
+    def check(self, static: BrokerSettings, dynamic: Mapping[str, str]) -> None:
+        """Raise ConfigRequestError for dynamic values with which clients could not log in any more."""
+        if not any("sasl." in key for key in dynamic):
+            return
+        values = {**static.values, **dynamic}
+        try:
+            read_sasl(ListenerConfigReader(BrokerConfigReader(values, {}), self._listener))
+        except ConfigError as wrong:
+            raise ConfigRequestError(str(wrong)) from None
 
     def follow(self, settings: BrokerSettings) -> None:
         """Let clients in by these settings from now on; those that cannot be used change nothing."""

@@ -61,6 +61,8 @@ class ServerSecurity:
 
     def check(self, static: BrokerSettings, dynamic: Mapping[str, str]) -> None:
         """Raise ConfigRequestError for dynamic values with which a listener could not go on."""
+        for sasl in self._sasl:
+            sasl.check(static, dynamic)
         if self._contexts and any(key.startswith("listener.name.") for key in dynamic):
             settings = static.with_dynamic(dynamic)
             for context in self._contexts:

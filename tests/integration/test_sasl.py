@@ -135,16 +135,39 @@ def test_failures_of_one_client_do_not_fill_the_log(sasl: SaslBroker) -> None:
     assert "hunter2" not in sasl.process.log
 
 
+def altered(sasl: SaslBroker, key: str, value: str) -> object:
+    """Set a config of the broker at run time; return the error code."""
+    change = {"name": key, "config_operation": 0, "value": value}
+    resource = {"resource_type": 4, "resource_name": "1", "configs": [change]}
+    with WireClient(sasl.process.port) as wire:
+        answer = wire.ask("IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
+    return answer["responses"][0]["error_code"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("listener.name.sasl.plain.sasl.jaas.config", "hunter2"),
+        ("listener.name.sasl.plain.sasl.jaas.config", "x.PlainLoginModule required;"),
+        ("sasl.enabled.mechanisms", "GSSAPI"),
+        ("listener.name.sasl.sasl.enabled.mechanisms", "SCRAM-SHA-1"),
+    ],
+)
+def test_settings_by_which_nobody_could_log_in_are_refused_at_run_time(sasl: SaslBroker, key: str, value: str) -> None:
+    """Those of before stay in force, and the value is in no log."""
+    assert altered(sasl, key, value) == 42
+    with WireClient(sasl.sasl_port) as wire:
+        assert wire.ask("SaslHandshake", 1, mechanism="PLAIN")["error_code"] == 0
+        assert wire.ask("SaslAuthenticate", 2, auth_bytes=b"\0alice\0alice-secret")["error_code"] == 0
+    assert "hunter2" not in sasl.process.log
+
+
 def test_users_may_be_changed_at_run_time(sasl: SaslBroker) -> None:
     """By the listener's JAAS entry as a dynamic config of the broker, as with Apache Kafka."""
     key = "listener.name.sasl.plain.sasl.jaas.config"
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     users = " ".join(f'user_{name}="{password}"' for name, password in {**PLAIN_USERS, "eve": "new"}.items())
-    change = {"name": key, "config_operation": 0, "value": f"{module} required {users};"}
-    with WireClient(sasl.process.port) as wire:
-        resource = {"resource_type": 4, "resource_name": "1", "configs": [change]}
-        answer = wire.ask("IncrementalAlterConfigs", 1, resources=[resource], validate_only=False)
-        assert answer["responses"][0]["error_code"] == 0, answer
+    assert altered(sasl, key, f"{module} required {users};") == 0
     with WireClient(sasl.sasl_port) as wire:
         wire.ask("SaslHandshake", 1, mechanism="PLAIN")
         assert wire.ask("SaslAuthenticate", 2, auth_bytes=b"\0eve\0new")["error_code"] == 0
