@@ -160,6 +160,8 @@ def _wants_certificates(settings: BrokerSettings, listener: Listener) -> bool:
 
 def _has_secrets(settings: BrokerSettings, path: str) -> bool:
     """Whether a secret stands in the file itself, and not where a provider finds it."""
+    if not any(map(_is_secret, settings.values)):
+        return False  # as in hardly any file, which is not read again for it
     names = [name.strip() for name in settings.values.get(_PROVIDER, "").split(",")]
     return any(
         value and _is_secret(key) and not any(value.startswith(f"${{{name}:") for name in names)
