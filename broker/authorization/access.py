@@ -119,6 +119,7 @@ class Authorizer:
             self.count_decision()
             access = self._accesses[client] = Access(self, context.principal, context.client_host)
         context.access = access
+        context.principal = access.who  # the same one: that it is not another is seen by a look from now on
         return access
 
     def count_decision(self) -> None:

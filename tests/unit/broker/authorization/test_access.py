@@ -42,6 +42,15 @@ def test_connections_of_one_client_share_what_they_may() -> None:
     assert authorizer.access_of(context()) is not authorizer.access_of(context(host="10.0.0.8"))
 
 
+def test_a_client_is_known_again_by_a_look() -> None:
+    """Each connection that logs in has a principal of its own, which becomes that of the others."""
+    authorizer = Authorizer(StandardAuthorizer())
+    one, other = context(), context()
+    assert one.principal is not other.principal
+    assert authorizer.access_of(one) is authorizer.access_of(other)
+    assert one.principal is other.principal
+
+
 def test_other_acls_make_what_is_remembered_out_of_date() -> None:
     """The old object goes on saying what it said, and shows that it is not current."""
     authorizer = Authorizer(StandardAuthorizer())
