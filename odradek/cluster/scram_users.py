@@ -28,7 +28,7 @@ SALT_BYTES: Final = 24
 _UNKNOWN: Final = 91
 
 
-class ScramUser(NamedTuple):
+class ListedScramUser(NamedTuple):
     """A user, and how he may log in."""
 
     name: str
@@ -36,7 +36,7 @@ class ScramUser(NamedTuple):
     """Each with its iterations."""
 
 
-def list_users(cluster: ClusterClients, names: Sequence[str] = ()) -> list[ScramUser]:
+def list_users(cluster: ClusterClients, names: Sequence[str] = ()) -> list[ListedScramUser]:
     """Return the users, all of them or these; CommandError for one that there is not."""
     users = [UserName(name=name) for name in names]
     answer = cluster.requests.ask(
@@ -47,7 +47,7 @@ def list_users(cluster: ClusterClients, names: Sequence[str] = ()) -> list[Scram
     for result in answer.results:
         check(result.error_code, result.error_message, f"user {result.user}")
         mechanisms = sorted((_name(info.mechanism), info.iterations) for info in result.credential_infos)
-        found.append(ScramUser(result.user, tuple(mechanisms)))
+        found.append(ListedScramUser(result.user, tuple(mechanisms)))
     return sorted(found)
 
 
