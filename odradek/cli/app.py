@@ -30,6 +30,7 @@ COMMANDS = (
     "acls",
     "quotas",
     "tokens",
+    "exporter",
     "bench",
     "log",
     "pipeline",
