@@ -1,6 +1,7 @@
 """What TLS costs: produce and fetch through librdkafka over it, and handshakes. All targets have the same key (P-256).
 
-librdkafka makes two records of TLS of every message, so that a message costs as much as its bytes.
+librdkafka makes two records of TLS of every message, so that a message costs as much as its bytes. Apache Kafka 4.3 did
+not resume sessions when it was asked to.
 """
 
 from __future__ import annotations
@@ -143,6 +144,10 @@ AXES = (
         "tls-handshakes", "TLS handshakes, one after another", HANDSHAKE_MEASURES, functools.partial(_handshakes, False)
     ),
     Axis(
-        "tls-resumed", "TLS handshakes that resume a session", HANDSHAKE_MEASURES, functools.partial(_handshakes, True)
+        "tls-resumed",
+        "TLS handshakes that resume a session",
+        HANDSHAKE_MEASURES,
+        functools.partial(_handshakes, True),
+        ours_only=True,
     ),
 )
