@@ -17,14 +17,22 @@ from odradek.protocol.errors import ErrorCode
 from odradek.protocol.headers import decode_request_header
 from odradek.protocol.messages import alter_configs, incremental_alter_configs
 from odradek.protocol.messages.alter_client_quotas import AlterClientQuotasResponse, EntryResult
+from odradek.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
 from odradek.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
+from odradek.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 from odradek.protocol.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from odradek.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from odradek.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsResponse
 from odradek.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
+from odradek.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
+from odradek.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 from odradek.protocol.registry import API, ApiKey
 
 _CORRELATION: Final = Struct(">i")
+_NO_TIME: Final = -1
 
 
 def refused(frame: bytes, code: ErrorCode) -> Response:
@@ -71,6 +79,27 @@ def _alter_client_quotas(request: Any, code: ErrorCode) -> Message:
     )
 
 
+def _alter_users(request: Any, code: ErrorCode) -> Message:
+    users = dict.fromkeys(one.name for one in [*request.deletions, *request.upsertions])
+    return AlterUserScramCredentialsResponse(
+        results=[AlterUserScramCredentialsResult(user=user, error_code=code, error_message=None) for user in users]
+    )
+
+
+def _create_token(_request: Any, code: ErrorCode) -> Message:
+    return CreateDelegationTokenResponse(
+        error_code=code, issue_timestamp_ms=_NO_TIME, expiry_timestamp_ms=_NO_TIME, max_timestamp_ms=_NO_TIME
+    )
+
+
+def _renew_token(_request: Any, code: ErrorCode) -> Message:
+    return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=_NO_TIME)
+
+
+def _expire_token(_request: Any, code: ErrorCode) -> Message:
+    return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=_NO_TIME)
+
+
 def _create_acls(request: Any, code: ErrorCode) -> Message:
     return CreateAclsResponse(results=[AclCreationResult(error_code=code) for _ in request.creations])
 
@@ -98,6 +127,10 @@ _EACH: Mapping[ApiKey, Callable[[Any, ErrorCode], Message]] = MappingProxyType(
         ApiKey.CREATE_PARTITIONS: _create_partitions,
         ApiKey.DELETE_TOPICS: _delete_topics,
         ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_users,
+        ApiKey.CREATE_DELEGATION_TOKEN: _create_token,
+        ApiKey.RENEW_DELEGATION_TOKEN: _renew_token,
+        ApiKey.EXPIRE_DELEGATION_TOKEN: _expire_token,
         ApiKey.CREATE_ACLS: _create_acls,
         ApiKey.DELETE_ACLS: _delete_acls,
         ApiKey.ALTER_CONFIGS: _refused_changes(

@@ -26,6 +26,7 @@ class SaslCluster:
         """Sessions of connections between brokers end after `session_ms`."""
         self._controller, *ports = free_ports(1 + 2 * len(are_kafka))
         self.nodes: list[BrokerProcess] = []
+        self.internal_ports = ports[1::2]
         for place, is_kafka in enumerate(are_kafka):
             node_id, plain, internal = place + 1, ports[2 * place], ports[2 * place + 1]
             kind = ApacheKafkaProcess if is_kafka else OdradekProcess
@@ -59,6 +60,7 @@ class SaslCluster:
             ),
             "listener.name.internal.scram-sha-512.connections.max.reauth.ms": str(session_ms),
             "offsets.topic.replication.factor": "1",
+            "delegation.token.secret.key": "master",
         }
 
     def start(self) -> None:
