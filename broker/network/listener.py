@@ -84,8 +84,9 @@ class Network:
         self._security = security
         self._listeners: dict[int, tuple[socket.socket, str]] = {}
         self._connections: set[ClientConnection] = set()
-        self._openings: dict[tuple[str, str], OpeningConnection] = {}
-        """Connections on which something has to be said first, by peer and listener."""
+        self._openings: dict[int, OpeningConnection] = {}
+        """Connections on which something has to be said first, by the id of their context: a client may come again from
+        the same port before it is noticed that it has gone."""
         self._failures = OpeningFailures(loop.time)
         self._refused_logged: set[str] = set()
         self._full: dict[str, socket.socket] = {}
@@ -246,13 +247,13 @@ class Network:
         if security.open is None:
             self._begin(PlainTransport(sock), context, security)
         else:
-            self._openings[context.peer, name] = security.open(sock, context, partial(self._opened, context, security))
+            self._openings[id(context)] = security.open(sock, context, partial(self._opened, context, security))
         if self._admission.is_exceeded:
             self._close_least_active()
 
     def _opened(self, context: RequestContext, security: ListenerSecurity, outcome: Transport | str) -> None:
         """A connection on which something had to be said first may be used now, or is over."""
-        del self._openings[context.peer, context.listener]
+        del self._openings[id(context)]
         if not isinstance(outcome, str):
             self._begin(outcome, context, security)
         else:
