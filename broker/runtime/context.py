@@ -106,7 +106,8 @@ GROUP_OPERATIONS: Final = 3400  # read, delete, describe, describe configs, alte
 def topic_operations(asked: bool) -> int:
     """Return topic_authorized_operations: what the client may do with a topic, as a set of bits (KIP-430).
 
-    Without an authorizer everybody may do everything that makes sense for the kind of resource.
+    Without an authorizer everybody may do everything that makes sense for the kind of resource; where there is one, the
+    gate puts what this client may in its place (`authorization.rules_of_topics`, `rules_of_groups`).
     """
     return TOPIC_OPERATIONS if asked else OPERATIONS_NOT_ASKED
 
