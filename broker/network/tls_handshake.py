@@ -138,6 +138,8 @@ class TlsHandshake:
     # on a thread
 
     def _step(self) -> None:
+        if self._is_closed:
+            return  # it waited in the row for too long: those behind it need not wait for it, too
         if self._session is None:
             self._session = self._begin_session(self._sock)
         session = self._session
