@@ -40,7 +40,8 @@ class Broker:
         self.forwarded: list[bytes] = []
         self.place: Deferred[Response] = Deferred()
         self.changed: list[tuple[list[str], bool]] = []
-        self.handler = LoggerChanges(self._forward, self._change_loggers, self._check_broker)
+        self.may = True
+        self.handler = LoggerChanges(self._forward, self._change_loggers, self._check_broker, lambda _: self.may)
 
     def _forward(self, _context: RequestContext, frame: memoryview) -> Deferred[Response]:
         self.forwarded.append(bytes(frame))
@@ -102,6 +103,20 @@ def test_loggers_are_changed_here_and_nobody_else_is_asked(version: int) -> None
     answer = broker.ask([resource(LOGGER, "1"), resource(LOGGER, "9")], version, validate_only=True)
     assert results_in(answer, version) == [(LOGGER, "1", 0), (LOGGER, "9", ErrorCode.INVALID_REQUEST)]
     assert (broker.changed, broker.forwarded) == ([(["DEBUG"], True)], [])
+
+
+def test_who_may_not_change_the_cluster_changes_no_loggers() -> None:
+    """What is the controller's is handed on all the same: it decides by itself."""
+    broker = Broker()
+    broker.may = False
+    answer = broker.ask([resource(LOGGER, "1"), resource(BROKER, "1"), resource(TOPIC, "t")], 1)
+    assert isinstance(answer, Deferred)
+    found: list[Response] = []
+    answer.on_done(found.append)
+    broker.place.resolve(answer_of(1, (TOPIC, "t", ErrorCode.NONE)))
+    denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert results_in(found[0], 1) == [(LOGGER, "1", denied), (BROKER, "1", denied), (TOPIC, "t", 0)]
+    assert broker.changed == []
 
 
 @pytest.mark.parametrize("version", [0, 1])
