@@ -9,7 +9,6 @@ requests.
 
 from __future__ import annotations
 
-import sys
 from asyncio import AbstractEventLoop, CancelledError, Lock, Task
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +18,11 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
+from odradek.broker.runtime.short_turns import in_short_turns
 
 log = get_logger("conversion")
 
 T = TypeVar("T")
-
-TURN_S = 0.0002
-"""How long the thread may go on while the event loop has something to do."""
 
 
 class Converter:
@@ -47,18 +44,9 @@ class Converter:
         async with self._turn:
             self._memory.begin_work(work_bytes)
             try:
-                return await self._loop.run_in_executor(self._thread, _in_short_turns, work)
+                return await self._loop.run_in_executor(self._thread, in_short_turns, work)
             finally:
                 self._memory.end_work(work_bytes)
-
-
-def _in_short_turns(work: Callable[[], T]) -> T:
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(TURN_S)
-    try:
-        return work()
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def in_task(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 from http import HTTPStatus
 
 from odradek.broker.monitoring.disk import CountedExecutor, TimedThreads
@@ -19,6 +20,7 @@ from odradek.broker.monitoring.requests import RequestMeter
 from odradek.broker.runtime.disk_threads import Threads
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.scheduler import TURN_S
+from odradek.broker.runtime.short_turns import in_short_turns
 from odradek.metrics.exposition import page_of
 from odradek.metrics.http import Answer, HttpServer, PageRequest
 from odradek.metrics.samples import Samples
@@ -120,7 +122,8 @@ class Monitor:
         if self._scrape is None or self._scrape.done():
             self._scrape = self._loop.create_task(self._collected())
         samples = await asyncio.shield(self._scrape)
-        page = await self._loop.run_in_executor(self._threads, page_of, samples, request.accept)
+        write = partial(page_of, samples, request.accept)
+        page = await self._loop.run_in_executor(self._threads, in_short_turns, write)
         return Answer(HTTPStatus.OK, page.body, page.content_type)
 
     async def _health(self, _request: PageRequest) -> Answer:
