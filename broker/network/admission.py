@@ -42,7 +42,7 @@ class ConnectionLimits(NamedTuple):
     """The listener that is spared the limits of the broker; None where it is the only one."""
 
 
-class ConnectionRates(Protocol):
+class ConnectionThrottle(Protocol):
     """How fast connections may come from an address (connection_creation_rate)."""
 
     def throttle_ms(self, address: str) -> int:

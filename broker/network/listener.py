@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple
 
-from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits, ConnectionRates
+from odradek.broker.network.admission import UNTIL_ONE_ENDS, Admission, ConnectionLimits, ConnectionThrottle
 from odradek.broker.network.connection import ClientConnection, ConnectionServices
 from odradek.broker.network.opening_failures import OpeningFailures
 from odradek.broker.network.receiving import ReceiveBuffers
@@ -77,7 +77,7 @@ class Network:
         self._loop = loop
         self._limits = limits
         self._admission = Admission(connection_limits)
-        self._rates: ConnectionRates | None = None
+        self._rates: ConnectionThrottle | None = None
         self._held_back: dict[socket.socket, TimerHandle] = {}
         """Connections that came too fast, with what ends them."""
         self._handle = handle
@@ -151,7 +151,7 @@ class Network:
         self._admission.limits = limits
         self._go_on_accepting()
 
-    def limit_connection_rates(self, rates: ConnectionRates | None) -> None:
+    def limit_connection_rates(self, rates: ConnectionThrottle | None) -> None:
         """Hold back connections that come too fast from their address from now on; None lets all in."""
         self._rates = rates
 

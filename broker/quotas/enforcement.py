@@ -24,14 +24,14 @@ from odradek.broker.quotas.buckets import TokenBucket
 from odradek.broker.quotas.precedence import ClientsQuotas, quotas_of_client
 from odradek.broker.quotas.rates import Windows
 from odradek.broker.quotas.sensors import Remembered, Sensor
-from odradek.broker.runtime.context import Allowance, RequestContext
+from odradek.broker.runtime.context import RateLimits, RequestContext
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 PERCENT_PER_SECOND: Final = 100.0
 """A request that takes one thread for a second."""
 
 
-class ClientAllowance(Allowance):
+class ClientAllowance(RateLimits):
     """What one client may take, alone or with others; None where there is no limit."""
 
     __slots__ = ("fetched", "timed", "written")

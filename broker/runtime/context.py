@@ -37,7 +37,7 @@ class Countdown:
     left: float
 
 
-class Allowance:
+class RateLimits:
     """What a client may take of what is limited; `broker.quotas` knows what else is in it."""
 
     __slots__ = ("generation", "produced", "worked")
@@ -76,7 +76,7 @@ class RequestContext:
     """What the client may do, as the gate found at its last request; None where there is no authorizer."""
     raw_client_id: bytes = b""
     """The client id as it came in the last header."""
-    allowance: Allowance | None = None
+    allowance: RateLimits | None = None
     """What the client may take, once that was found out; None where there are no quotas."""
 
     def set_client_id(self, raw: bytes) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from random import Random
 from typing import NamedTuple, Protocol
 
-from odradek.broker.network.admission import ConnectionLimits, ConnectionRates
+from odradek.broker.network.admission import ConnectionLimits, ConnectionThrottle
 from odradek.broker.network.listener import BoundListener, Network, NetworkLimits
 from odradek.broker.network.receiving import ReceiveBuffers
 from odradek.broker.network.security import UNPROTECTED, ListenerSecurity, NodeSecurity
@@ -39,7 +39,7 @@ class ServerNetwork(Protocol):
 
     def change_limits(self, limits: ConnectionLimits) -> None: ...
 
-    def limit_connection_rates(self, rates: ConnectionRates | None) -> None: ...
+    def limit_connection_rates(self, rates: ConnectionThrottle | None) -> None: ...
 
     def stop_accepting(self) -> None: ...
 

@@ -53,7 +53,7 @@ class ClusterOptions:
     login: MakeExchange | None = None
 
 
-class Cluster:
+class ClusterConnections:
     """Connections to the brokers of a cluster, opened as they are needed."""
 
     def __init__(self, options: ClusterOptions) -> None:

@@ -20,7 +20,7 @@ from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchR
 from odradek.protocol.records.batch import CURRENT_MAGIC, HEADER_SIZE, BatchHeader, check_crc, iter_batches
 from odradek.protocol.records.compression import decompress
 from odradek.protocol.registry import ApiKey
-from pyspark_odradek.client.cluster import Cluster, check
+from pyspark_odradek.client.cluster import ClusterConnections, check
 from pyspark_odradek.client.connection import receive, send
 from pyspark_odradek.columns.body import Body
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, UnknownTopicError
@@ -48,7 +48,7 @@ class _Entry(NamedTuple):
     data: memoryview
 
 
-def read_bodies(cluster: Cluster, wanted: OffsetRange, fail_on_data_loss: bool) -> Iterator[list[Body]]:
+def read_bodies(cluster: ClusterConnections, wanted: OffsetRange, fail_on_data_loss: bool) -> Iterator[list[Body]]:
     """Yield the batches that have the wanted offsets, about `CHUNK_BYTES` of them at a time.
 
     What is yielded must not be used after the next step: its memory is used again. Batches at both ends may have
@@ -86,7 +86,7 @@ def _body(entry: _Entry, check_crcs: bool) -> Body:
 
 
 class _RangeReader:
-    def __init__(self, cluster: Cluster, wanted: OffsetRange, fail_on_data_loss: bool) -> None:
+    def __init__(self, cluster: ClusterConnections, wanted: OffsetRange, fail_on_data_loss: bool) -> None:
         self._cluster = cluster
         self._wanted = wanted
         self._fail_on_data_loss = fail_on_data_loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark_odradek.client.cluster import Cluster
+from pyspark_odradek.client.cluster import ClusterConnections
 from pyspark_odradek.client.settings import PLANNING_RETRY_TIMEOUT_S, cluster_options, needs_librdkafka
 from pyspark_odradek.client.view import ClusterView
 from pyspark_odradek.reading.options import ReadOptions
@@ -17,7 +17,7 @@ def open_view(options: ReadOptions) -> ClusterView:
         from pyspark_odradek.client.librdkafka import LibrdkafkaView
 
         return LibrdkafkaView(options.kafka, min(options.poll_timeout_s, PLANNING_RETRY_TIMEOUT_S))
-    return Cluster(cluster_options(options.kafka, options.poll_timeout_s))
+    return ClusterConnections(cluster_options(options.kafka, options.poll_timeout_s))
 
 
 @contextmanager

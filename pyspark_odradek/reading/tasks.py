@@ -37,14 +37,14 @@ def read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordB
 
 
 def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    from pyspark_odradek.client.cluster import Cluster
+    from pyspark_odradek.client.cluster import ClusterConnections
     from pyspark_odradek.client.fetching import read_bodies
     from pyspark_odradek.client.settings import cluster_options
     from pyspark_odradek.columns.building import build
 
     # The driver reached the cluster a moment ago: if it does not answer now it is expected back.
     settings = cluster_options(options.kafka, options.poll_timeout_s)
-    cluster = Cluster(dataclasses.replace(settings, first_retry_timeout_s=settings.retry_timeout_s))
+    cluster = ClusterConnections(dataclasses.replace(settings, first_retry_timeout_s=settings.retry_timeout_s))
     try:
         for bodies in read_bodies(cluster, wanted, options.fail_on_data_loss):
             yield from build(wanted, bodies, options.include_headers)

@@ -40,7 +40,7 @@ _CLIENT_SETTINGS: Final = (
 """What settings of a producer begin with that every client has."""
 
 
-class Transactions(Protocol):
+class TransactionsInOrder(Protocol):
     """Transactions of one partition of the source, one after the other."""
 
     def open(self) -> int | None:
@@ -71,7 +71,7 @@ class Identity:
 def copy(
     batches: Iterable[pa.RecordBatch],
     wanted: OffsetRange,
-    transactions: Transactions,
+    transactions: TransactionsInOrder,
     outgoing: Callable[[pa.RecordBatch], Iterator[Outgoing]],
     clock: Callable[[], float] = time.monotonic,
 ) -> list[pa.RecordBatch]:
@@ -110,7 +110,7 @@ def copy(
 def finish(
     wanted: OffsetRange,
     held: Iterable[pa.RecordBatch],
-    transactions: Transactions,
+    transactions: TransactionsInOrder,
     outgoing: Callable[[pa.RecordBatch], Iterator[Outgoing]],
 ) -> None:
     """Write the rows that `copy` returned, and commit that the whole range is written.
@@ -124,7 +124,7 @@ def finish(
         transactions.commit(wanted.until)
 
 
-def go_on_at(wanted: OffsetRange, transactions: Transactions) -> int:
+def go_on_at(wanted: OffsetRange, transactions: TransactionsInOrder) -> int:
     """Take over the partition; return from which offset on its rows are to be written. Raises SourceError."""
     committed = transactions.open()
     if committed is not None and committed < wanted.first:
@@ -153,7 +153,7 @@ def _check(batch: pa.RecordBatch, wanted: OffsetRange, last: int | None) -> None
 def _send_from(
     rows: pa.RecordBatch,
     first: int,
-    transactions: Transactions,
+    transactions: TransactionsInOrder,
     outgoing: Callable[[pa.RecordBatch], Iterator[Outgoing]],
 ) -> int:
     """Write the rows from an offset on; return how many."""

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from random import Random
 from typing import Any, ParamSpec, TypeVar
 
-from odradek.broker.network.admission import ConnectionLimits, ConnectionRates
+from odradek.broker.network.admission import ConnectionLimits, ConnectionThrottle
 from odradek.broker.network.listener import BoundListener
 from odradek.broker.network.security import UNPROTECTED, NodeSecurity
 from odradek.broker.nodes.requests import Connector, NodeAddress
@@ -75,7 +75,7 @@ class SimulatedListeners:
     def change_limits(self, limits: ConnectionLimits) -> None:
         """Nobody is ever refused here."""
 
-    def limit_connection_rates(self, rates: ConnectionRates | None) -> None:
+    def limit_connection_rates(self, rates: ConnectionThrottle | None) -> None:
         """Nor held back."""
 
     def stop_accepting(self) -> None:

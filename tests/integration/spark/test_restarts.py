@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pyspark_odradek.client.cluster import Cluster
+from pyspark_odradek.client.cluster import ClusterConnections
 from pyspark_odradek.client.fetching import read_bodies
 from pyspark_odradek.client.settings import cluster_options
 from pyspark_odradek.columns.body import Body
@@ -43,8 +43,8 @@ def test_a_killed_broker_is_read_on_from_when_it_is_back(tmp_path: Path) -> None
     settings = cluster_options(
         {"bootstrap.servers": broker.bootstrap, "max.partition.fetch.bytes": "10000"}, retry_timeout_s=60
     )
-    cluster = Cluster(dataclasses.replace(settings, first_retry_timeout_s=60))
-    hasty = Cluster(dataclasses.replace(settings, retry_timeout_s=0.5, first_retry_timeout_s=0.5))
+    cluster = ClusterConnections(dataclasses.replace(settings, first_retry_timeout_s=60))
+    hasty = ClusterConnections(dataclasses.replace(settings, retry_timeout_s=0.5, first_retry_timeout_s=0.5))
     try:
         _fill(broker)
         wanted = OffsetRange(TopicPartition("restarted", 0), 0, COUNT)

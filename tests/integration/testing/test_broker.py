@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from odradek.testing import Broker, Cluster
-from pyspark_odradek.client.cluster import Cluster as SparkCluster
+from pyspark_odradek.client.cluster import ClusterConnections
 from pyspark_odradek.client.fetching import read_bodies
 from pyspark_odradek.client.settings import cluster_options, needs_librdkafka
 from pyspark_odradek.offsets import OffsetRange
@@ -93,7 +93,7 @@ def test_a_secure_broker_lets_in_only_who_logs_in() -> None:
 
         java = dict(javaproperties.loads(broker.client_properties.read_text()))
         assert not needs_librdkafka(java)
-        reader = SparkCluster(cluster_options(java, retry_timeout_s=10))
+        reader = ClusterConnections(cluster_options(java, retry_timeout_s=10))
         wanted = OffsetRange(SparkPartition(topic, 1), 0, 2)
         found = [body.header.next_offset for bodies in read_bodies(reader, wanted, True) for body in bodies]
         reader.close()

@@ -10,11 +10,11 @@ from odradek.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from pyspark_odradek.client.cluster import Cluster, ClusterOptions
+from pyspark_odradek.client.cluster import ClusterConnections, ClusterOptions
 from pyspark_odradek.offsets import LATEST, TopicPartition
 
 
-class TalkativeCluster(Cluster):
+class TalkativeCluster(ClusterConnections):
     """A cluster whose leader answers for partitions 0 and 1, whichever are asked for."""
 
     def leader(self, partition: TopicPartition) -> BrokerConnection:

@@ -19,7 +19,7 @@ from odradek.protocol.messages.fetch import (
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
 from odradek.protocol.records.errors import CorruptRecord
 from pyspark_odradek.client import fetching
-from pyspark_odradek.client.cluster import Cluster, ClusterOptions
+from pyspark_odradek.client.cluster import ClusterConnections, ClusterOptions
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError
 from pyspark_odradek.offsets import EARLIEST, OffsetRange, Offsets, TopicPartition
@@ -28,7 +28,7 @@ TP = TopicPartition("t", 0)
 Answer = PartitionData | FetchResponse | Exception
 
 
-class PlayedCluster(Cluster):
+class PlayedCluster(ClusterConnections):
     """A cluster whose leader answers each Fetch with what `play` makes of the offset that is asked for."""
 
     def __init__(self, play: Callable[[int], Answer], earliest: int = 0, latest: int = 0, **options: Any) -> None:
@@ -75,7 +75,7 @@ def marker(offset: int, producer: int) -> bytearray:
     return batch(offset, b"end", producer_id=producer, transactional=True, control=True)
 
 
-def read(cluster: Cluster, first: int, until: int, fail: bool = True) -> dict[int, bytes]:
+def read(cluster: ClusterConnections, first: int, until: int, fail: bool = True) -> dict[int, bytes]:
     """Return the values of a range by their offsets."""
     wanted = OffsetRange(TP, first, until)
     found: dict[int, bytes] = {}
