@@ -3,8 +3,9 @@
 The first node is broker and controller. Clients come in without a log-in, so that tests need none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -22,8 +23,16 @@ _SECURITY = "org.apache.kafka.common.security"
 class SaslCluster:
     """Nodes of either kind, by whether they are Apache Kafka."""
 
-    def __init__(self, directory: Path, are_kafka: Sequence[bool], session_ms: int = 0) -> None:
-        """Sessions of connections between brokers end after `session_ms`."""
+    def __init__(
+        self,
+        directory: Path,
+        are_kafka: Sequence[bool],
+        session_ms: int = 0,
+        tls: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Sessions of connections between brokers end after `session_ms`; with settings of TLS nodes speak that."""
+        self._protocol = "SASL_SSL" if tls else "SASL_PLAINTEXT"
+        self._tls = tls
         self._controller, *ports = free_ports(1 + 2 * len(are_kafka))
         self.nodes: list[BrokerProcess] = []
         self.internal_ports = ports[1::2]
@@ -45,7 +54,9 @@ class SaslCluster:
             "listeners": listeners + (f",CONTROLLER://127.0.0.1:{self._controller}" if has_controller else ""),
             "advertised.listeners": listeners,
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": ("PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"),
+            "listener.security.protocol.map": (
+                f"PLAINTEXT:PLAINTEXT,INTERNAL:{self._protocol},CONTROLLER:{self._protocol}"
+            ),
             "inter.broker.listener.name": "INTERNAL",
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
             "listener.name.internal.sasl.enabled.mechanisms": "SCRAM-SHA-512",
@@ -61,6 +72,7 @@ class SaslCluster:
             "listener.name.internal.scram-sha-512.connections.max.reauth.ms": str(session_ms),
             "offsets.topic.replication.factor": "1",
             "delegation.token.secret.key": "master",
+            **self._tls,
         }
 
     def start(self) -> None:

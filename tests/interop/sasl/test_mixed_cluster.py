@@ -4,15 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.test_sasl_ssl import tls_settings
 from tests.support.sasl_cluster import SaslCluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
 
 
+@pytest.mark.parametrize("over_tls", [False, True])
 @pytest.mark.parametrize("are_kafka", [(True, False), (False, True)])
-def test_replicas_of_both_kinds_follow_each_other(tmp_path: Path, are_kafka: tuple[bool, bool]) -> None:
+def test_replicas_of_both_kinds_follow_each_other(tmp_path: Path, are_kafka: tuple[bool, bool], over_tls: bool) -> None:
     """Whoever is the controller; both lead a partition, and follow one, over connections that log in by SCRAM."""
-    cluster = SaslCluster(tmp_path, are_kafka)
+    tls = tls_settings(tmp_path / "tls") if over_tls else {}
+    cluster = SaslCluster(tmp_path, are_kafka, tls=tls)
     try:
         cluster.start()
         cluster.make_topic("t", 4)
