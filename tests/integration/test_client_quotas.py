@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -16,7 +17,10 @@ from tests.conftest import AGAINST_APACHE_KAFKA, BrokerFactory
 from tests.integration.clients import Confluent
 from tests.support.broker import BrokerProcess
 from tests.support.client_quotas import quotas, set_quotas
-from tests.support.wire import ConnectionClosedError, WireClient
+from tests.support.cluster import ClusterBroker
+from tests.support.cluster_nodes import OdradekController
+from tests.support.waiting import eventually
+from tests.support.wire import ConnectionClosedError, WireClient, error_code
 from tests.support.wire.batches import Record, build_batch
 from tests.support.wire.client import request_frame
 
@@ -158,3 +162,40 @@ def test_quotas_are_there_after_a_restart(new_broker: BrokerFactory) -> None:
     assert quotas(broker.port) == {"user=ANONYMOUS": {"producer_byte_rate": 2.0**63, "request_percentage": 1e-9}}
     with WireClient(broker.port) as wire:
         assert wire.ask("Metadata", 9, topics=None)["throttle_time_ms"] == 1_000
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Iterator[ClusterBroker]:
+    """A broker whose controller is another process."""
+    controller = OdradekController(tmp_path / "controller", SHORT)
+    broker = ClusterBroker(tmp_path / "broker", 1, controller.voters, SHORT)
+    try:
+        controller.start()
+        broker.start()
+        yield broker
+    finally:
+        for process in (broker, controller):
+            process.discard()
+
+
+def test_a_controller_limits_changes_that_brokers_hand_on(member: ClusterBroker, topic: str) -> None:
+    """It refuses what is too much for the client, which the broker then does not read from; others go on."""
+    who = [("client-id", "test")]  # what the wire client calls itself
+    set_quotas(member.port, {"controller_mutation_rate": 1.0}, who)
+    eventually(lambda: quotas(member.port), "the broker has seen it")
+
+    def create(wire: WireClient, number: int, partitions: int) -> tuple[int, int]:
+        wanted = {"name": f"{topic}-{number}", "num_partitions": partitions, "replication_factor": 1}
+        answer = wire.ask("CreateTopics", 7, timeout_ms=8_000, topics=[wanted])
+        return answer["topics"][0]["error_code"], answer["throttle_time_ms"]
+
+    with WireClient(member.port, 20) as wire:
+        assert create(wire, 0, 13) == (0, 0)  # eleven are what comes in all windows
+        began = time.monotonic()
+        code, wait_ms = create(wire, 1, 1)
+        assert code == error_code("THROTTLING_QUOTA_EXCEEDED")
+        assert 500 < wait_ms <= 2_000
+        Confluent(member.bootstrap).create_topic(f"{topic}-other")
+        wire.ask("ApiVersions", 0)
+        assert time.monotonic() - began >= wait_ms / 1_000
+        assert create(wire, 1, 1)[0] == 0
