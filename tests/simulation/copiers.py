@@ -1,4 +1,4 @@
-"""Clients that copy numbers from one topic to another in transactions, the offsets with them, and readers of copies.
+"""Clients that copy numbers from one topic to another in transactions, the offsets with them.
 
 A copier does what the documentation of Kafka's producers asks for: it tries again what may be tried again, and begins
 anew after anything else, where the group says that it has come to.
@@ -21,9 +21,10 @@ from odradek.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from odradek.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from odradek.protocol.messages.fetch import FetchResponse, PartitionData
+from odradek.protocol.messages.fetch import FetchResponse
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from odradek.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -31,20 +32,17 @@ from odradek.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from odradek.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from odradek.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from odradek.protocol.records.batch import iter_batches
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
-from odradek.protocol.records.control import ControlType, control_type
-from odradek.protocol.records.record import iter_records
 from tests.simulation.clients import (
     FETCH_VERSION,
     PRODUCE_TIMEOUT_MS,
-    READ_PAUSE_S,
     RETRY_S,
     BrokenPromiseError,
     Ledger,
@@ -57,15 +55,17 @@ from tests.simulation.world import EPOCH_MS, SimulatedLoop
 NUMBERS, COPIES = "numbers", "copies"
 COPY_PARTITIONS = 2
 """Odd numbers go to one, even ones to the other."""
-GROUP = "copiers"
+SESSION_TIMEOUT_MS = 1_800_000
+"""So long that no member needs to send heartbeats."""
+PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 TRANSACTION_TIMEOUT_MS = 3000
 PAUSE_S = 0.2
 """How long a copier waits between transactions, on average."""
-COMMITTED_ONLY = 1
 FIND_COORDINATOR_VERSION = 3
 ADD_PARTITIONS_VERSION = 3
 ADD_OFFSETS_VERSION = 3
 OFFSET_FETCH_VERSION = 8
+JOIN_VERSION, SYNC_VERSION = 7, 5
 OF_GROUP, OF_TRANSACTION = 0, 1
 """Kinds of coordinators."""
 
@@ -107,6 +107,9 @@ SECOND_KIND = Versions(init=5, produce=12, commit_offsets=5, end=5)
 class Copied:
     """What all copiers and readers know together. A copy is the number, and the transaction that wrote it."""
 
+    have_members: bool
+    """Whether copiers are members of their groups, each a static one that takes the place of those before it: then it
+    is the group that fences these, whatever their transactional ids (KIP-447)."""
     transactions: dict[bytes, set[bytes]] = field(default_factory=dict)
     """Those that were asked to be committed: their copies."""
     done: set[bytes] = field(default_factory=set)
@@ -167,6 +170,10 @@ class Copier(SimulatedClient):
         self._producer = (-1, -1)
         self._sequences: dict[int, int] = {}
         self._count = 0
+        self._group = f"copiers-{partition}"
+        self._instance = f"instance-{partition}" if copied.have_members else None
+        self._member = ("", -1)
+        """Its id, and the generation."""
 
     def start(self) -> None:
         """Begin to copy."""
@@ -203,12 +210,38 @@ class Copier(SimulatedClient):
         )
         found = await self._told(InitProducerIdResponse, OF_TRANSACTION, request, self._versions.init, _error)
         self._producer = found.producer_id, found.producer_epoch
+        if self._instance is not None:
+            await self._join(self._instance)
         self.position = await self._committed()
+
+    async def _join(self, instance: str) -> None:
+        """Take the place of whoever was the member before."""
+        request = JoinGroupRequest(
+            group_id=self._group,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            rebalance_timeout_ms=SESSION_TIMEOUT_MS,
+            group_instance_id=instance,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[JoinGroupRequestProtocol(name=PROTOCOL, metadata=b"")],
+        )
+        joined = await self._told(JoinGroupResponse, OF_GROUP, request, JOIN_VERSION, _error)
+        self._member = joined.member_id, joined.generation_id
+        assignments = [SyncGroupRequestAssignment(member_id=one.member_id, assignment=b"") for one in joined.members]
+        sync = SyncGroupRequest(
+            group_id=self._group,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            group_instance_id=instance,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=PROTOCOL,
+            assignments=assignments,
+        )
+        await self._told(SyncGroupResponse, OF_GROUP, sync, SYNC_VERSION, _error)
 
     async def _committed(self) -> int:
         wanted = OffsetFetchRequestTopics(name=NUMBERS, partition_indexes=[self.partition])
         request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=[wanted])], require_stable=True
+            groups=[OffsetFetchRequestGroup(group_id=self._group, topics=[wanted])], require_stable=True
         )
 
         def codes(found: OffsetFetchResponse) -> Iterable[int]:
@@ -324,7 +357,10 @@ class Copier(SimulatedClient):
         producer_id, epoch = self._producer
         if self._versions is FIRST_KIND:
             adding = AddOffsetsToTxnRequest(
-                transactional_id=self.transactional_id, producer_id=producer_id, producer_epoch=epoch, group_id=GROUP
+                transactional_id=self.transactional_id,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                group_id=self._group,
             )
             await self._told(AddOffsetsToTxnResponse, OF_TRANSACTION, adding, ADD_OFFSETS_VERSION, _error)
         part = TxnOffsetCommitRequestPartition(
@@ -332,9 +368,12 @@ class Copier(SimulatedClient):
         )
         request = TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,
-            group_id=GROUP,
+            group_id=self._group,
             producer_id=producer_id,
             producer_epoch=epoch,
+            generation_id=self._member[1],
+            member_id=self._member[0],
+            group_instance_id=self._instance,
             topics=[TxnOffsetCommitRequestTopic(name=NUMBERS, partitions=[part])],
         )
 
@@ -386,7 +425,7 @@ class Copier(SimulatedClient):
             _start_over(code)
 
     async def _find(self, coordinator: int) -> NodeAddress:
-        key = GROUP if coordinator == OF_GROUP else self.transactional_id
+        key = self._group if coordinator == OF_GROUP else self.transactional_id
         request = FindCoordinatorRequest(key=key, key_type=coordinator)
         while True:
             found = await self._answer(self, self.any_node(), request, FIND_COORDINATOR_VERSION)
@@ -414,105 +453,13 @@ class Copier(SimulatedClient):
         await asyncio.sleep(RETRY_S * self.world.random.uniform(0.5, 1.5))
 
 
-class CommittedReader(SimulatedClient):
-    """Reads one partition of the copies as one that wants committed records only, again and again."""
-
-    def __init__(
-        self,
-        network: SimulatedNetwork,
-        name: str,
-        bootstrap: list[NodeAddress],
-        ledger: Ledger,
-        copied: Copied,
-        partition: int,
-    ) -> None:
-        super().__init__(network, name, bootstrap, ledger, COPIES)
-        self.is_at_end = False
-        """Whether it has read all that there is, and nothing is left behind an open transaction."""
-        self.copies: list[bytes] = []
-        """What it was given since it began at the beginning last."""
-        self._copied = copied
-        self._partition = partition
-        self._offset = 0
-
-    def start(self) -> None:
-        """Begin to read."""
-        self.learn(self._fetch)
-
-    def begin_again(self) -> None:
-        """Read all of it once more."""
-        self._offset = 0
-        self.copies.clear()
-        self.is_at_end = False
-
-    def _fetch(self) -> None:
-        if self.is_stopping:
-            return
-        address = self.leader_of(self._partition)
-        if address is None:
-            self.later(lambda: self.learn(self._fetch))
-            return
-        request = self.fetch_from(self._partition, self._offset, COMMITTED_ONLY)
-        offset = self._offset
-        self.ask(address, request, FETCH_VERSION, lambda found: self._answered(offset, found))
-
-    def _answered(self, asked: int, found: Message | None) -> None:
-        if not isinstance(found, FetchResponse) or found.error_code or not found.responses:
-            self.later(lambda: self.learn(self._fetch))
-            return
-        part = found.responses[0].partitions[0]
-        if part.error_code:
-            self.ledger.note_error(f"committed fetch {ErrorCode(part.error_code).name}")
-            if part.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                raise BrokenPromiseError(f"a reader of committed records up to {asked} is told that it is out of range")
-            self.later(lambda: self.learn(self._fetch))
-            return
-        if asked == self._offset:
-            self._take(part)
-            if self.world.random.random() < 0.02:
-                self.begin_again()
-        self.world.after(READ_PAUSE_S, self._fetch, self.process)
-
-    def _take(self, part: PartitionData) -> None:
-        end, copies = committed_values(part, self._offset)
-        if end > max(self._offset, part.last_stable_offset):  # a new leader may know of less than the last one
-            raise BrokenPromiseError(
-                f"a reader of committed records is given some up to {end}, beyond {part.last_stable_offset}, the last"
-                f" stable offset of partition {self._partition}"
-            )
-        for offset, copy in copies:
-            self._copied.saw(self._partition, offset, copy)
-            self.copies.append(copy)
-        self._offset = end
-        self.is_at_end = end == part.last_stable_offset == part.high_watermark
-
-
-def committed_values(part: PartitionData, start: int) -> tuple[int, list[tuple[int, bytes]]]:
-    """Return where to read on, and the offsets and values of the committed records, as a client finds them."""
-    waiting = sorted((one.first_offset, one.producer_id) for one in part.aborted_transactions or ())
-    aborted: set[int] = set()
-    values: list[tuple[int, bytes]] = []
-    view = memoryview(part.records or b"")
-    end = start
-    for position, header in iter_batches(view):
-        batch = view[position : position + header.size]
-        while waiting and waiting[0][0] <= header.last_offset:
-            aborted.add(waiting.pop(0)[1])
-        if header.is_control:
-            [marker] = iter_records(batch)
-            if control_type(marker.key) is ControlType.ABORT:
-                aborted.discard(header.producer_id)
-        elif not (header.is_transactional and header.producer_id in aborted):
-            values += [(one.offset, one.value or b"") for one in iter_records(batch) if one.offset >= start]
-        end = header.next_offset
-    return end, values
-
-
 def _partition_of(number: bytes) -> int:
     return int(number.rpartition(b"/")[2]) % COPY_PARTITIONS
 
 
-def _error(found: InitProducerIdResponse | EndTxnResponse | AddOffsetsToTxnResponse) -> Iterable[int]:
+def _error(
+    found: InitProducerIdResponse | EndTxnResponse | AddOffsetsToTxnResponse | JoinGroupResponse | SyncGroupResponse,
+) -> Iterable[int]:
     return (found.error_code,)
 
 

@@ -8,15 +8,16 @@ transaction that nobody ends, not even where its copier has gone for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 from tests.simulation.clients import BrokenPromiseError, Ledger, SimulatedProducer
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.committed_readers import CommittedReader
 from tests.simulation.copiers import (
     COPY_PARTITIONS,
     FIRST_KIND,
     NUMBERS,
     SECOND_KIND,
-    CommittedReader,
     Copied,
     Copier,
 )
@@ -36,7 +37,7 @@ class Copying:
         self._world = cluster.world
         self._ledger = ledger
         self._tell = tell
-        self._copied = Copied()
+        self._copied = Copied(have_members=Random(f"members {cluster.world.seed}").random() < 0.5)
         self._born = 0
         bootstrap = cluster.bootstrap
         self._feeders = [
@@ -162,13 +163,15 @@ class Copying:
             self._tell(f"{copier.process.name} stands still for {seconds:g} s, and gets a successor")
             copier.is_succeeded = True
             copier.process.stopped_until = self._world.now + seconds
-            keeps_id = True
+            # a group that fences knows it, whatever the id; otherwise the id is all that does
+            keeps_id = not self._copied.have_members or random.random() < 0.5
 
         def succeed() -> None:
             transactional_id = copier.transactional_id
-            if not keeps_id:  # which fences nobody: whoever had the old one must be gone
+            if not keeps_id:
                 transactional_id = f"copier-{partition}-{self._born}"
-                self._end_all(partition)
+                if not self._copied.have_members:
+                    self._end_all(partition)  # nothing would fence them
             successor = self._copiers[partition] = self._new_copier(partition, transactional_id)
             self._tell(f"{successor.process.name} goes on with the transactional id {transactional_id}")
             successor.start()

@@ -91,6 +91,7 @@ class Shape:
             "log.retention.check.interval.ms": "1000",
             "offsets.topic.num.partitions": "1",
             "offsets.topic.replication.factor": str(self.replicas),
+            "group.initial.rebalance.delay.ms": "0",
             "transaction.state.log.num.partitions": "2",
             "transaction.state.log.replication.factor": str(self.replicas),
             "transaction.state.log.min.isr": "2",
