@@ -170,8 +170,8 @@ class BrokerServer:
         self._partitions.apply(MetadataImage(), metadata.image)
         self._partitions.open_all()
         await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
-        self._follow_metadata()
         self._network = self._build_network()
+        self._follow_metadata()
         try:
             self._listeners.bind(self._network)
         except OSError:
@@ -319,10 +319,13 @@ class BrokerServer:
         return defaults.with_overrides(overrides) if overrides else defaults
 
     def _follow_metadata(self) -> None:
+        """Follow changes: partitions lead or do not before their coordinators look whether they do."""
         self._metadata.watch(self._settings.on_metadata)
         self._metadata.watch(lambda old, new, _delta: self._partitions.apply(old, new))
         if self._replication is not None:
             self._metadata.watch(self._replication.directories.on_metadata)
+        for services in (self._groups, self._transactions):
+            self._metadata.watch(services.on_metadata)
         self._settings.watch(self._follow_settings)
 
     def _follow_settings(self, changed: BrokerSettings) -> None:
@@ -347,8 +350,6 @@ class BrokerServer:
         self._transactions = TransactionServices(
             parts, TransactionParts(self._groups, decisions.next_producer_ids, decisions.connector)
         )
-        for services in (self._groups, self._transactions):
-            self._metadata.watch(services.on_metadata)
 
     def _authorization(self) -> Authorization | None:
         """Make what asks who may; None where everybody may, and nothing is to be told of it."""

@@ -85,6 +85,16 @@ class ClusterChecks:
             if watched.high_watermark != partition.high_watermark:
                 self._high_watermark_moved(node, partition, watched)
 
+    @staticmethod
+    def check_coordinated(node: str, coordinated: Iterable[Partition]) -> None:
+        """No coordinator serves what another broker leads."""
+        for partition in coordinated:
+            if partition.role is not Role.LEADER:
+                raise BrokenPromiseError(
+                    f"{node} coordinates {partition.topic}-{partition.index}, and follows {partition.leader_id} in"
+                    f" epoch {partition.leader_epoch}"
+                )
+
     def _watch(self, partition: Partition) -> _Watched:
         place = Place(partition.log.topic_id, partition.index)
         history = self._histories.setdefault(place, _History())

@@ -8,6 +8,7 @@ from functools import cache
 
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.nodes.requests import NodeAddress
+from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.servers.broker import BrokerServer
 from odradek.broker.servers.controller import ControllerServer
@@ -80,6 +81,16 @@ class SimulatedNode:
     def image(self) -> MetadataImage | None:
         """The metadata that is durable at a controller."""
         return self._shared.metadata.image if self.is_alive and self._server is not None and self._shared else None
+
+    @property
+    def coordinated(self) -> Iterator[Partition]:
+        """The partitions of internal topics that its coordinators serve, or are about to."""
+        server = self._server
+        if isinstance(server, BrokerServer) and self.partitions is not None:
+            for services in (server._groups, server._transactions):
+                if services._made is not None:
+                    for each in services._made._runtime._partitions.values():
+                        yield each.partition
 
     def start(self) -> None:
         """Begin a new life on the files of the last one."""

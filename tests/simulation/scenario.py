@@ -165,6 +165,8 @@ class Scenario:
         partitions = node.partitions
         if partitions is not None:
             self.checks.after_step(node.name, partitions)
+            if not node.is_stopping:
+                self.checks.check_coordinated(node.name, node.coordinated)
         if partitions is None or node.is_stopping:
             failure = node.failure
             if failure is not None:
