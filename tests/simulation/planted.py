@@ -6,7 +6,7 @@ Each comes with a kind of life in which what it takes is likely: the order of ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +23,9 @@ from odradek.broker.replication.eligibility import is_alive
 from odradek.broker.replication.follower_session import FetchPosition
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.leadership import Leadership
-from odradek.broker.transactions.markers import Sending
 from odradek.protocol.messages.alter_partition import IsrMember
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
-from odradek.storage.names import TopicPartition
+from odradek.storage.producers.producer_state import ProducerStates
 from tests.simulation.shape import Fault, Shape
 
 
@@ -100,26 +99,9 @@ def _forget_unclean_shutdown(stack: ExitStack) -> None:
     stack.enter_context(mock.patch.object(registration, "plan_loss", plan_loss))
 
 
-def _write_unverified(stack: ExitStack) -> None:
-    """Before KIP-890: a batch that was long on its way comes after the end of its transaction, and begins one that
-    nobody knows of, nobody ends, and behind which readers of committed records wait for ever."""
-    settings = vars(Shape)["settings"].fget
-
-    def without(shape: Shape) -> dict[str, str]:
-        return {**settings(shape), "transaction.partition.verification.enable": "false"}
-
-    stack.enter_context(mock.patch.object(Shape, "settings", property(without)))
-
-
-def _end_with_first_marker(stack: ExitStack) -> None:
-    """What the state PrepareCommit is for (KIP-98): a coordinator takes a transaction for ended once some of its
-    partitions have the marker, and forgets the others."""
-
-    def settle(sending: Sending, _partitions: Sequence[TopicPartition]) -> None:
-        sending.remaining.clear()
-        sending._finish(True)
-
-    stack.enter_context(mock.patch.object(Sending, "settle", settle))
+def _read_past_open_transactions(stack: ExitStack) -> None:
+    """What the last stable offset is for (KIP-98): readers of committed records are given what no marker has ended."""
+    stack.enter_context(mock.patch.object(ProducerStates, "first_unstable_offset", return_value=None))
 
 
 _BUSY: dict[str, Any] = {"partitions": 1, "faults_s": 8.0, "rest_s": (0.02, 0.4), "produce_pause_s": 0.05}
@@ -171,13 +153,8 @@ PLANTED = {
             faults={Fault.LOSE_POWER: 2, Fault.CUT: 3, Fault.STAND_STILL: 2},
         ),
     ),
-    "hanging-transaction": Planted(
-        _write_unverified,
-        Shape(**_BUSY, copiers=2, session_s=1.0, faults={Fault.CUT: 4, Fault.SLOW_NETWORK: 3, Fault.STAND_STILL: 2}),
-    ),
-    "forgotten-markers": Planted(
-        _end_with_first_marker,
-        Shape(**_BUSY, copiers=2, session_s=1.0, faults={Fault.CUT: 2, Fault.KILL: 2}),
+    "no-last-stable-offset": Planted(
+        _read_past_open_transactions, Shape(**_BUSY, copiers=1, session_s=1.0, faults={Fault.KILL: 2, Fault.CUT: 2})
     ),
 }
 """By what they are called on the command line."""
