@@ -81,12 +81,15 @@ def test_broker_that_is_away_is_said_and_comes_back(broker: Monitored, tmp_path:
     """Prometheus sees that it failed; the command goes on."""
     process = Monitored(tmp_path)
     process.start()
-    with exporter(process.bootstrap) as address:
-        assert scrape(address).value("kafka_brokers") == 1
-        process.stop()
-        assert get(address, "/metrics")[0] == 503
-        process.start()
-        eventually(lambda: get(address, "/metrics")[0] == 200, "the exporter to reach the broker again")
+    try:
+        with exporter(process.bootstrap) as address:
+            assert scrape(address).value("kafka_brokers") == 1
+            process.stop()
+            assert get(address, "/metrics")[0] == 503
+            process.start()
+            eventually(lambda: get(address, "/metrics")[0] == 200, "the exporter to reach the broker again")
+    finally:
+        process.discard()
 
 
 @pytest.mark.parametrize(
