@@ -27,7 +27,7 @@ from odradek.broker.metadata.registrations import apply_registration
 from odradek.broker.metadata.scram import ScramKey, apply_scram
 from odradek.broker.metadata.topic_drafts import TopicDrafts
 from odradek.protocol.messages import metadata_records as messages
-from odradek.protocol.scram import ScramCredential
+from odradek.protocol.scram_values import ScramCredential
 
 K = TypeVar("K")
 V = TypeVar("V")

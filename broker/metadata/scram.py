@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from odradek.protocol.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
-from odradek.protocol.scram import ScramCredential
+from odradek.protocol.scram_values import ScramCredential
 
 
 class ScramKey(NamedTuple):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from socket import socket
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from odradek.broker.network.node_login import LoginParts
 from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import NodeAddress
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.responses import Handle as FrameHandler
+
+if TYPE_CHECKING:
+    from odradek.broker.network.node_login import LoginParts
 
 
 def no_authentication(_context: RequestContext, handle: FrameHandler) -> FrameHandler:
