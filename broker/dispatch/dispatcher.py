@@ -195,7 +195,13 @@ class Dispatcher:
             if route.forward is not None:
                 return route.forward(context, frame)
             kind = route.load()
-        if len(frame) > LARGE_FRAME and key != ApiKey.PRODUCE and self._large is not None:
+        if (
+            len(frame) > DIVIDED_FRAME
+            and key != ApiKey.PRODUCE
+            and self._large is not None
+            # who may do ten thousand things is not asked in one turn of the loop either
+            and (len(frame) > LARGE_FRAME or (self._gate is not None and route.direct is None))
+        ):
             return self._begin_large(self._large, route, context, frame, pos, head)
         try:
             request, _ = decode(kind, frame, version, pos)
@@ -255,8 +261,9 @@ class Dispatcher:
                 f"{api.name} version {version} with {len(frame)} bytes: {largest} are taken at most"
             )
 
-        outcomes: list[Outcome] = []
-        """What the gate made of a request that cannot be divided: it is asked on the thread, too."""
+        outcomes: list[Partly | bytes | None] = []
+        """What the gate made of a request that cannot be divided: it is asked on the thread, where its answer is
+        written, too."""
 
         def decode_it(copied: memoryview) -> Division:
             try:
@@ -264,15 +271,16 @@ class Dispatcher:
             except DecodeError as bad:
                 raise CloseConnectionError(f"{api.name} version {version} does not parse: {bad}") from None
             if self._gate is not None and len(division.portions) == 1:
-                outcomes.append(self._gate.admit(context, api, division.request))
+                admitted = self._gate.admit(context, api, division.request)
+                outcomes.append(head + _encoded(admitted, context) if isinstance(admitted, Message) else admitted)
             return division
 
         def begin(
             division: Division,
         ) -> Response | Deferred[Response] | Callable[[Message], Message | Deferred[Any]]:
             admitted = outcomes[0] if outcomes else None
-            if admitted is not None and not isinstance(admitted, Partly):
-                return head + _encoded(admitted, context)
+            if isinstance(admitted, bytes):
+                return admitted
             if route.direct is not None:
                 return route.direct(context, division.request, head)
             if outcomes:
