@@ -15,14 +15,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from odradek.broker.background import BackgroundJobs
-from odradek.broker.broker_handlers import BrokerHandlers
-from odradek.broker.broker_services import BrokerServices
 from odradek.broker.compaction.log_cleaner import LogCleaner, LogCleanerParts
-from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
 from odradek.broker.controller.token_sweep import token_sweep
 from odradek.broker.coordinator_services import CoordinatorServiceParts
-from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupServices
 from odradek.broker.live_settings import LiveSettings
 from odradek.broker.metadata.broker_configs import BrokerConfigs
@@ -32,24 +27,19 @@ from odradek.broker.metadata.new_epochs import begin_new_epochs
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.partitions.flusher import IN_BACKGROUND, BackgroundFlusher
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.routes import DIRECT_ROUTES, MESSAGE_ROUTES, SERVED, load_all
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.scheduler import Scheduler
 from odradek.broker.servers.alone import decisions_alone
-from odradek.broker.servers.client_limits import ClientLimits
 from odradek.broker.servers.decisions import Decisions
 from odradek.broker.servers.directory_failures import BrokerParts, FailedDirectories, lose_what_is_missing
-from odradek.broker.servers.host import NetworkParts, ServerNetwork
-from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
+from odradek.broker.servers.listeners import ServerListeners
 from odradek.broker.servers.load_findings import log_findings, log_ready
 from odradek.broker.servers.moves import replica_moves
-from odradek.broker.servers.security import ServerSecurity
+from odradek.broker.servers.request_path import RequestPath, RequestPathParts, build_request_path
 from odradek.broker.servers.shared import SharedServer
 from odradek.broker.transaction_services import TransactionParts, TransactionServices
 from odradek.config.settings import BrokerSettings
 from odradek.config.topic import TopicConfig
-from odradek.protocol.registry import API
 from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from odradek.storage.directories.loading import LoadReport
 from odradek.storage.directories.manager import LogManager, LogManagerSettings
@@ -58,8 +48,6 @@ from odradek.storage.names import TopicPartition
 log = get_logger("broker")
 
 if TYPE_CHECKING:
-    from odradek.broker.monitoring.monitor import Monitor
-    from odradek.broker.monitoring.traffic import Traffic
     from odradek.broker.runtime.disk_threads import Threads
     from odradek.broker.servers.authorization import Authorization
     from odradek.broker.servers.cluster_member import ClusterMember
@@ -170,10 +158,10 @@ class BrokerServer:
         self._partitions.apply(MetadataImage(), metadata.image)
         self._partitions.open_all()
         await self._flusher.settle()  # what was acknowledged before a crash, but not known to be on disk, counts now
-        self._network = self._build_network()
+        self._requests = self._build_requests()
         self._follow_metadata()
         try:
-            self._listeners.bind(self._network)
+            self._listeners.bind(self._requests.network)
         except OSError:
             self._close_logs()
             raise
@@ -181,8 +169,8 @@ class BrokerServer:
 
     async def _open_logs_in_cluster(self, member: ClusterMember) -> LoadReport:
         """Register, and open the logs while heartbeats go out: recovery may take longer than a session."""
-        self._network = self._build_network()
-        self._listeners.bind(self._network)
+        self._requests = self._build_requests()
+        self._listeners.bind(self._requests.network)
         await member.register([self._listeners.port_of(one) for one in self._static.listeners])
         image = self._metadata.image
         report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._wanted, image))
@@ -228,7 +216,7 @@ class BrokerServer:
             self._scheduler.every(min(METADATA_UPKEEP_S, snapshot_s), "metadata upkeep", upkeep)
         if self._replication is not None:
             self._replication.schedule(self._scheduler)
-        self._security.schedule(self._scheduler)
+        self._requests.security.schedule(self._scheduler)
         self._log_cleaner = LogCleaner(
             LogCleanerParts(
                 loop=self._loop,
@@ -246,10 +234,10 @@ class BrokerServer:
             self._shared.metadata.use_threads(self._shared.metadata_threads)
         else:
             await self._member.serve()
-        self._network.start()
+        self._requests.network.start()
         self._loop.call_soon(self._groups.start)
         self._loop.call_soon(self._transactions.start)
-        self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._load_handlers)
+        self._scheduler.once_in_steps(LOAD_HANDLERS_AFTER_S, "loading of handlers", self._requests.load_handlers)
         if self._monitor is not None:
             from odradek.broker.servers.monitoring import collect_running
 
@@ -263,14 +251,14 @@ class BrokerServer:
             await self._member.leave()
         if self._replication is not None:
             self._replication.stop()
-        self._network.stop_accepting()
-        self._network.stop_reading()
+        self._requests.network.stop_accepting()
+        self._requests.network.stop_reading()
         self._transactions.stop()
         self._groups.stop()
         self._partitions.answer_delayed_fetches()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._network.all_closed.wait(), DRAIN_S)
-        self._network.close_connections()
+            await asyncio.wait_for(self._requests.network.all_closed.wait(), DRAIN_S)
+        self._requests.network.close_connections()
         await self._scheduler.stop()
         await self._log_cleaner.stop()
         await self._moves.stop()
@@ -360,100 +348,35 @@ class BrokerServer:
 
         return authorization_of_broker(self._static, self._metadata)
 
-    def _build_network(self) -> ServerNetwork:
-        settings, member = self._static, self._member
-        configs = BrokerConfigs(self._metadata, settings.node_id, settings.values)
+    def _build_requests(self) -> RequestPath:
+        """Make what decides, the coordinators, and the way of the requests to all of it."""
+        configs = BrokerConfigs(self._metadata, self._static.node_id, self._static.values)
         authorization = self._authorization()
-        if member is None:
+        if self._member is None:
             decisions = decisions_alone(self._shared, configs, self._listeners)
         else:
-            decisions = member.decisions(configs, authorization.authorizing if authorization is not None else None)
-        self._controller = controller = decisions.controller
-        forwarded = decisions.forwarded
+            authorizing = authorization.authorizing if authorization is not None else None
+            decisions = self._member.decisions(configs, authorizing)
+        self._controller = decisions.controller
         self._build_coordinators(decisions)
-        memory = RequestMemory(request_memory_bytes(settings), self._loop.call_soon)
-        limits_of_clients = ClientLimits(self._loop, settings, self._clock, forwarded)
-        read_threads, traffic = self._read_threads, None
-        if self._monitor is not None:
-            from odradek.broker.monitoring.traffic import Traffic
-
-            read_threads, traffic = self._monitor.cold_reads(read_threads), Traffic(self._partitions)
-        services = BrokerServices(
-            loop=self._loop,
-            read_threads=read_threads,
-            clock=self._clock,
-            memory=memory,
-            settings=settings,
-            metadata=self._metadata,
-            partitions=self._partitions,
-            logs=self._logs,
-            moves=self._moves,
-            brokers=decisions.brokers,
-            configs=configs,
-            controller=controller,
-            topic_creation=decisions.topic_creation,
-            served=[API[key] for key in {*SERVED, *forwarded}],
-            versions=decisions.versions,
-            quorum=decisions.quorum,
-            groups=self._groups,
-            transactions=self._transactions,
-            client_quotas=lambda: limits_of_clients.enforcement,
-            quota=self._replication.quotas if self._replication is not None else None,
-            nearest=self._replication.nearest if self._replication is not None else None,
-            readers=authorization.readers if authorization is not None else None,
-            traffic=traffic,
-        )
-        handlers = BrokerHandlers(services)
-        large = LargeRequests(self._loop, lambda: handlers.converter, memory)
-        if controller is not None:
-            controller.use_threads(large)
-        self._load_handlers = partial(load_all, handlers, forwarded.keys())
-        dispatcher = Dispatcher(
-            {key: partial(find, handlers) for key, find in DIRECT_ROUTES.items()},
-            {key: partial(find, handlers) for key, find in MESSAGE_ROUTES.items() if key not in forwarded},
-            gate=authorization.gate if authorization is not None else None,
-            large=large,
-            forwarded=forwarded,
-        )
-        limits = connection_limits(self._settings.current)
-        self._security = ServerSecurity(settings.listeners, self._shared, lambda: self._metadata.image)
-        configs.judge_by(partial(self._security.check, settings))
-        network = self._shared.host.network(
-            NetworkParts(
-                network_limits(settings),
-                limits,
-                dispatcher.handle if self._monitor is None else self._monitor.requests.measured(dispatcher.handle),
-                read_threads,
-                memory,
-                self._security.of_listeners(self._settings.current),
+        return build_request_path(
+            RequestPathParts(
+                shared=self._shared,
+                settings=self._settings,
+                listeners=self._listeners,
+                read_threads=self._read_threads,
+                metadata=self._metadata,
+                logs=self._logs,
+                partitions=self._partitions,
+                moves=self._moves,
+                replication=self._replication,
+                configs=configs,
+                decisions=decisions,
+                authorization=authorization,
+                groups=self._groups,
+                transactions=self._transactions,
             )
         )
-        follower = ConnectionLimitsFollower(
-            self._loop, self._read_threads, self._settings.current, network.change_limits
-        )
-        self._settings.watch(follower.follow)
-        self._settings.watch(self._security.follow)
-        limits_of_clients.begin(self._metadata, dispatcher, network)
-        if self._monitor is not None and traffic is not None:
-            self._collect(self._monitor, traffic, memory, network)
-        return network
-
-    def _collect(self, monitor: Monitor, traffic: Traffic, memory: RequestMemory, network: ServerNetwork) -> None:
-        """Have everything collected that there is by now."""
-        from odradek.broker.servers.monitoring import BrokerSources, collect_broker
-
-        sources = BrokerSources(
-            partitions=self._partitions,
-            metadata=self._metadata,
-            groups=self._groups,
-            transactions=self._transactions,
-            traffic=traffic,
-            memory=memory,
-            network=network,
-            is_alone=self._member is None,
-            address=lambda: self._listeners.bound_text().split(",")[0].partition("://")[2],
-        )
-        collect_broker(monitor, self._static.node_id, sources)
 
 
 def _replication_of(
