@@ -162,18 +162,25 @@ def _delete_acls(_image: MetadataImage, request: Any, response: Any) -> Iterable
             yield {"acl": str(acl), **_result(match.error_code)}
 
 
-def _users(_image: MetadataImage, request: Any, _response: Any) -> Iterable[Told]:
-    for one in request.upsertions:
-        yield {"user": one.name, "mechanism": one.mechanism, "operation": "SET"}
-    for one in request.deletions:
-        yield {"user": one.name, "mechanism": one.mechanism, "operation": "DELETE"}
+def _users(_image: MetadataImage, request: Any, response: Any) -> Iterable[Told]:
+    codes = {one.user: one.error_code for one in getattr(response, "results", ())}
+    for operation, changes in (("SET", request.upsertions), ("DELETE", request.deletions)):
+        for one in changes:
+            told = {"user": one.name, "mechanism": one.mechanism, "operation": operation}
+            yield {**told, **_result(codes.get(one.name, 0))}
 
 
-def _quotas(_image: MetadataImage, request: Any, _response: Any) -> Iterable[Told]:
+def _quotas(_image: MetadataImage, request: Any, response: Any) -> Iterable[Told]:
+    codes = {_entity(one): one.error_code for one in getattr(response, "entries", ())}
     for entry in request.entries:
         entity = {part.entity_type: part.entity_name for part in entry.entity}
         for op in entry.ops:
-            yield {"entity": entity, "quota": op.key, "after": None if op.remove else op.value}
+            told = {"entity": entity, "quota": op.key, "after": None if op.remove else op.value}
+            yield {**told, **_result(codes.get(_entity(entry), 0))}
+
+
+def _entity(entry: Any) -> frozenset[tuple[str, str | None]]:
+    return frozenset((part.entity_type, part.entity_name) for part in entry.entity)
 
 
 def _partitions(_image: MetadataImage, request: Any, _response: Any) -> Iterable[Told]:

@@ -49,6 +49,12 @@ def test_answers_equal_those_of_apache_kafka(pair: Pair, name: str) -> None:
 
 DROPPED_BY_KAFKA_4 = {
     "AlterReplicaLogDirs",
+    "CreateAcls",
+    "CreateDelegationToken",
+    "DeleteAcls",
+    "DescribeAcls",
+    "DescribeDelegationToken",
+    "ExpireDelegationToken",
     "Fetch",
     "ListOffsets",
     "OffsetCommit",
@@ -56,6 +62,7 @@ DROPPED_BY_KAFKA_4 = {
     "CreateTopics",
     "DeleteTopics",
     "OffsetForLeaderEpoch",
+    "RenewDelegationToken",
     "DescribeConfigs",
     "DescribeLogDirs",
     "WriteTxnMarkers",

@@ -10,9 +10,18 @@ from odradek.broker.authorization.partly import Partly
 from odradek.broker.dispatch.gate import ChangesGate, everybody
 from odradek.broker.runtime import audit
 from odradek.protocol.messages import incremental_alter_configs as configs
+from odradek.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    EntryResult,
+    OpData,
+)
 from odradek.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
 from odradek.protocol.messages.create_partitions import (
@@ -42,6 +51,31 @@ def answered(kind: int, name: str, code: int) -> configs.IncrementalAlterConfigs
     """Return the answer to it."""
     one = configs.AlterConfigsResourceResponse(resource_type=kind, resource_name=name, error_code=code)
     return configs.IncrementalAlterConfigsResponse(responses=[one])
+
+
+def test_refused_changes_of_users_and_quotas_are_told_as_such() -> None:
+    """With the error of their user or entity; others beside them were made."""
+    users = AlterUserScramCredentialsRequest(
+        upsertions=[ScramCredentialUpsertion(name=name, mechanism=1) for name in ("anna", "bert")]
+    )
+    results = [
+        AlterUserScramCredentialsResult(user="anna"),
+        AlterUserScramCredentialsResult(user="bert", error_code=93),
+    ]
+    told = changes_of(
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS, IMAGE, users, AlterUserScramCredentialsResponse(results=results)
+    )
+    assert [(one["user"], one.get("error")) for one in told] == [("anna", None), ("bert", "UNACCEPTABLE_CREDENTIAL")]
+    entities = [[EntityData(entity_type="user", entity_name=name)] for name in ("anna", None)]
+    quotas = AlterClientQuotasRequest(
+        entries=[EntryData(entity=one, ops=[OpData(key="producer_byte_rate", value=1.0)]) for one in entities]
+    )
+    entries = [EntryResult(entity=entities[1], error_code=42), EntryResult(entity=entities[0])]
+    told = changes_of(ApiKey.ALTER_CLIENT_QUOTAS, IMAGE, quotas, AlterClientQuotasResponse(entries=entries))
+    assert [(one["entity"], one.get("error")) for one in told] == [
+        ({"user": "anna"}, None),
+        ({"user": None}, "INVALID_REQUEST"),
+    ]
 
 
 def test_configs_are_told_before_and_after() -> None:
