@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING
 from odradek.broker.broker_services import BrokerServices
 
 if TYPE_CHECKING:
-    from odradek.broker.handlers.acls import AclHandlers
     from odradek.broker.handlers.alter_log_dirs import AlterLogDirsHandler
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
-    from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
     from odradek.broker.handlers.cluster import ClusterHandler
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.consumer_groups import ConsumerGroupHandlers
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.coordinator import CoordinatorHandler
-    from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
     from odradek.broker.handlers.delete_records import DeleteRecordsHandler
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.describe_producers import DescribeProducersHandler
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.produce import ProduceHandler
     from odradek.broker.handlers.producer_ids import ProducerIdHandler
     from odradek.broker.handlers.replication import ReplicationHandlers
-    from odradek.broker.handlers.sasl import SaslHandlers
-    from odradek.broker.handlers.scram_users import ScramUserHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.handlers.transaction_admin import TransactionAdminHandlers
     from odradek.broker.handlers.transactional_produce import Verifications
@@ -48,6 +43,7 @@ if TYPE_CHECKING:
     from odradek.broker.handlers.txn_offset_commit import TxnOffsetCommitHandler
     from odradek.broker.handlers.write_txn_markers import WriteTxnMarkersHandler
     from odradek.broker.raft.describe_quorum import QuorumDescriber
+    from odradek.broker.security_handlers import SecurityHandlers
 
 
 class BrokerHandlers:
@@ -207,36 +203,11 @@ class BrokerHandlers:
         return make()
 
     @cached_property
-    def sasl(self) -> SaslHandlers:
-        """Of who says late who it is."""
-        from odradek.broker.handlers.sasl import SaslHandlers
+    def security(self) -> SecurityHandlers:
+        """Of who may log in, do what, and take how much."""
+        from odradek.broker.security_handlers import SecurityHandlers
 
-        return SaslHandlers()
-
-    @cached_property
-    def tokens(self) -> DelegationTokenHandlers:
-        """Of delegation tokens."""
-        from odradek.broker.controller.delegation_tokens import TokenLifetimes
-        from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
-        from odradek.broker.metadata.token_secrets import secrets_of
-        from odradek.protocol.uuids import random_uuid
-
-        services, settings = self._services, self._services.settings
-        return DelegationTokenHandlers(
-            services.metadata,
-            services.controller,
-            secrets_of(settings),
-            TokenLifetimes(settings.delegation_token_max_lifetime_ms, settings.delegation_token_expiry_time_ms),
-            services.clock,
-            random_uuid,
-        )
-
-    @cached_property
-    def scram_users(self) -> ScramUserHandlers:
-        """Of users of SCRAM."""
-        from odradek.broker.handlers.scram_users import ScramUserHandlers
-
-        return ScramUserHandlers(self._services.metadata, self._services.controller)
+        return SecurityHandlers(self._services, lambda: self.converter)
 
     @cached_property
     def configs(self) -> ConfigHandlers:
@@ -251,23 +222,6 @@ class BrokerHandlers:
             services.settings.node_id,
             services.brokers.registered,
         )
-
-    @cached_property
-    def acls(self) -> AclHandlers:
-        """Of ACLs."""
-        from odradek.broker.handlers.acls import AclHandlers
-
-        services = self._services
-        is_on = services.settings.authorization.is_on
-        return AclHandlers(services.loop, services.metadata, services.controller, lambda: self.converter, is_on=is_on)
-
-    @cached_property
-    def client_quotas(self) -> ClientQuotaHandlers:
-        """Of quotas of clients."""
-        from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
-
-        services = self._services
-        return ClientQuotaHandlers(services.loop, services.metadata, services.controller, self.converter)
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

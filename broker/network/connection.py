@@ -13,12 +13,12 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from concurrent.futures import Executor
-from struct import Struct
 from typing import NamedTuple
 
+from odradek.broker.network.arrival import Arrival
 from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.sending import FileEndedError, SendQueue
+from odradek.broker.network.sending import FileEndedError, SendQueue, pack_size
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -34,28 +34,20 @@ FRAMES_PER_TURN = 128
 ANSWER_BYTES_PER_TURN = 256 * 1024
 """Answers that may queue up before they are sent: a client that pipelines and does not read costs no more than this."""
 
-SLOW_SENDER_GRACE_S = 5.0
-SLOW_SENDER_BYTES_PER_S = 64 * 1024
-"""While memory for arriving requests is short, a request that began to arrive longer ago than the grace and came more
-slowly than this is given up: a client that dribbles must not keep others from sending."""
-
 LONGEST_MUTE_S = 24 * 3600.0
 """A day: timers have bounds, and connections.max.idle.ms ends such a connection long before."""
-
-_pack_size = Struct(">i").pack
 
 
 class ClientConnection:
     """One client: takes requests in, one at a time, and sends their responses in order."""
 
     __slots__ = (
-        "_arriving_since",
+        "_arrival",
         "_closed",
         "_fd",
         "_finishing",
         "_frames",
         "_handle",
-        "_last_look",
         "_loop",
         "_memory",
         "_muted",
@@ -99,10 +91,7 @@ class ClientConnection:
         self._writing = False
         self._warming = False
         self._turn_scheduled = False
-        self._arriving_since = 0.0
-        """When the request that is incomplete began to arrive; 0 if there is none."""
-        self._last_look = (0.0, 0)
-        """When it was last found out how fast a request arrives, and how much of it was there."""
+        self._arrival = Arrival()
         self._finishing = False
         self._muted: TimerHandle | None = None
         """Until it is over, nothing is read."""
@@ -145,17 +134,9 @@ class ClientConnection:
 
     def is_slow_sender(self, now: float) -> bool:
         """Whether a request that arrives too slowly holds memory that others may wait for."""
-        if not self._reading or not self._frames.held_bytes or not self._arriving_since:
+        if not self._reading or not self._frames.held_bytes:
             return False  # what is not read now waits for memory itself, or for its answer
-        began = max(self._arriving_since, self.last_active)  # of requests in a row, the last one
-        since, before = self._last_look
-        if since < began:
-            since, before = began, 0
-        seconds, arrived = now - since, self._frames.rest_bytes
-        if seconds <= SLOW_SENDER_GRACE_S:
-            return False
-        self._last_look = (now, arrived)
-        return arrived - before < seconds * SLOW_SENDER_BYTES_PER_S
+        return self._arrival.is_slow(now, self.last_active, self._frames.rest_bytes)
 
     def finish(self) -> None:
         """Close as soon as no request is in work and every answer is sent: the broker stops."""
@@ -200,7 +181,7 @@ class ClientConnection:
         if isinstance(answer, HandOver | LastAnswer | Throttled):
             self._turn(answer)
         else:
-            self._queue(answer)
+            self._out.add_answer(answer)
         self._advance()
 
     def _on_turn(self) -> None:
@@ -236,9 +217,9 @@ class ClientConnection:
             return
         kept = self._frames.keep_rest()
         if not self._frames.has_rest:
-            self._arriving_since = 0.0
-        elif not self._arriving_since:
-            self._arriving_since = self._loop.time()
+            self._arrival.since = 0.0
+        elif not self._arrival.since:
+            self._arrival.since = self._loop.time()
         if self._pending is not None or self._unsent or self._muted is not None:
             return
         if self._finishing:
@@ -272,7 +253,7 @@ class ClientConnection:
                 done += 1
                 answer = handle(context, frame)
                 if isinstance(answer, bytes):
-                    answers.append(_pack_size(len(answer)))
+                    answers.append(pack_size(len(answer)))
                     answers.append(answer)
                     queued += len(answer)
                     if queued > ANSWER_BYTES_PER_TURN:
@@ -282,7 +263,7 @@ class ClientConnection:
                 elif isinstance(answer, list):
                     self._send_answers(answers)
                     answers = []
-                    self._queue(answer)
+                    self._out.add_answer(answer)
                     break  # record data goes out before the next request is looked at
                 elif isinstance(answer, CloseConnectionError):
                     raise answer
@@ -322,20 +303,10 @@ class ClientConnection:
         else:
             self._out.add_bytes(data)
 
-    def _queue(self, answer: Response) -> None:
-        if isinstance(answer, bytes):
-            self._out.add_bytes(_pack_size(len(answer)) + answer)
-        elif isinstance(answer, list):
-            size = 0
-            for piece in answer:
-                size += piece.length if isinstance(piece, FileRegion) else len(piece)
-            self._out.add_bytes(_pack_size(size))
-            self._out.add(answer)
-
     def _turn(self, answer: HandOver | LastAnswer | Throttled) -> None:
         """Send an answer after which everything is another, or over, or has to wait."""
         if answer.answer is not None:
-            self._queue(answer.answer)
+            self._out.add_answer(answer.answer)
         if isinstance(answer, HandOver):
             self._handle = answer.handle
             self._frames.narrow(None)

@@ -7,15 +7,20 @@ in work at a time, and its next requests are not read before the answer is on it
 
 from collections import deque
 from collections.abc import Sequence
+from struct import Struct
 
 from odradek.broker.network.transport import Transport
-from odradek.broker.runtime.responses import FileRegion, Piece
+from odradek.broker.runtime.responses import FileRegion, Piece, Response
 
 MAX_IOVEC = 64
 """Pieces per `sendmsg`: far below the kernel's limit of 1024, more than any usual answer has."""
 
 REGION_BYTES_PER_CALL = 1024 * 1024
 """One call sends at most this much of a region, so that one fast consumer does not hold the loop."""
+
+
+pack_size = Struct(">i").pack
+"""The size in front of a frame."""
 
 
 class FileEndedError(Exception):
@@ -50,6 +55,17 @@ class SendQueue:
     def add_bytes(self, data: bytes | memoryview) -> None:
         """Queue bytes."""
         self.pieces.append(data)
+
+    def add_answer(self, answer: Response) -> None:
+        """Queue a whole answer with its size in front; nothing, where there is none."""
+        if isinstance(answer, bytes):
+            self.add_bytes(pack_size(len(answer)) + answer)
+        elif isinstance(answer, list):
+            size = 0
+            for piece in answer:
+                size += piece.length if isinstance(piece, FileRegion) else len(piece)
+            self.add_bytes(pack_size(size))
+            self.add(answer)
 
     def write_some(self) -> bool:
         """Send one stretch of bytes or of a file; returns whether the socket may take more at once.

@@ -29,7 +29,7 @@ from odradek.cluster.producing import (
 )
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
-from odradek.records.reading import NewRecord, json_line, json_value, plain_lines, read_records, unescaped
+from odradek.records.reading import LineReader, NewRecord, json_line, json_value, plain_lines, read_records, unescaped
 from odradek.terminal.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError, complain
 from odradek.terminal.human import count_text, duration_text, plural, size_text
 from odradek.terminal.output import CommandOutput
@@ -95,14 +95,9 @@ def produce(
     begin like that; enable.idempotence=false in --command-config begins at once, but may double and reorder lines where
     a connection is lost.
     """
-    if output.json and (key_separator is not None or value_json):
-        raise WrongUsageError("--key-separator and --value-json are for plain lines; with --json all is in the line")
-    if key_separator is not None and value_json:
-        raise WrongUsageError("--value-json takes the whole line, --key-separator a part of it")
+    reader = _reader(output, key_separator, value_json)
     _check(cluster, topic, partition)
     fixed = [(name, value.encode()) for name, value in pairs(headers or (), "--headers")]
-    plain = json_value if value_json else plain_lines(unescaped(key_separator or "").encode())
-    reader = json_line if output.json else plain
     settings = {"compression.type": compression.value} if compression is not None else {}
     disconnects = Disconnects(cluster.bootstrap, output.note)
     own = {**settings, "error_cb": disconnects.on_error}
@@ -145,6 +140,20 @@ def _check(cluster: ClusterClients, topic: str, partition: int | None) -> None:
         raise
     if partition is not None and partition not in numbers:
         raise CommandError(f"topic {topic} has no partition {partition}; it has 0 to {max(numbers)}")
+
+
+def _reader(output: CommandOutput, key_separator: str | None, value_json: bool) -> LineReader:
+    if output.json:
+        if key_separator is not None or value_json:
+            raise WrongUsageError(
+                "--key-separator and --value-json are for plain lines; with --json all is in the line"
+            )
+        return json_line
+    if value_json:
+        if key_separator is not None:
+            raise WrongUsageError("--value-json takes the whole line, --key-separator a part of it")
+        return json_value
+    return plain_lines(unescaped(key_separator or "").encode())
 
 
 def _source(file: Path | None, output: CommandOutput, stack: ExitStack) -> BinaryIO:

@@ -22,12 +22,13 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("cluster_broker")]
 
 SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 
+SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
+
 
 @pytest.fixture(scope="module")
 def controllers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaControllers]:
     """Three controllers, one quorum."""
-    snapshots = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
-    running = ApacheKafkaControllers(tmp_path_factory.mktemp("controllers"), 3, {**SESSION, **snapshots})
+    running = ApacheKafkaControllers(tmp_path_factory.mktemp("controllers"), 3, {**SESSION, **SNAPSHOTS})
     try:
         running.start()
         yield running
@@ -170,13 +171,24 @@ def test_a_restart_finds_everything_again(broker: ClusterBroker) -> None:
     assert consumed(broker, "kept", "keeper", 1) == ["after the kill"]
 
 
-def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
-    broker: ClusterBroker, controllers: ApacheKafkaControllers, tmp_path: Path
-) -> None:
+def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(tmp_path: Path) -> None:
     """Found through bootstrap servers; each broker tells of both, and clients reach partitions and groups wherever."""
+    controllers = ApacheKafkaControllers(tmp_path / "controllers", 1, {**SESSION, **SNAPSHOTS})
+    broker = ClusterBroker(tmp_path / "first", 1, controllers.voters, SESSION)
+    controllers.start()
+    broker.start()
     servers = ",".join(f"127.0.0.1:{port}" for port in controllers.ports)
     quorum = {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": servers, "broker.rack": "r2"}
     changes_work(broker, "before")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    many = admin.create_topics([NewTopic(f"before-{number}", 1, 1) for number in range(30)])
+    assert all(done.result(20) is None for done in many.values())
+
+    def has_snapshot() -> bool:
+        found = (tmp_path / "controllers").rglob("*.checkpoint")
+        return any(not one.name.startswith(("0" * 20, "bootstrap")) for one in found)
+
+    eventually(has_snapshot, "the controller has a snapshot", 30)
     second = ClusterBroker(tmp_path / "second", 2, controllers.voters, {**SESSION, **quorum})
     try:
         second.start()
@@ -206,6 +218,8 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(
         assert {partition.leader for partition in alone.topics["shared"].partitions.values()} == {1, -1}
     finally:
         second.discard()
+        broker.discard()
+        controllers.discard()
 
 
 def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKafkaControllers, tmp_path: Path) -> None:

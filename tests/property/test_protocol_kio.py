@@ -39,6 +39,8 @@ KINDS: dict[str | None, LoadableEntityType] = {
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ERROR_CODES = st.sampled_from([code.value for code in ErrorCode])
+ALWAYS_TIMES = re.compile(r"transaction_start_time_ms|(issue|expiry|max)_timestamp(_ms)?")
+"""Fields that kio reads as a time whatever is in them; in others -1 stands for none."""
 TIMES = st.integers(0, 2**37).map(lambda seconds: seconds * 1000)
 
 
@@ -70,7 +72,7 @@ def kio_values(slot: Slot, kind: Primitive) -> st.SearchStrategy[object]:
     if kind is INT16 and "error_code" in slot.name:
         return ERROR_CODES
     if kind is INT64:
-        return TIMES if slot.name == "transaction_start_time_ms" else st.just(-1) | TIMES  # kio knows of no -1 there
+        return TIMES if ALWAYS_TIMES.fullmatch(slot.name) else st.just(-1) | TIMES
     return any_value(slot, kind)
 
 
