@@ -60,6 +60,7 @@ def client_quotas() -> Steps:
         yield _alter(f"key {key!r} removed", 1, (U, [(key, None)]))
     yield from _several()
     yield from _describe()
+    yield from _leave_nobody_limited()
 
 
 def _several() -> Steps:
@@ -79,6 +80,15 @@ def _several() -> Steps:
     yield _alter("one removed", 1, ([("user", "many")], [(CONSUMED, None)]))
     many = [([("user", f"u{number}")], [(RATE, 5.0)]) for number in range(10_001)]
     yield _alter("too many", 1, *many, view=_first_entry)
+
+
+def _leave_nobody_limited() -> Steps:
+    """Other scenarios are clients without a name of their own."""
+    everybody: Sequence[_Entity] = ([("user", None)], [("client-id", None)], [("user", None), ("client-id", None)])
+    yield _alter("no limits for all", 1, *((entity, [(RATE, None)]) for entity in everybody))
+    yield _alter("no limits for addresses", 1, ([("ip", None)], [(COMING, None)]))
+    wanted = {"components": [_component("ip", DEFAULT, None)], "strict": True}
+    yield Until("DescribeClientQuotas", 1, wanted, lambda answer: not answer["entries"])
 
 
 def _describe() -> Steps:
