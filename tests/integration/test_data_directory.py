@@ -138,7 +138,7 @@ def test_meta_properties_that_cannot_be_read(used: BrokerProcess) -> None:
     ("overrides", "words"),
     [
         ({"num.partitions": "many"}, ("num.partitions", "many")),
-        ({"listeners": "SSL://127.0.0.1:0"}, ("SSL",)),
+        ({"listeners": "TLS://127.0.0.1:0"}, ("TLS",)),
         ({"listeners": "127.0.0.1:9092"}, ("listeners",)),
         ({"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"}, ("advertised.listeners", "0.0.0.0")),
         ({"log.segment.bytes": "-1"}, ("log.segment.bytes", "-1")),
