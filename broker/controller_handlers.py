@@ -25,24 +25,20 @@ from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import Api
 
 if TYPE_CHECKING:
-    from odradek.broker.handlers.acls import AclHandlers
     from odradek.broker.handlers.api_versions import ApiVersionsHandler
     from odradek.broker.handlers.broker_requests import BrokerRequestHandlers
-    from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
     from odradek.broker.handlers.configs import ConfigHandlers
     from odradek.broker.handlers.controller_cluster import ControllerClusterHandler
     from odradek.broker.handlers.converting import Converter
-    from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
     from odradek.broker.handlers.describe_configs import ConfigDescriber
     from odradek.broker.handlers.envelope import EnvelopeHandler, Handle
     from odradek.broker.handlers.replication import ReplicationHandlers
-    from odradek.broker.handlers.sasl import SaslHandlers
-    from odradek.broker.handlers.scram_users import ScramUserHandlers
     from odradek.broker.handlers.topics import TopicHandlers
     from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
     from odradek.broker.raft.describe_quorum import QuorumDescriber
     from odradek.broker.raft.elections import ElectionHandlers
     from odradek.broker.raft.fetch_snapshot import SnapshotFetchHandler
+    from odradek.broker.security_handlers import SecurityHandlers
 
 
 class ControllerServices(NamedTuple):
@@ -166,36 +162,11 @@ class ControllerHandlers:
         )
 
     @cached_property
-    def sasl(self) -> SaslHandlers:
-        """Of who says late who it is."""
-        from odradek.broker.handlers.sasl import SaslHandlers
+    def security(self) -> SecurityHandlers:
+        """Of who may log in, do what, and take how much."""
+        from odradek.broker.security_handlers import SecurityHandlers
 
-        return SaslHandlers()
-
-    @cached_property
-    def tokens(self) -> DelegationTokenHandlers:
-        """Of delegation tokens."""
-        from odradek.broker.controller.delegation_tokens import TokenLifetimes
-        from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
-        from odradek.broker.metadata.token_secrets import secrets_of
-        from odradek.protocol.uuids import random_uuid
-
-        services, settings = self._services, self._services.settings
-        return DelegationTokenHandlers(
-            services.metadata,
-            services.controller,
-            secrets_of(settings),
-            TokenLifetimes(settings.delegation_token_max_lifetime_ms, settings.delegation_token_expiry_time_ms),
-            services.clock,
-            random_uuid,
-        )
-
-    @cached_property
-    def scram_users(self) -> ScramUserHandlers:
-        """Of users of SCRAM."""
-        from odradek.broker.handlers.scram_users import ScramUserHandlers
-
-        return ScramUserHandlers(self._services.metadata, self._services.controller)
+        return SecurityHandlers(self._services, lambda: self.converter)
 
     @cached_property
     def configs(self) -> ConfigHandlers:
@@ -205,23 +176,6 @@ class ControllerHandlers:
         services = self._services
         node_id = services.settings.node_id
         return ConfigHandlers(services.metadata, services.controller, self._describer, node_id, lambda: (node_id,))
-
-    @cached_property
-    def acls(self) -> AclHandlers:
-        """Of ACLs."""
-        from odradek.broker.handlers.acls import AclHandlers
-
-        services = self._services
-        is_on = services.settings.authorization.is_on
-        return AclHandlers(services.loop, services.metadata, services.controller, lambda: self.converter, is_on=is_on)
-
-    @cached_property
-    def client_quotas(self) -> ClientQuotaHandlers:
-        """Of quotas of clients."""
-        from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
-
-        services = self._services
-        return ClientQuotaHandlers(services.loop, services.metadata, services.controller, self.converter)
 
     @cached_property
     def _describer(self) -> ConfigDescriber:

@@ -1,29 +1,53 @@
-"""The handlers of a broker about who may log in, who may do what, and who may take how much.
+"""The handlers about who may log in, who may do what, and who may take how much: of a broker and of a controller.
 
-Part of the composition root, as `broker_handlers` is, and made as late.
+Part of the composition root, as `broker_handlers` and `controller_handlers` are, and made as late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-from odradek.broker.broker_services import BrokerServices
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+    from odradek.broker.controller.controller import Controller
     from odradek.broker.handlers.acls import AclHandlers
     from odradek.broker.handlers.client_quotas import ClientQuotaHandlers
     from odradek.broker.handlers.converting import Converter
     from odradek.broker.handlers.delegation_tokens import DelegationTokenHandlers
     from odradek.broker.handlers.sasl import SaslHandlers
     from odradek.broker.handlers.scram_users import ScramUserHandlers
+    from odradek.broker.metadata.source import MetadataImages
+    from odradek.broker.runtime.clock import Clock
+    from odradek.config.settings import BrokerSettings
+
+
+class SecurityServices(Protocol):
+    """What they are built from: the services of either role."""
+
+    @property
+    def loop(self) -> AbstractEventLoop: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def settings(self) -> BrokerSettings: ...
+
+    @property
+    def metadata(self) -> MetadataImages: ...
+
+    @property
+    def controller(self) -> Controller | None:
+        """What changes the metadata; None where requests to do so are handed on."""
 
 
 class SecurityHandlers:
     """Made when they are first asked for."""
 
-    def __init__(self, services: BrokerServices, converter: Callable[[], Converter]) -> None:
+    def __init__(self, services: SecurityServices, converter: Callable[[], Converter]) -> None:
         self._services = services
         self._converter = converter
 

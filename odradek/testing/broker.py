@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shutil
 import subprocess
@@ -11,11 +10,11 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import javaproperties
 
+from odradek.testing.lifetime import Lifetime
 from odradek.testing.topics import create_topic, fresh_name
 
 HOST: Final = "127.0.0.1"
@@ -31,7 +30,7 @@ STOP_TIMEOUT_S: Final = 10.0
 PAUSE_S: Final = 0.005
 
 
-class Broker:
+class Broker(Lifetime):
     """A broker on a free port of 127.0.0.1, with a directory of its own.
 
     `with Broker() as broker:` starts it and removes everything at the end; `async with` does the same without holding
@@ -178,26 +177,6 @@ class Broker:
         renamed = {key.replace("_", "."): value for key, value in configs.items()}
         create_topic((HOST, self.port), name, partitions, renamed, self.client_settings)
         return name
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.__enter__)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.close)
 
     @property
     def _is_secure(self) -> bool:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from odradek.local_cluster import layout
 from odradek.local_cluster.processes import LocalNodes, free_ports
 from odradek.testing.broker import DEFAULTS
+from odradek.testing.lifetime import Lifetime
 from odradek.testing.topics import create_topic, fresh_name
 
 SESSION_MS: Final = 2000
 """A broker that died is fenced after so long: a test does not want to wait for the nine seconds that Kafka waits."""
 
 
-class Cluster:
+class Cluster(Lifetime):
     """A controller and brokers 1 to n; topics get three replicas, or as many as there are brokers."""
 
     def __init__(self, brokers: int = 3, settings: Mapping[str, str] | None = None) -> None:
@@ -92,26 +91,6 @@ class Cluster:
         address = (layout.HOST, self._nodes.cluster.port_of(self.running[0]))
         create_topic(address, name, partitions, {key.replace("_", "."): configs[key] for key in configs})
         return name
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.__enter__)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.close)
 
     @property
     def _nodes(self) -> LocalNodes:
