@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka"), pyte
 
 Pair = tuple[BrokerProcess, BrokerProcess]
 WHO = (("user", "ANONYMOUS"),)
-SLACK_MS = 900
-"""Between two brokers, and what a loaded machine adds to the time between two requests. The times differ by twice as
-much from each other; exactly they are held by unit tests, with a clock of their own."""
+SLACK_MS = 1_400
+"""Between two brokers: the windows that both measure in are 10 to 11 s long, by when in a second they began, and a
+loaded machine adds what passes between two requests. The times that are told differ by 2 s from each other; exactly
+they are held by unit tests, with a clock of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,9 @@ def test_producers_are_told_to_wait_as_long(pair: Pair) -> None:
             told.append([wire.ask("Produce", 9, **ask)["throttle_time_ms"] for _ in range(7)])
         limit(broker, producer_byte_rate=None)
     assert near(*told), told
-    assert told[1][4] < SLACK_MS < told[1][5] < told[1][6]
+    for each in told:
+        assert each[:5] == [0] * 5
+        assert 0 < each[5] < each[6]
 
 
 def test_changes_of_partitions_are_refused_alike(pair: Pair) -> None:
