@@ -6,6 +6,7 @@ from odradek.broker.handlers.fetch_sessions import INITIAL_EPOCH
 from odradek.broker.runtime.responses import Throttled
 from tests.support.clock import ManualClock
 from tests.support.partitions import Node, Reply
+from tests.support.waiting import eventually
 from tests.unit.broker.handlers.fetch_support import Ask, Consumer, Place, at, response, results
 from tests.unit.broker.metadata.test_client_quotas import quota
 from tests.unit.broker.quotas.support import enforcing
@@ -104,7 +105,12 @@ def test_old_versions_are_held_back_too(node: Node, clock: ManualClock, version:
     """They get nothing, and are not read from; where the answer tells it is tested with the answers."""
     fetch = limited(node, clock, 10.0)
     reply = fetch(Place("t", 0, 0, 1 << 20), ask=Ask(version=version, max_wait_ms=0))
-    node.loop.settle()
+
+    def is_answered() -> bool:
+        node.loop.settle()  # records of old formats are converted on a thread
+        return bool(reply.answers)
+
+    eventually(is_answered, "the answer is there")
     [answer] = reply.answers
     assert isinstance(answer, Throttled)
     assert answer.seconds > 90
