@@ -94,7 +94,11 @@ def test_a_key_that_is_not_the_certificates_is_refused(tmp_path: Path) -> None:
         server_context(settings(store))
 
 
-@pytest.mark.parametrize("data", [b"", b"\0" * 100, b"-----BEGIN NOTHING-----", AUTHORITY.pem.encode()])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0" * 100, b"-----BEGIN NOTHING-----", AUTHORITY.pem.encode()],
+    ids=["nothing", "zeros", "no kind of PEM", "certificates alone"],
+)
 def test_what_is_no_key_store_is_refused(tmp_path: Path, data: bytes) -> None:
     """Nothing, noise, PEM of something else, a certificate without key."""
     (tmp_path / "store").write_bytes(data)
