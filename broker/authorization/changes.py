@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from odradek.broker.metadata.image import MetadataImage, ResourceType
 from odradek.config.definitions import broker_definitions, group_definitions, topic_definitions
-from odradek.protocol.acls import Acl
+from odradek.protocol.acl_messages import acl_to_create, removed_acl
 from odradek.protocol.errors import error_name
 from odradek.protocol.registry import ApiKey
 
@@ -125,15 +125,7 @@ def _shown(kind: int, name: str, value: str | None) -> str | None:
 def _create_acls(_image: MetadataImage, request: Any, response: Any) -> Iterable[Told]:
     codes = [one.error_code for one in response.results]
     for index, one in enumerate(request.creations):
-        acl = Acl(
-            one.resource_type,
-            one.resource_pattern_type,
-            one.resource_name,
-            one.principal,
-            one.host,
-            one.operation,
-            one.permission_type,
-        )
+        acl = acl_to_create(one)
         yield {"acl": str(acl), **_result(codes[index] if index < len(codes) else 0)}
 
 
@@ -150,15 +142,7 @@ def _delete_acls(_image: MetadataImage, request: Any, response: Any) -> Iterable
         if one.error_code:
             yield _result(one.error_code)
         for match in one.matching_acls:
-            acl = Acl(
-                match.resource_type,
-                match.pattern_type,
-                match.resource_name,
-                match.principal,
-                match.host,
-                match.operation,
-                match.permission_type,
-            )
+            acl = removed_acl(match)
             yield {"acl": str(acl), **_result(match.error_code)}
 
 

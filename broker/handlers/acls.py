@@ -20,6 +20,7 @@ from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.responses import CloseConnectionError
+from odradek.protocol.acl_messages import acl_to_create
 from odradek.protocol.acls import Acl
 from odradek.protocol.codec import encode
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -92,18 +93,7 @@ class AclHandlers:
         if len(request.creations) > MAX_CHANGES:
             refused = AclCreationResult(error_code=ErrorCode.POLICY_VIOLATION, error_message=TOO_MANY)
             return CreateAclsResponse(results=[refused] * len(request.creations))
-        acls = [
-            Acl(
-                one.resource_type,
-                one.resource_pattern_type,
-                one.resource_name,
-                one.principal,
-                one.host,
-                one.operation,
-                one.permission_type,
-            )
-            for one in request.creations
-        ]
+        acls = [acl_to_create(one) for one in request.creations]
         problem = _check_all(acls)
         if not self._is_on:
             problem = KafkaError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

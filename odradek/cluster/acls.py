@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from odradek.cluster.broker_requests import check
 from odradek.cluster.connection import ClusterClients
+from odradek.protocol.acl_messages import described_acls, removed_acl
 from odradek.protocol.acls import (
     CLUSTER_NAME,
     Acl,
@@ -86,31 +87,10 @@ def word_of(value: AclResourceType | PatternType | AclOperation | AclPermission)
 
 def list_acls(cluster: ClusterClients, wanted: AclQuery) -> list[Acl]:
     """Return the ACLs that are meant, in an order for people; CommandError where they cannot be had."""
-    resource = wanted.resource
-    request = DescribeAclsRequest(
-        resource_type_filter=AclResourceType.ANY if resource is None else resource.resource_type,
-        resource_name_filter=None if resource is None else resource.name,
-        pattern_type_filter=wanted.pattern_type,
-        principal_filter=wanted.principal,
-        host_filter=wanted.host,
-        operation=wanted.operation,
-        permission_type=wanted.permission,
-    )
+    request = DescribeAclsRequest(**_filter_fields(wanted))
     answer = cluster.requests.ask(request, DescribeAclsResponse, _WHAT)
     check(answer.error_code, answer.error_message, _WHAT)
-    return sorted(
-        Acl(
-            of.resource_type,
-            of.pattern_type,
-            of.resource_name,
-            one.principal,
-            one.host,
-            one.operation,
-            one.permission_type,
-        )
-        for of in answer.resources
-        for one in of.acls
-    )
+    return sorted(described_acls(answer))
 
 
 def create_acls(cluster: ClusterClients, acls: Sequence[Acl]) -> None:
@@ -134,33 +114,14 @@ def create_acls(cluster: ClusterClients, acls: Sequence[Acl]) -> None:
 
 def delete_acls(cluster: ClusterClients, wanted: AclQuery) -> list[Acl]:
     """Remove the ACLs that are meant, and return them; CommandError where they cannot be removed."""
-    resource = wanted.resource
-    one = DeleteAclsFilter(
-        resource_type_filter=AclResourceType.ANY if resource is None else resource.resource_type,
-        resource_name_filter=None if resource is None else resource.name,
-        pattern_type_filter=wanted.pattern_type,
-        principal_filter=wanted.principal,
-        host_filter=wanted.host,
-        operation=wanted.operation,
-        permission_type=wanted.permission,
-    )
+    one = DeleteAclsFilter(**_filter_fields(wanted))
     answer = cluster.requests.ask(DeleteAclsRequest(filters=[one]), DeleteAclsResponse, _WHAT)
     removed = []
     for result in answer.filter_results:
         check(result.error_code, result.error_message, _WHAT)
         for match in result.matching_acls:
             check(match.error_code, match.error_message, _WHAT)
-            removed.append(
-                Acl(
-                    match.resource_type,
-                    match.pattern_type,
-                    match.resource_name,
-                    match.principal,
-                    match.host,
-                    match.operation,
-                    match.permission_type,
-                )
-            )
+            removed.append(removed_acl(match))
     return sorted(removed)
 
 
@@ -170,3 +131,17 @@ def check_access(
     """Return what the ACLs of a cluster say to a wish; from any address of which no ACL speaks, where none is given."""
     applying = list_acls(cluster, AclQuery(resource, PatternType.MATCH))
     return decide(applying, principal, host or NO_ADDRESS, operation, allow_without=False)
+
+
+def _filter_fields(wanted: AclQuery) -> dict[str, Any]:
+    """Return what says in a message which ACLs are meant."""
+    resource = wanted.resource
+    return {
+        "resource_type_filter": AclResourceType.ANY if resource is None else resource.resource_type,
+        "resource_name_filter": None if resource is None else resource.name,
+        "pattern_type_filter": wanted.pattern_type,
+        "principal_filter": wanted.principal,
+        "host_filter": wanted.host,
+        "operation": wanted.operation,
+        "permission_type": wanted.permission,
+    }

@@ -15,6 +15,7 @@ from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError
+from odradek.protocol.acl_messages import described_acls
 from odradek.protocol.acls import Acl, AclOperation, AclPermission, AclResourceType, PatternType
 from odradek.protocol.codec import decode
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -60,7 +61,7 @@ class World:
         """Return the ACLs that a filter finds."""
         found = self.handlers.describe_acls(at(3), DescribeAclsRequest(**of_filter(wanted)))
         assert isinstance(found, DescribeAclsResponse)
-        return described(found)
+        return described_acls(found)
 
     def delete(self, *wanted: AclFilter) -> list[tuple[int, list[str]]]:
         """Return the code of each filter, and the names of what it removed."""
@@ -98,23 +99,6 @@ def of_filter(wanted: AclFilter) -> Any:
         "operation": wanted.operation,
         "permission_type": wanted.permission_type,
     }
-
-
-def described(response: DescribeAclsResponse) -> list[Acl]:
-    """Return the ACLs of a response."""
-    return [
-        Acl(
-            of.resource_type,
-            of.pattern_type,
-            of.resource_name,
-            one.principal,
-            one.host,
-            one.operation,
-            one.permission_type,
-        )
-        for of in response.resources
-        for one in of.acls
-    ]
 
 
 def test_acls_that_were_made_are_found_and_removed() -> None:
@@ -215,7 +199,7 @@ def test_oldest_version_knows_literal_names_alone() -> None:
     request.principal_filter = request.host_filter = None
     found = world.handlers.describe_acls(at(0), request)
     assert isinstance(found, DescribeAclsResponse)
-    assert described(found) == [acl("a")]
+    assert described_acls(found) == [acl("a")]
 
 
 def test_changes_that_cannot_be_stored_are_refused() -> None:
