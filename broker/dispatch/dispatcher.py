@@ -168,12 +168,7 @@ class Dispatcher:
         if route is None:
             raise CloseConnectionError(f"unknown api key {key}")
         if version < route.first or version > route.last:
-            if key == ApiKey.API_VERSIONS:
-                self._careful_header(frame)
-                return self._unsupported_api_versions(correlation_id)
-            raise CloseConnectionError(
-                f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
-            )
+            return self._of_another_version(route, version, correlation_id, frame)
         throttling = self._throttling
         if throttling is not None and not is_counted and (key > FETCH or throttling.is_timed):
             return throttling.handle(self.handle, context, frame)
@@ -197,7 +192,7 @@ class Dispatcher:
             kind = route.load()
         if (
             len(frame) > DIVIDED_FRAME
-            and key != ApiKey.PRODUCE
+            and key != PRODUCE
             and self._large is not None
             # who may do ten thousand things is not asked in one turn of the loop either
             and (len(frame) > LARGE_FRAME or (self._gate is not None and route.direct is None))
@@ -220,7 +215,7 @@ class Dispatcher:
                     refusal = head + _encoded(admitted, context)
                     if throttling is None or is_counted or key != PRODUCE:
                         return refusal
-                    return throttling.count(context, ApiKey.PRODUCE, len(frame), refusal)
+                    return throttling.produced(context, len(frame), refusal)
                 request, merge = admitted
         if route.direct is not None:
             answer = route.direct(context, request, head)
@@ -228,15 +223,7 @@ class Dispatcher:
                 answer = merged(answer, route.api, version, head, merge)
             if throttling is None or is_counted or key != PRODUCE:
                 return answer
-            allowance, size = context.allowance, len(frame)
-            if allowance is not None and allowance.generation is throttling.generation and isinstance(answer, bytes):
-                produced = allowance.produced
-                if produced is None:
-                    return answer
-                if produced.left >= size:
-                    produced.left -= size
-                    return answer
-            return throttling.count(context, ApiKey.PRODUCE, size, answer)
+            return throttling.produced(context, len(frame), answer)
         return self._call(route, context, request, head, merge)
 
     def _begin_large(
@@ -314,8 +301,18 @@ class Dispatcher:
             raise CloseConnectionError(f"the request header does not parse: {bad}") from None
         return pos
 
-    def _unsupported_api_versions(self, correlation_id: int) -> bytes:
-        """The one answer that every client understands: version 0, with the versions of ApiVersions itself."""
+    def _of_another_version(self, route: _Route, version: int, correlation_id: int, frame: memoryview) -> bytes:
+        """To ApiVersions the one answer that every client understands: version 0, with the versions of ApiVersions
+        itself; to all else none.
+
+        Raises:
+            CloseConnectionError: it is not ApiVersions, or its header does not parse.
+        """
+        if route.api.key != ApiKey.API_VERSIONS:
+            raise CloseConnectionError(
+                f"{route.api.name} version {version} is not served (served: {route.first} to {route.last})"
+            )
+        self._careful_header(frame)
         api = API[ApiKey.API_VERSIONS]
         versions = api.served
         body = _ONE_API.pack(ErrorCode.UNSUPPORTED_VERSION, 1, ApiKey.API_VERSIONS, versions.first, versions.last)

@@ -67,21 +67,37 @@ class Throttling:
         """Work on one frame, and count it; raises what `work` does."""
         began = perf_counter()
         answer = work(context, frame, True)
-        if frame[1] == ApiKey.PRODUCE and isinstance(answer, bytes):
-            allowance, size, percent = context.allowance, len(frame), (perf_counter() - began) * PERCENT_PER_SECOND
-            if allowance is not None and allowance.generation is self.generation:
-                produced, worked = allowance.produced, allowance.worked
-                if (produced is None or produced.left >= size) and (worked is None or worked.left > percent):
-                    if produced is not None:
-                        produced.left -= size
-                    if worked is not None:
-                        worked.left -= percent
-                    return answer
+        percent = (perf_counter() - began) * PERCENT_PER_SECOND
+        if frame[1] == ApiKey.PRODUCE and isinstance(answer, bytes) and self._takes(context, len(frame), percent):
+            return answer
         seconds = perf_counter() - began if self.is_timed else 0.0
         key = ApiKey(frame[1])  # there is none above 255
         if key is ApiKey.FETCH or key in BETWEEN_NODES:
             return answer
         return self.count(context, key, len(frame), answer, seconds)
+
+    def produced(
+        self, context: RequestContext, size: int, answer: Response | Deferred[Response]
+    ) -> Response | Deferred[Response]:
+        """Count a Produce request of so many bytes, whose time does not matter."""
+        if isinstance(answer, bytes) and self._takes(context, size, 0.0):
+            return answer
+        return self.count(context, ApiKey.PRODUCE, size, answer)
+
+    def _takes(self, context: RequestContext, size: int, percent: float) -> bool:
+        """Take a request from what is left to its client; False where that is not known, or not enough, so that it has
+        to be measured."""
+        allowance = context.allowance
+        if allowance is None or allowance.generation is not self.generation:
+            return False
+        produced, worked = allowance.produced, allowance.worked
+        if (produced is not None and produced.left < size) or (worked is not None and worked.left <= percent):
+            return False
+        if produced is not None:
+            produced.left -= size
+        if worked is not None:
+            worked.left -= percent
+        return True
 
     def count(
         self,
