@@ -79,14 +79,9 @@ class Broker(Lifetime):
 
     @property
     def client_properties(self) -> Path:
-        """The same as a file: --command-config of `odradek`, and of Kafka's tools by Java's names."""
-        path = self.directory / "client.properties"
-        name = "client-java.properties" if self._is_secure else None
-        settings = {} if name is None else dict(javaproperties.loads((self._secure / name).read_text()))
-        settings["bootstrap.servers"] = self.bootstrap_servers
-        path.write_text(javaproperties.dumps(settings, timestamp=None))
-        path.chmod(0o600)
-        return path
+        """The same as a file, written when it starts: --command-config of `odradek`, and by Java's names of Kafka's
+        tools."""
+        return self.directory / "client.properties"
 
     @property
     def directory(self) -> Path:
@@ -138,6 +133,7 @@ class Broker(Lifetime):
                 command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
         self._wait_until_serving(ports)
+        self._write_client_properties()
         return self
 
     def stop(self) -> None:
@@ -192,6 +188,14 @@ class Broker(Lifetime):
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             if made.returncode:
                 raise RuntimeError(made.stderr.strip())
+
+    def _write_client_properties(self) -> None:
+        settings: dict[str, str] = {}
+        if self._is_secure:
+            settings = dict(javaproperties.loads((self._secure / "client-java.properties").read_text()))
+        settings["bootstrap.servers"] = self.bootstrap_servers
+        self.client_properties.touch(0o600)
+        self.client_properties.write_text(javaproperties.dumps(settings, timestamp=None))
 
     @property
     def _log_file(self) -> Path:
