@@ -143,7 +143,15 @@ def test_groups_have_their_offsets_and_lag(broker: Monitored) -> None:
     assert found.value("kafka_consumergroup_members", consumergroup="g") == 0
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numgroups") == 1
     assert found.value("kafka_coordinator_group_groupmetadatamanager_numoffsets") == committed
-    assert found.value("odradek_transactional_ids", state="CompleteCommit") == 1
+
+
+def test_transactional_ids_are_counted_by_state(broker: Monitored) -> None:
+    """One whose commit was answered is complete once its markers are written, which may be a moment later."""
+
+    def complete() -> bool:
+        return scrape(broker.http).of("odradek_transactional_ids", state="CompleteCommit") == [1]
+
+    eventually(complete, "the markers of the transaction to be written")
 
 
 def test_requests_are_counted_and_timed(broker: Monitored) -> None:

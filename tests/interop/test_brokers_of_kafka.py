@@ -237,6 +237,13 @@ def test_a_new_broker_begins_with_a_snapshot(cluster: MixedCluster, tmp_path: Pa
         newcomer.discard()
     assert "no longer registered" in cluster.tool("ClusterTool", "unregister", "--id", "4")
 
+    def forgotten() -> bool:
+        """A client that was told broker 4 is the controller asks nobody else to create a topic until it hears better."""
+        known = cluster.admin.list_topics(timeout=TIMEOUT_S)
+        return 4 not in known.brokers and known.controller_id in known.brokers
+
+    eventually(forgotten, "broker 4 is gone, for the client of the other tests too", TIMEOUT_S)
+
 
 def test_tools_see_quorum_features_and_controllers(cluster: MixedCluster) -> None:
     """kafka-metadata-quorum, kafka-features, kafka-cluster, at brokers and at the controller."""

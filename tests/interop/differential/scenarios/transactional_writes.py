@@ -28,6 +28,8 @@ FIRST_BY_ID = 13
 PLAIN = 0
 LONG_MS = 900_000
 """A transaction that nobody ends while the brokers are compared."""
+AHEAD_MS = 3_600_000
+"""Later than every marker, and not yet too far in the future: the tests have run for a minute to an hour since NOW_MS."""
 
 
 def transactional_writes() -> Steps:
@@ -72,7 +74,7 @@ def committed_reads() -> Steps:
     yield from written(lasting, "tr", 2, 0)
     aborting = yield from ended(aborting, False)
     # The newest by far: of markers nobody knows which ones have the same millisecond.
-    yield from put("tr", [Record(b"k", b"plain")], NOW_MS + 120_000, partition=2)
+    yield from put("tr", [Record(b"k", b"plain")], NOW_MS + AHEAD_MS, partition=2)
     for version in served_versions("Fetch", 4):
         for partition in range(4):
             for offset in (0, 3, 6) if partition == 2 else (0, 1):
@@ -80,7 +82,7 @@ def committed_reads() -> Steps:
         yield fetch("all from 0", version, here, 2, isolation=0)
     for version in served_versions("ListOffsets", 2):
         for isolation in (0, 1):
-            for timestamp in (-1, -2, -3, NOW_MS, NOW_MS + 1, NOW_MS + 99_000):
+            for timestamp in (-1, -2, -3, NOW_MS, NOW_MS + 1, NOW_MS + AHEAD_MS - 1):
                 asked = [
                     {"partition_index": index, "timestamp": timestamp, "current_leader_epoch": -1} for index in range(4)
                 ]
