@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shlex
+from collections.abc import Container, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -12,34 +14,42 @@ from odradek import __version__
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
 PROGRAM = "odradek"
+COMPLETION_VARIABLE = "_ODRADEK_COMPLETE"
+VALUED_OPTIONS = frozenset({"--bootstrap-server", "-b", "--command-config", "--profile", "-X"})
 
-COMMANDS = (
-    "serve",
-    "format",
-    "secure",
-    "wait",
-    "cluster",
-    "topics",
-    "partitions",
-    "produce",
-    "consume",
-    "groups",
-    "transactions",
-    "configs",
-    "users",
-    "acls",
-    "quotas",
-    "tokens",
-    "exporter",
-    "bench",
-    "log",
-    "pipeline",
-)
-"""Modules of odradek.commands, in the order of the help; each has an `app`."""
+COMMANDS: Mapping[str, str] = {
+    "serve": "Run the broker.",
+    "format": "Say of a node's log directories to which cluster they belong, as kafka-storage format does.",
+    "secure": "Encryption, log-ins and rights: set them up, and see what is open.",
+    "wait": "Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time.",
+    "cluster": "Run a cluster on this machine, see how any cluster is, and take brokers out of it.",
+    "topics": "List, create, describe, alter and delete topics.",
+    "partitions": "Move partitions to other brokers, and elect leaders.",
+    "produce": "Produce each line of a file or of standard input as a record.",
+    "consume": "Read the records of a topic and write them to standard output.",
+    "groups": "List, describe, reset and delete consumer groups.",
+    "transactions": "List, describe and end transactions, and find those that nobody ends.",
+    "configs": "Describe and alter the configs of topics, brokers and groups.",
+    "users": "List, create, alter and delete users who log in with a password.",
+    "acls": "List, create and delete ACLs, and ask what they decide.",
+    "quotas": "List, set and delete how much users, client ids and addresses may take.",
+    "tokens": "Create, list, renew and end delegation tokens, with which programs log in for a user.",
+    "exporter": "Give Prometheus the metrics of a cluster that tells none itself.",
+    "bench": "Measure throughput and latency.",
+    "log": "Look into Kafka's files: dump, verify, explain, stat.",
+    "pipeline": "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.",
+}
+"""Modules of odradek.commands with their summaries, in the order of the help; each has an `app`.
+
+The summaries stand here so that the list of commands is shown without importing what they do.
+"""
 
 
-def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
-    """Return the application with these subcommands; only their modules are imported."""
+def application(commands: Container[str] = COMMANDS) -> typer.Typer:
+    """Return the application with all subcommands.
+
+    Only the modules of these are imported; the others stand in the help and among what a misspelt name may have meant.
+    """
     app = typer.Typer(
         name=PROGRAM,
         help="An Apache Kafka-compatible broker, and everything a person does with one, or with any Kafka cluster.",
@@ -47,15 +57,18 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_root)
-    for name in commands:
-        app.add_typer(import_module(f"odradek.commands.{name}").app)
+    for name, summary in COMMANDS.items():
+        if name in commands:
+            app.add_typer(import_module(f"odradek.commands.{name}").app)
+        else:
+            app.command(name, help=summary)(_not_imported)
     return app
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
-    named = arguments[:1]
-    app = application(named if named and named[0] in COMMANDS else COMMANDS)
+    words = completed_words(os.environ) if COMPLETION_VARIABLE in os.environ else arguments
+    app = application(named_command(words))
     try:
         code = app(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as wrong:
@@ -68,6 +81,29 @@ def run(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     return code if isinstance(code, int) else EXIT_OK
+
+
+def named_command(words: Sequence[str]) -> frozenset[str]:
+    """Return the subcommand among the words after the program's name, nothing where there is none yet."""
+    is_value = False
+    for word in words:
+        if not is_value and not word.startswith("-"):
+            return frozenset({word} & COMMANDS.keys())
+        is_value = word in VALUED_OPTIONS
+    return frozenset()
+
+
+def completed_words(environment: Mapping[str, str]) -> list[str]:
+    """Return the words of the line that a shell wants completed, without the name of the program."""
+    line = environment.get("COMP_WORDS") or environment.get("_TYPER_COMPLETE_ARGS") or ""
+    try:
+        return shlex.split(line)[1:]
+    except ValueError:  # a quotation that is not closed yet
+        return line.split()[1:]
+
+
+def _not_imported() -> None:
+    raise AssertionError("a command that is called is imported")
 
 
 def _show_version(wanted: bool) -> None:

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 import typer
-from rich.markup import escape
 
 from odradek.cli import options
-from odradek.cluster.connection import connect
 from odradek.documents.document import Document
 from odradek.terminal.errors import EXIT_OK, report
 from odradek.terminal.output import CommandOutput
@@ -37,6 +36,7 @@ class Registration(Protocol):
 
 EXAMPLES_TITLE = "Examples:"
 _DOCUMENT = "json_document"
+_MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^[]*?])")
 
 
 def group(name: str, summary: str) -> typer.Typer:
@@ -75,6 +75,8 @@ def online(
             if alone is not None and alone(given):
                 return function(None, output, **given)
             bootstrap = (found_by(given) if found_by is not None else None) or bootstrap
+            from odradek.cluster.connection import connect  # only now: --help needs no Kafka client
+
             with closing(connect(bootstrap, properties, debug=output.debug)) as cluster:
                 return function(cluster, output, **given)
 
@@ -159,7 +161,12 @@ def help_text(description: str, examples: str) -> str:
     if len(paragraphs) == 1:
         paragraphs.append("")  # typer would take the indentation off, as it does after the first line of a docstring
     lines = "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
-    return escape("\n\n".join([*paragraphs, f"{EXAMPLES_TITLE}\n{lines}"]))
+    return _escaped("\n\n".join([*paragraphs, f"{EXAMPLES_TITLE}\n{lines}"]))
+
+
+def _escaped(text: str) -> str:
+    """Return text that rich shows as it is: what looks like its markup is escaped, as `rich.markup.escape` does."""
+    return _MARKUP.sub(lambda found: f"{found[1] * 2}\\{found[2]}", text)
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -11,9 +11,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
-from urllib.error import HTTPError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import Request, urlopen
 
 from odradek.protocol.sasl import ClientExchange, LoginRefusedError, MakeExchange, OAuthBearerClient, exchange_of
 
@@ -68,6 +66,9 @@ def _with_token(settings: Mapping[str, str]) -> MakeExchange:
 
 
 def _fetch_token(settings: Mapping[str, str]) -> str:
+    from urllib.error import HTTPError  # only now: HTTP takes longer to import than all else that a connection needs
+    from urllib.request import Request, urlopen
+
     identity = f"{quote(settings['sasl.oauthbearer.client.id'])}:{quote(settings['sasl.oauthbearer.client.secret'])}"
     fields = {"grant_type": "client_credentials"}
     if scope := settings.get("sasl.oauthbearer.scope"):

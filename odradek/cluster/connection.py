@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from odradek.cluster.broker_requests import Address, BrokerRequests
 from odradek.cluster.client_settings import read_client_settings, refusal
 from odradek.cluster.errors import REFUSALS, not_let_in
 from odradek.cluster.reaching import check_reachable, parse_addresses
 from odradek.terminal.errors import CommandError, WrongUsageError
+
+if TYPE_CHECKING:
+    from odradek.cluster.broker_requests import Address, BrokerRequests
 
 METADATA_TIMEOUT_S = 5.0
 METADATA_STEP_S = 0.25
@@ -57,6 +59,8 @@ class ClusterClients:
     def requests(self) -> BrokerRequests:
         """What librdkafka cannot be asked."""
         if not self._requests:
+            from odradek.cluster.broker_requests import BrokerRequests  # many commands need none of it
+
             self._requests.append(BrokerRequests(self.settings, self._addresses))
         return self._requests[0]
 

@@ -6,18 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
 from confluent_kafka.admin import ConfigSource, TopicDescription
 
-from odradek.client.errors import ClientError
-from odradek.cluster.broker_requests import Address
 from odradek.cluster.configs import describe_topic_configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
-from odradek.cluster.log_dirs import describe_log_dirs, sizes_in
 from odradek.cluster.offsets import Offsets, Partition, earliest, latest
 from odradek.terminal.errors import CommandError
+
+if TYPE_CHECKING:
+    from odradek.cluster.broker_requests import Address
 
 KNOWN_TIMEOUT_S = 5.0
 KNOWN_PAUSE_S = 0.02
@@ -132,6 +133,9 @@ def _partitions(topic: TopicDescription, first: Offsets, end: Offsets, sizes: Of
 
 def _sizes(cluster: ClusterClients, topics: Sequence[TopicDescription]) -> tuple[dict[Partition, int], str]:
     """Return the size of each partition at its leader, and why some are missing."""
+    from odradek.client.errors import ClientError  # only now: topics are listed without requests of our own
+    from odradek.cluster.log_dirs import describe_log_dirs, sizes_in
+
     wanted: dict[Address, dict[str, list[int]]] = {}
     for topic in topics:
         for part in topic.partitions:

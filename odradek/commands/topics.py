@@ -24,7 +24,6 @@ from odradek.cluster.topics import (
     missing_topics,
     wait_until_known,
 )
-from odradek.cluster.topology import describe_partitions, troubled
 from odradek.commands.deletion import delete_each
 from odradek.documents import topics as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
@@ -240,6 +239,8 @@ def _troubled_partitions(
     cluster: ClusterClients, names: Sequence[str] | None, judgements: Sequence[str]
 ) -> set[Partition]:
     """Return the partitions of which one of the judgements is true."""
+    from odradek.cluster.topology import describe_partitions, troubled  # only now: no other command here needs it
+
     found = describe_partitions(cluster.requests, names, with_min_isr="under_min_isr" in judgements)
     return {each.key for each in troubled(found, judgements)}
 

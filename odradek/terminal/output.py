@@ -1,6 +1,7 @@
 """What a command prints: tables for people, one JSON document for programs, progress on standard error.
 
 Colours and progress only on a terminal. Away from one a table is as wide as its content: nothing is folded or cut.
+rich is imported where something is drawn with it: many commands end without a table, and few show progress.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
-from rich.progress import TimeRemainingColumn as Remaining
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
 UNBOUNDED_WIDTH = 1 << 16
 
@@ -37,6 +37,9 @@ class CommandOutput:
 
         None is shown as `-`; a `rich.text.Text` keeps its style on a terminal.
         """
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
         for column in columns:
             justify = "right" if column.startswith(">") else "left"
@@ -47,6 +50,8 @@ class CommandOutput:
 
     def heading(self, text: str) -> None:
         """Print a line that stands above a table."""
+        from rich.text import Text
+
         self.text(_rendered(Text(text, style="bold"), sys.stdout))
 
     def line(self, text: str = "") -> None:
@@ -67,6 +72,10 @@ class CommandOutput:
 
         `add_task(description, total=N)` and `update(task, completed=n)` are rich's; counts are bytes if `in_bytes`.
         """
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
         amount: ProgressColumn = DownloadColumn(binary_units=True) if in_bytes else MofNCompleteColumn()
         console = Console(stderr=True)
         return Progress(
@@ -86,6 +95,9 @@ def _shown(cell: object) -> str:
 
 
 def _rendered(renderable: Table | Text, stream: TextIO) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
     outer = Console(file=stream)
     inner = Console(
         file=io.StringIO(),
