@@ -238,7 +238,7 @@ def test_a_new_broker_begins_with_a_snapshot(cluster: MixedCluster, tmp_path: Pa
     assert "no longer registered" in cluster.tool("ClusterTool", "unregister", "--id", "4")
 
     def forgotten() -> bool:
-        """A client that was told broker 4 is the controller asks nobody else to create a topic until it hears better."""
+        """A client that was told broker 4 is the controller asks nobody else for a topic until it hears better."""
         known = cluster.admin.list_topics(timeout=TIMEOUT_S)
         return 4 not in known.brokers and known.controller_id in known.brokers
 

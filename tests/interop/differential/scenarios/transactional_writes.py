@@ -29,7 +29,7 @@ PLAIN = 0
 LONG_MS = 900_000
 """A transaction that nobody ends while the brokers are compared."""
 AHEAD_MS = 3_600_000
-"""Later than every marker, and not yet too far in the future: the tests have run for a minute to an hour since NOW_MS."""
+"""Later than every marker, and not yet too far in the future: tests have run for a minute to an hour since NOW_MS."""
 
 
 def transactional_writes() -> Steps:
