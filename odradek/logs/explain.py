@@ -103,9 +103,14 @@ class Explanation:
         return Cost(sum(cost.bytes_read for _, cost in self.costs), sum(cost.nanoseconds for _, cost in self.costs))
 
 
-def explain_offset(fs: FileSystem, directory: str, offset: int, clock: Clock) -> Explanation:
-    """Look an offset up in the log of a partition directory. Raises OSError, CorruptFile where there is no log."""
-    seeker = _Seeker(fs, directory, clock)
+def explain_offset(
+    fs: FileSystem, directory: str, offset: int, clock: Clock, most_headers: int | None = None
+) -> Explanation:
+    """Look an offset up in the log of a partition directory, over `most_headers` batch headers if that is given.
+
+    Raises OSError, CorruptFile where there is no log.
+    """
+    seeker = _Seeker(fs, directory, clock, most_headers)
     started = clock()
     search = search_segments(seeker.base_offsets, offset)
     told = Explanation(directory, offset, None, seeker.base_offsets, segment_search=search)
@@ -120,9 +125,11 @@ def explain_offset(fs: FileSystem, directory: str, offset: int, clock: Clock) ->
     return seeker.read_batch(told, lambda record: record.offset >= offset)
 
 
-def explain_timestamp(fs: FileSystem, directory: str, timestamp: int, clock: Clock) -> Explanation:
-    """Look up the first record that is not earlier than `timestamp` (ms). Raises as `explain_offset`."""
-    seeker = _Seeker(fs, directory, clock)
+def explain_timestamp(
+    fs: FileSystem, directory: str, timestamp: int, clock: Clock, most_headers: int | None = None
+) -> Explanation:
+    """Look up the first record that is not earlier than `timestamp` (ms). Limited, and raises, as `explain_offset`."""
+    seeker = _Seeker(fs, directory, clock, most_headers)
     told = Explanation(directory, None, timestamp, seeker.base_offsets)
     told, base_offset = seeker.find_segment_by_time(told, timestamp)
     if base_offset is None:
@@ -140,10 +147,11 @@ def explain_timestamp(fs: FileSystem, directory: str, timestamp: int, clock: Clo
 class _Seeker:
     """The files of one log, and the steps that read them."""
 
-    def __init__(self, fs: FileSystem, directory: str, clock: Clock) -> None:
+    def __init__(self, fs: FileSystem, directory: str, clock: Clock, most_headers: int | None) -> None:
         self._fs = fs
         self._directory = directory
         self._clock = clock
+        self._most_headers = most_headers
         names = map(parse_file_name, fs.listdir(directory))
         self.base_offsets = sorted(
             name.offset for name in names if name is not None and name.suffix == LOG_SUFFIX and not name.state
@@ -206,7 +214,7 @@ class _Seeker:
         assert told.position is not None
         assert self._log is not None
         started = self._clock()
-        done = scan(self._log, told.position, told.segment_size, is_found)
+        done = scan(self._log, told.position, told.segment_size, is_found, self._most_headers)
         return self.charge(replace(told, scan=done), "scan", done.bytes_read, started)
 
     def read_batch(self, told: Explanation, is_found: Callable[[Record], bool]) -> Explanation:
@@ -246,6 +254,8 @@ class _Seeker:
         assert told.scan is not None
         if told.scan.problem or told.scan.start > told.segment_size:
             where = told.scan.problem or f"byte {told.scan.start} is behind the end of the file"
+            if told.scan.stepped_over == self._most_headers:
+                return where
             return f"{sentence}; {where}: `odradek log verify` says more"
         if told.segment == self.base_offsets[-1]:
             return f"{sentence}: the log ends before it"

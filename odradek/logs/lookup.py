@@ -93,8 +93,10 @@ def search_time_index(file: OpenFile, base_offset: int, target: int) -> IndexSea
     return found._replace(bytes_read=TIME_ENTRY.size * len(found.probes))
 
 
-def scan(file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader], bool]) -> HeaderScan:
-    """Read batch headers from `start` on up to the first that `is_found` says is the one."""
+def scan(
+    file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader], bool], most: int | None = None
+) -> HeaderScan:
+    """Read batch headers from `start` on up to the first that `is_found` says is the one, `most` of them if given."""
     walk = EntryWalk(file, size, start, checked=False)
     first: list[Scanned] = []
     recent: list[Scanned] = []
@@ -104,6 +106,9 @@ def scan(file: OpenFile, start: int, size: int, is_found: Callable[[BatchHeader]
         if is_found(each.header):
             return HeaderScan(start, over, (*first, *recent, each), each, (over + 1) * HEADER_SIZE, "")
         over += 1
+        if over == most:
+            told = f"{most:,} batches were gone over from byte {start} on, and no more: `odradek log explain` goes on"
+            return HeaderScan(start, over, (*first, *recent), None, over * HEADER_SIZE, told)
         if len(first) < _SHOWN:
             first.append(each)
         else:

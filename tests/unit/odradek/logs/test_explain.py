@@ -178,3 +178,15 @@ def test_the_search_over_names_reads_nothing() -> None:
     assert found.entry == (123_450,)
     assert len(found.probes) <= 17
     assert found.bytes_read == 0
+
+
+def test_a_look_up_may_be_limited(example: tuple[MemoryFiles, str]) -> None:
+    """A limit on the headers that are read ends a look-up without an index, and the answer says so."""
+    fs, directory = example
+    fs.unlink(f"{directory}/{file_name(368769, OFFSET_INDEX_SUFFIX)}")
+    told = explain_offset(fs, directory, SOUGHT, _ticks().__next__, most_headers=5)
+    assert told.scan is not None
+    assert told.scan.stepped_over == 5
+    assert told.record is None
+    assert "odradek log explain" in told.problem
+    assert explain_offset(fs, directory, SOUGHT, _ticks().__next__, most_headers=8).record is not None
