@@ -113,7 +113,7 @@ def cluster(tmp_path: Path) -> Iterator[ProxiedCluster]:
 @pytest.mark.timeout(SECONDS + 400)
 def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster: ProxiedCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(60)
     producers = [
         NumberingProducer(cluster.bootstrap, partition, idempotent)
         for partition in range(PARTITIONS)
@@ -150,13 +150,13 @@ def test_what_was_acknowledged_is_there_whatever_happens_to_the_brokers(cluster:
 
 
 def _all_in_sync(admin: AdminClient) -> bool:
-    topic = admin.list_topics(TOPIC, timeout=10).topics[TOPIC]
+    topic = admin.list_topics(TOPIC, timeout=60).topics[TOPIC]
     return all(len(part.isrs) == 3 and part.leader >= 0 for part in topic.partitions.values())
 
 
 def _partitions(admin: AdminClient) -> dict[int, tuple[int, list[int]]]:
     """Return leader and ISR of each partition."""
-    partitions = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
+    partitions = admin.list_topics(TOPIC, timeout=60).topics[TOPIC].partitions
     return {index: (partition.leader, partition.isrs) for index, partition in partitions.items()}
 
 

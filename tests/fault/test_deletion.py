@@ -58,7 +58,7 @@ class Workers:
         """Stop and join the threads."""
         self.stopping.set()
         for thread in self._threads:
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
         if self._failures:
             raise self._failures[0]

@@ -56,7 +56,7 @@ class Producer:
     def join(self) -> None:
         """Wait for the end."""
         assert self._thread is not None
-        self._thread.join(20)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         if self.failure is not None:
             raise self.failure
@@ -172,9 +172,9 @@ def test_killed_while_topics_come_and_go(running: BrokerProcess, topic: str) -> 
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        assert done.wait(20)
+        assert done.wait(60)
         running.kill()
-        thread.join(20)
+        thread.join(60)
         running.start()
         with WireClient(running.port) as wire:
             known = topics(wire)

@@ -75,7 +75,7 @@ def test_a_stop_under_load(running: BrokerProcess, topic: str, flush: str) -> No
     assert running.stop() == 0
     assert time.monotonic() - began < STOP_LIMIT_S
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert (running.data / MARKER).exists()
     assert_quiet(running)
     running.start()
@@ -99,7 +99,7 @@ def test_a_signal_before_the_broker_serves(new_broker: BrokerFactory, topic: str
     os.mkfifo(slow_file)  # whoever reads it waits for what this test writes, which is nothing
     broker.launch()
     writer = eventually(lambda: _open_if_read(str(slow_file)), "the broker reads the checkpoint")
-    eventually(lambda: _is_ended_by(broker, number), "the broker has ended", 5)
+    eventually(lambda: _is_ended_by(broker, number), "the broker has ended", 60)
     assert broker.wait(5) == 130
     os.close(writer)
     assert_quiet(broker)
@@ -121,7 +121,7 @@ def test_a_second_signal_while_the_disk_is_waited_for(running: BrokerProcess, to
     eventually(lambda: '"stopping"' in running.log, "the broker stops")
     with pytest.raises(AssertionError):
         eventually(lambda: '"stopped"' in running.log, "the broker has stopped", 0.5)
-    eventually(lambda: _is_ended_by(running, signal.SIGTERM), "the broker has ended", 5)
+    eventually(lambda: _is_ended_by(running, signal.SIGTERM), "the broker has ended", 60)
     assert running.wait(5) == 130
     assert_quiet(running)
     slow_file.unlink(missing_ok=True)

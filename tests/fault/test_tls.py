@@ -27,7 +27,7 @@ from tests.support.wire.client import request_frame
 
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("CN=localhost", LOCAL)
-WAIT_S = 30
+WAIT_S = 60
 MANY = 500
 
 

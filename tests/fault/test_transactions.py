@@ -31,7 +31,7 @@ COPIERS = 2
 ABORTED = 0.3
 """Share of the transactions that are aborted on purpose."""
 SESSION_S = 3.0
-CALL_S = 30.0
+CALL_S = 60
 COPIED_S = 120.0
 STABLE_S = 60.0
 SETTINGS = {
@@ -196,7 +196,7 @@ def test_each_number_is_copied_once_whatever_happens_to_the_brokers(cluster: Pro
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     topics = [NewTopic(name, PARTITIONS, 3, config={"min.insync.replicas": "2"}) for name in (SOURCE, TARGET)]
     for made in admin.create_topics(topics).values():
-        made.result(30)
+        made.result(60)
     feeder = Feeder(cluster.bootstrap)
     copiers = [Copier(cluster.bootstrap, f"copier-{number}", SEED + number) for number in range(COPIERS)]
     faults = Faults(cluster, SEED, SESSION_S)

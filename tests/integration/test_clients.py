@@ -124,7 +124,7 @@ def test_a_consumer_waiting_at_the_end_is_woken(client: Client, topic: str) -> N
         reader.join(0.1)
         return not reader.is_alive()
 
-    eventually(woken, "the waiting consumer got a record", 30)
+    eventually(woken, "the waiting consumer got a record", 60)
     assert got
     assert got[0].record == late
     assert got[0].offset >= 5

@@ -23,7 +23,7 @@ class OwnCluster:
     """The nodes, and what clients see of them."""
 
     def __init__(self, directory: Path) -> None:
-        self.controller = OdradekController(directory / "controller", {"broker.session.timeout.ms": "3000"})
+        self.controller = OdradekController(directory / "controller", {"broker.session.timeout.ms": "6000"})
         self.brokers = [
             ClusterBroker(directory / f"broker-{number}", number, self.controller.voters) for number in (1, 2, 3)
         ]

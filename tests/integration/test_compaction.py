@@ -97,7 +97,7 @@ def test_a_topic_is_compacted_once_its_policy_says_so(new_broker: BrokerFactory,
     change = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
     [changed] = admin.incremental_alter_configs([resource]).values()
-    changed.result(20)
+    changed.result(60)
     kept = await_compacted(broker.bootstrap, topic, MOST_LEFT)
     assert {one.key: one.value for one in kept if one.key != b"filler"} == last
 
@@ -113,7 +113,7 @@ def test_a_tombstone_goes_when_its_time_is_over(new_broker: BrokerFactory, topic
         fill_segment(broker.bootstrap, topic)  # something must be dirty for another round to come
         return b"gone" not in {one.key for one in read_kept(broker.bootstrap, topic)}
 
-    eventually(is_gone, "the tombstone is gone", 30)
+    eventually(is_gone, "the tombstone is gone", 60)
     assert (2, b"stays", b"value") in read_kept(broker.bootstrap, topic)
 
 
@@ -137,7 +137,7 @@ def test_committed_offsets_survive_the_compaction_of_their_topic(new_broker: Bro
     def total() -> int:
         return sum(path.stat().st_size for path in log_files.glob("*.log"))
 
-    eventually(lambda: total() < 1_300_000 and len(list(log_files.glob("*.log"))) > 1, "the offsets are compacted", 30)
+    eventually(lambda: total() < 1_300_000 and len(list(log_files.glob("*.log"))) > 1, "the offsets are compacted", 60)
     broker.kill()
     broker.start()
     again = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "committer"})
@@ -156,7 +156,7 @@ def test_the_broker_goes_on_when_the_compaction_process_is_killed(new_broker: Br
     last = overwrite(broker.bootstrap, topic)
     fill_segment(broker.bootstrap, topic)
     directory = broker.data / f"{topic}-0"
-    eventually(lambda: list(directory.glob("*.cleaned")), "a segment is being written", 30)
+    eventually(lambda: list(directory.glob("*.cleaned")), "a segment is being written", 60)
     os.kill(cleaner_pid(broker), signal.SIGKILL)
     eventually(lambda: "the compaction process has died" in broker.log, "the death is noticed")
     kept = await_compacted(broker.bootstrap, topic, MOST_LEFT, 60)
@@ -175,7 +175,7 @@ def test_the_compaction_process_never_outlives_its_broker(new_broker: BrokerFact
     last = overwrite(broker.bootstrap, topic)
     fill_segment(broker.bootstrap, topic)
     directory = broker.data / f"{topic}-0"
-    eventually(lambda: list(directory.glob("*.cleaned")), "a segment is being written", 30)
+    eventually(lambda: list(directory.glob("*.cleaned")), "a segment is being written", 60)
     child = cleaner_pid(broker)
     assert os.getpriority(os.PRIO_PROCESS, child) == 19
     if how != "stop":
@@ -217,8 +217,8 @@ def test_a_damaged_log_is_left_alone_and_named(new_broker: BrokerFactory, topic:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     change = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
-    next(iter(admin.incremental_alter_configs([resource]).values())).result(20)
-    eventually(lambda: "cannot be compacted" in broker.log, "the damage is reported", 30)
+    next(iter(admin.incremental_alter_configs([resource]).values())).result(60)
+    eventually(lambda: "cannot be compacted" in broker.log, "the damage is reported", 60)
     [line] = [line for line in broker.log.splitlines() if "cannot be compacted" in line]
     assert str(first) in line
     assert "byte 0 " in line

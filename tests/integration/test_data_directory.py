@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="the sentences are the project's own")
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 def _fingerprint(directory: Path) -> dict[str, tuple[int, str]]:

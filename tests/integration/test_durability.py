@@ -101,9 +101,9 @@ def test_nothing_acknowledged_is_lost_when_killed_under_load(new_broker: BrokerF
 
     producer = threading.Thread(target=produce_until_killed)
     producer.start()
-    assert enough.wait(30)
+    assert enough.wait(60)
     broker.kill()
-    producer.join(30)
+    producer.join(60)
     assert acknowledged == list(range(len(acknowledged)))
     broker.start()
     client = Confluent(broker.bootstrap)
@@ -227,7 +227,7 @@ def test_a_producer_rides_out_a_restart(new_broker: BrokerFactory, topic: str) -
 
     for number in range(200):
         if number == 100:
-            producer.flush(20)
+            producer.flush(60)
             broker.kill()
         producer.produce(topic, b"%d" % number, partition=0, on_delivery=delivered)
     broker.start()

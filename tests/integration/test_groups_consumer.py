@@ -128,7 +128,7 @@ def test_a_silent_member_is_put_out(new_raw: NewRaw) -> None:
     first, second = new_raw(), new_raw()
     first.enter(PARTITIONS)
     assert second.join()["error_code"] == 0
-    eventually(lambda: second.beat() and len(second.assigned) == PARTITIONS, "the other gets everything", 15)
+    eventually(lambda: second.beat() and len(second.assigned) == PARTITIONS, "the other gets everything", 60)
     assert first.error() == "UNKNOWN_MEMBER_ID"
 
 
@@ -137,7 +137,7 @@ def test_subscription_by_expression(new_raw: NewRaw) -> None:
     member = new_raw()
     expression = f"^{member.topic[:-1]}.$"
     assert member.join_error(subscribed_topic_names=None, subscribed_topic_regex=expression) == "NONE"
-    eventually(lambda: member.beat() and len(member.assigned) == PARTITIONS, "the topic is found", 20)
+    eventually(lambda: member.beat() and len(member.assigned) == PARTITIONS, "the topic is found", 60)
 
 
 def test_the_two_protocols_do_not_mix_where_they_cannot(new_raw: NewRaw) -> None:
@@ -187,7 +187,7 @@ def _await_commits(broker: BrokerProcess, group: str, topic: str, end: int) -> N
         eventually(
             lambda: all(committed(wire, group, topic, each) == end for each in range(PARTITIONS)),
             f"everything up to {end} is committed",
-            30,
+            60,
         )
 
 

@@ -11,6 +11,8 @@ from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
 PARTITIONS = 6
+SHORT_MS = 3000
+"""A session for members that are killed: the others wait for its end."""
 CONFLUENT, KAFKA_PYTHON, AIOKAFKA = (python_command(name) for name in ("confluent", "kafka_python", "aio"))
 PROGRAMS = {"confluent-kafka": CONFLUENT, "kafka-python": KAFKA_PYTHON, "aiokafka": AIOKAFKA}
 EVERY_ASSIGNOR = [
@@ -43,7 +45,7 @@ def _all_read(members: list[Member], end: int, what: str) -> None:
         return len(ends) == PARTITIONS and all(last == end - 1 for last in ends.values())
 
     try:
-        eventually(read, what, 30)
+        eventually(read, what, 60)
     except AssertionError as error:
         found = [(sorted(member.owned), member.reports.consumed, member.output()) for member in members]
         raise AssertionError(f"{error}: {found}") from None
@@ -53,7 +55,7 @@ def _shared_evenly(broker: BrokerProcess, members: list[Member]) -> None:
     """Wait until the group has settled with an equal share for each: cooperative members get there by several steps."""
     settled(broker, members, PARTITIONS)
     share = PARTITIONS // len(members)
-    eventually(lambda: all(len(each.owned) == share for each in members), "the partitions are shared evenly", 30)
+    eventually(lambda: all(len(each.owned) == share for each in members), "the partitions are shared evenly", 60)
     settled(broker, members, PARTITIONS)
 
 
@@ -63,7 +65,7 @@ def test_members_come_leave_crash_and_come_back(
 ) -> None:
     """After each change every partition has exactly one owner, and nothing is left unread."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
-    settings = _settings(groups_broker, topic, assignor=assignor)
+    settings = _settings(groups_broker, topic, assignor=assignor, session_timeout=SHORT_MS)
     program = PROGRAMS[client]
     members = [new_member(program, settings)]
     settled(groups_broker, members, PARTITIONS)
@@ -142,7 +144,7 @@ def test_a_static_member_comes_back_to_its_partitions(
     sees a rebalance; when it stays away for longer (which is the broker's affair alone), the others take over."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
     members = [
-        new_member(PROGRAMS[client], _settings(groups_broker, topic, session_timeout=4000, instance_id=f"i{each}"))
+        new_member(PROGRAMS[client], _settings(groups_broker, topic, session_timeout=10_000, instance_id=f"i{each}"))
         for each in range(2)
     ]
     first = settled(groups_broker, members, PARTITIONS)
@@ -161,7 +163,7 @@ def test_a_member_that_is_silent_for_too_long_is_put_out_and_comes_back(
 ) -> None:
     """A member whose process stands still loses its partitions; when it goes on it joins again."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
-    settings = _settings(groups_broker, topic)
+    settings = _settings(groups_broker, topic, session_timeout=SHORT_MS)
     members = [new_member(CONFLUENT, settings) for _ in range(2)]
     settled(groups_broker, members, PARTITIONS)
     members[1].pause()
@@ -173,7 +175,7 @@ def test_a_member_that_is_silent_for_too_long_is_put_out_and_comes_back(
 def test_many_changes_in_any_order(groups_broker: BrokerProcess, topic: str, new_member: MemberFactory) -> None:
     """Members that start, leave and are killed without waiting for one another end in a settled group."""
     Confluent(groups_broker.bootstrap).create_topic(topic, PARTITIONS)
-    settings = _settings(groups_broker, topic)
+    settings = _settings(groups_broker, topic, session_timeout=SHORT_MS)
     choose = random.Random(4)
     members = [new_member(CONFLUENT, settings) for _ in range(4)]
     for _ in range(2):

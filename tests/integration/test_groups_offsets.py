@@ -19,7 +19,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import WireClient, error_code
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 PARTITIONS = 4
 GROUPS = 5
 
@@ -96,7 +96,7 @@ def test_offsets_are_listed_and_reset(groups_broker: BrokerProcess, admin: Admin
                 got.setdefault(partition, offset)
             return set(got) == {0, 2, 3}
 
-        eventually(all_read, "the partitions that have records left are read", 30)
+        eventually(all_read, "the partitions that have records left are read", 60)
         assert got == {0: 7, 2: 9, 3: 0}
     finally:
         consumer.close()
@@ -125,7 +125,7 @@ def test_groups_are_listed_described_and_deleted(
     settings = MemberSettings(groups_broker.bootstrap, topic, group)
     member = new_member(python_command("confluent"), settings)
     settled(groups_broker, [member], PARTITIONS)
-    eventually(lambda: member.reports.committed.get(PARTITIONS - 1) == 10, "everything is read and committed", 30)
+    eventually(lambda: member.reports.committed.get(PARTITIONS - 1) == 10, "everything is read and committed", 60)
     listed = admin.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(TIMEOUT_S)
     assert not listed.errors
     assert group in [each.group_id for each in listed.valid]
@@ -224,10 +224,10 @@ def _kill_in_the_middle_of_commits(broker: BrokerProcess, groups: list[str], top
     ]
     for thread in threads:
         thread.start()
-    eventually(lambda: min(last for [last] in acknowledged.values()) > 100, "commits flow", 30)
+    eventually(lambda: min(last for [last] in acknowledged.values()) > 100, "commits flow", 60)
     broker.kill()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     return acknowledged
 
 
@@ -250,7 +250,7 @@ def test_groups_go_on_after_the_broker_ended(
         with WireClient(broker.port) as wire:
             return all(committed(wire, settings.group, topic, each) == end for each in range(PARTITIONS))
 
-    eventually(lambda: all_committed(50), "everything is committed", 30)
+    eventually(lambda: all_committed(50), "everything is committed", 60)
     if how == "stop":
         assert broker.stop() == (143 if AGAINST_APACHE_KAFKA else 0), broker.log
     else:

@@ -264,7 +264,7 @@ def test_commits_that_take_too_long_to_be_safe(new_broker: BrokerFactory) -> Non
                     _answer(wire, "OffsetCommit")
                 return _answer(wire, api) == "COORDINATOR_NOT_AVAILABLE"
 
-            eventually(is_late, f"{api} is late", 30)
+            eventually(is_late, f"{api} is late", 60)
 
         def fetch_is_late() -> bool:
             commit = ASKS["OffsetCommit"]
@@ -274,7 +274,7 @@ def test_commits_that_take_too_long_to_be_safe(new_broker: BrokerFactory) -> Non
             other.answer("OffsetCommit", commit.version)
             return ERROR_NAMES[found["error_code"]] == "NOT_COORDINATOR"
 
-        eventually(fetch_is_late, "OffsetFetch is late", 30)
+        eventually(fetch_is_late, "OffsetFetch is late", 60)
         eventually(lambda: committed(wire, "g", TOPIC) == 1, "what came too late for an answer is there")
 
 

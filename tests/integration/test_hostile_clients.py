@@ -287,7 +287,7 @@ def test_a_client_that_never_reads_its_answers_is_closed(victim: BrokerProcess, 
             assert AGAINST_APACHE_KAFKA or resident_bytes(victim.pid) - memory < 64 * MEGABYTE
             return open_descriptors(victim.pid) < connected
 
-        eventually(closed, "the connection is closed", 20)
+        eventually(closed, "the connection is closed", 60)
     _assert_one_line(victim, peer)
     reader.close()
     after = Bystander(victim, topic + "-after")

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import IN_CI
 from tests.support.broker import BrokerProcess
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 pytestmark = pytest.mark.skipif(
     shutil.which("kcat") is None and not IN_CI, reason="kcat is not installed (apt-get install kcat)"

@@ -315,7 +315,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, command: str) -> No
     assert process.stderr is not None
     with process.stderr:
         assert process.stderr.read() == ""
-    assert process.wait(30) in (0, 1)  # 1 is what verify finds: there are no indexes
+    assert process.wait(60) in (0, 1)  # 1 is what verify finds: there are no indexes
 
 
 def test_progress_is_for_the_terminal_and_lines_are_for_the_file(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_progress_is_for_the_terminal_and_lines_are_for_the_file(tmp_path: Path)
         with contextlib.suppress(OSError):  # the end of a terminal is an error
             while piece := terminal.read(1 << 16):
                 shown += piece
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert b"MiB" in shown
     assert b"baseOffset" not in shown
     assert (tmp_path / "out").read_bytes().count(b"baseOffset: ") == 2048

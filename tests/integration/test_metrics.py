@@ -40,7 +40,7 @@ def produce(bootstrap: str, topic: str, count: int, **config: str) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **config})
     for number in range(count):
         producer.produce(topic, b"value-%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def consume(bootstrap: str, topic: str, group: str, count: int) -> None:
@@ -78,7 +78,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
     admin = AdminClient({"bootstrap.servers": process.bootstrap})
     topics = [NewTopic("t", PARTITIONS, 1), NewTopic("flushed", PARTITIONS, 1, config={"flush.messages": "1"})]
     for made in admin.create_topics(topics).values():
-        made.result(20)
+        made.result(60)
     produce(process.bootstrap, "t", RECORDS)
     produce(process.bootstrap, "flushed", 30)
     consume(process.bootstrap, "t", "g", READ)
@@ -172,11 +172,11 @@ def test_refused_batch_is_counted_as_kafka_does(broker: Monitored) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     config = {"max.message.bytes": "200"}
     for made in admin.create_topics([NewTopic("small", 1, 1, config=config)]).values():
-        made.result(20)
+        made.result(60)
     refused: list[object] = []
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
     producer.produce("small", b"x" * 500, on_delivery=lambda error, _: refused.append(error))
-    producer.flush(20)
+    producer.flush(60)
     assert refused[0] is not None
     found = scrape(broker.http)
     prefix = "kafka_server_brokertopicmetrics_"
@@ -204,12 +204,12 @@ def test_a_deleted_topic_is_told_of_no_more_but_counts_in_the_total(broker: Moni
     """Counters never fall."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for made in admin.create_topics([NewTopic("gone", PARTITIONS, 1)]).values():
-        made.result(20)
+        made.result(60)
     produce(broker.bootstrap, "gone", 10)
     before = scrape(broker.http)
     assert before.value("kafka_server_brokertopicmetrics_messagesin_total", topic="gone") == 10
     for deleted in admin.delete_topics(["gone"]).values():
-        deleted.result(20)
+        deleted.result(60)
     found: list[Scraped] = []
 
     def is_gone() -> bool:

@@ -18,6 +18,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="the pages are odradek's own")
 
 HTTP = {"odradek.http.listener": "127.0.0.1:0"}
+SESSION = {"broker.session.timeout.ms": "6000"}
 MANAGER = "kafka_server_replicamanager_"
 
 
@@ -30,10 +31,10 @@ def http_of(node: BrokerProcess) -> str:
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[tuple[OdradekController, ClusterBroker, ClusterBroker]]:
     """A controller and two brokers, each with a port for metrics."""
-    controller = OdradekController(tmp_path / "controller", {**HTTP, "broker.session.timeout.ms": "2000"})
+    controller = OdradekController(tmp_path / "controller", {**HTTP, **SESSION})
     brokers = [ClusterBroker(tmp_path / str(node), node, controller.voters) for node in (1, 2)]
     for broker in brokers:
-        broker.overrides |= {**HTTP, "broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "500"}
+        broker.overrides |= {**HTTP, **SESSION}
     controller.start()
     for broker in brokers:
         broker.start()
@@ -49,11 +50,11 @@ def test_each_node_tells_of_its_share(nodes: tuple[OdradekController, ClusterBro
     for broker in (first, second):
         eventually(lambda at=broker: get(http_of(at), "/ready")[0] == 200, "the broker to be ready")  # type: ignore[misc]  # a lambda with a default
     admin = AdminClient({"bootstrap.servers": first.bootstrap})
-    admin.create_topics([NewTopic("t", 2, 2)])["t"].result(30)
+    admin.create_topics([NewTopic("t", 2, 2)])["t"].result(60)
     producer = confluent_kafka.Producer({"bootstrap.servers": first.bootstrap})
     for number in range(100):
         producer.produce("t", b"x" * 100, partition=number % 2)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
     pages = [scrape(http_of(broker)) for broker in (first, second)]
     assert sum(page.value(f"{MANAGER}leadercount") for page in pages) == 2
@@ -75,9 +76,9 @@ def test_each_node_tells_of_its_share(nodes: tuple[OdradekController, ClusterBro
     eventually(
         lambda: scrape(http_of(controller)).value("kafka_controller_kafkacontroller_fencedbrokercount") == 1,
         "the controller to fence the broker that is gone",
-        30,
+        60,
     )
-    eventually(lambda: scrape(http_of(first)).value(f"{MANAGER}leadercount") == 2, "the other one to lead all", 30)
+    eventually(lambda: scrape(http_of(first)).value(f"{MANAGER}leadercount") == 2, "the other one to lead all", 60)
     left = scrape(http_of(first))
     assert left.value(f"{MANAGER}underreplicatedpartitions") == 2
     assert left.value(f"{MANAGER}isrshrinks_total") == 2

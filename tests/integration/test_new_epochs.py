@@ -115,7 +115,7 @@ def _read_until(consumer: confluent_kafka.Consumer, enough: Callable[[list[bytes
             read.append(message.value() or b"")
         return enough(read)
 
-    eventually(go_on, "enough is read", 30)
+    eventually(go_on, "enough is read", 60)
     return read
 
 

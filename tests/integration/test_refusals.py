@@ -24,7 +24,7 @@ from tests.unit.broker.metadata.support import topic_records
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="the sentences are the project's own")
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 ID = UUID(int=0xA5)
 FS = PosixFiles()
 SEGMENT = "__cluster_metadata-0/00000000000000000000.log"

@@ -65,7 +65,7 @@ def test_log_is_kept_at_its_size(looking: BrokerProcess, topic: str) -> None:
         _start_moves_to(wire, topic, 4)
         assert fetch(wire, topic, 3)["error_code"] == error_code("OFFSET_OUT_OF_RANGE")
         assert fetch(wire, topic, 4)["error_code"] == 0
-        eventually(lambda: not _files(looking, topic, ".deleted"), "the files are gone", 20)
+        eventually(lambda: not _files(looking, topic, ".deleted"), "the files are gone", 60)
     assert len(_files(looking, topic, ".log")) == 3
     assert "old segments deleted" in looking.log
     assert f"the log is larger than retention.bytes={2 * MEGABYTE}" in looking.log
@@ -108,7 +108,7 @@ def test_segment_that_is_being_sent_arrives_whole(looking: BrokerProcess, topic:
         eventually(_has_begun(slow.socket), "the answer has begun")
         assert set_config(wire, topic, "retention.bytes", "0") == 0
         _start_moves_to(wire, topic, BATCHES)
-        eventually(lambda: len(_files(looking, topic, "")) < 12, "the files are unlinked", 20)
+        eventually(lambda: len(_files(looking, topic, "")) < 12, "the files are unlinked", 60)
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MEGABYTE)
         [answer] = slow.answer("Fetch", 11)["responses"][0]["partitions"]
         assert answer["error_code"] == 0

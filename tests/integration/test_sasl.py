@@ -56,7 +56,7 @@ def test_librdkafka_logs_in_and_again(sasl: SaslBroker, mechanism: str) -> None:
     began, read = time.monotonic(), 0
     while time.monotonic() - began < 4.5:  # the session of the broker takes three seconds
         producer.produce(topic, b"x", partition=0)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
         message = consumer.poll(10)
         if message is not None and message.error() is None:
             read += 1

@@ -81,7 +81,7 @@ def test_clients_log_in_over_tls(broker: SaslSslBroker, mechanism: str) -> None:
     settings = broker.settings(mechanism)
     producer = Producer(settings)
     producer.produce(f"t-{mechanism}", b"x" * 500_000)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     python = KafkaProducer(
         bootstrap_servers=settings["bootstrap.servers"],
         security_protocol="SASL_SSL",
@@ -101,7 +101,7 @@ def test_who_is_refused_hears_why_over_tls(broker: SaslSslBroker, mechanism: str
     settings = broker.settings(mechanism, "no")
     settings["error_cb"] = heard.append
     admin = AdminClient(settings)
-    eventually(lambda: admin.poll(0.1) >= 0 and bool(heard), "the client hears of it", 20)
+    eventually(lambda: admin.poll(0.1) >= 0 and bool(heard), "the client hears of it", 60)
     assert heard[0].code() == KafkaError._AUTHENTICATION
 
 

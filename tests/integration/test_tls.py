@@ -26,7 +26,7 @@ AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("CN=localhost", LOCAL)
 CLIENT = AUTHORITY.issue("CN=client,OU=tests")
 RECORDS = [b"%d" % number * 100 for number in range(500)]
-WAIT_S = 30
+WAIT_S = 60
 
 
 class TlsBroker:

@@ -15,7 +15,7 @@ from tests.integration.clients import Confluent
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 QUIET: dict[str, object] = {"log_level": 0, "socket.timeout.ms": 2_000}
 
 

@@ -198,7 +198,7 @@ def delete(broker: BrokerProcess, topic: str) -> None:
     """Delete a topic."""
     [answer] = ask(broker, "DeleteTopics", 5, topic_names=[topic], timeout_ms=8000)["responses"]
     assert answer["error_code"] == 0, answer
-    eventually(lambda: not _partitions(broker, topic), f"topic {topic} is no longer told", 30)
+    eventually(lambda: not _partitions(broker, topic), f"topic {topic} is no longer told", 60)
 
 
 def alter(broker: BrokerProcess, topic: str, name: str, value: str) -> None:
@@ -207,7 +207,7 @@ def alter(broker: BrokerProcess, topic: str, name: str, value: str) -> None:
     resource = {"resource_type": 2, "resource_name": topic, "configs": [config]}
     [answer] = ask(broker, "IncrementalAlterConfigs", 1, resources=[resource])["responses"]
     assert answer["error_code"] == 0, answer
-    eventually(lambda: _configs(broker, [topic])[topic].get(name) == value, f"{name} of {topic} is told", 30)
+    eventually(lambda: _configs(broker, [topic])[topic].get(name) == value, f"{name} of {topic} is told", 60)
 
 
 def add_partitions(broker: BrokerProcess, topic: str, count: int) -> None:
@@ -216,7 +216,7 @@ def add_partitions(broker: BrokerProcess, topic: str, count: int) -> None:
         broker, "CreatePartitions", 2, topics=[{"name": topic, "count": count, "assignments": None}], timeout_ms=8000
     )["results"]
     assert answer["error_code"] == 0, answer
-    eventually(lambda: len(_partitions(broker, topic)) == count, f"{count} partitions of {topic} are told", 30)
+    eventually(lambda: len(_partitions(broker, topic)) == count, f"{count} partitions of {topic} are told", 60)
 
 
 def produce(

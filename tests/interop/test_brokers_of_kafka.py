@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka-brokers
 
 TOOLS = "org.apache.kafka.tools"
 TIMEOUT_S = 60
-SESSION_MS = 3000
+SESSION_MS = 6000
 REPLICAS = 3
 
 

@@ -20,7 +20,7 @@ from tests.support.wire import WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("cluster_broker")]
 
-SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+SESSION = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
 
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
 
@@ -53,7 +53,7 @@ def produced(broker: ClusterBroker, topic: str, values: list[str]) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "enable.idempotence": True})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: failed.append(error) if error else None)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert failed == []
 
 
@@ -72,7 +72,7 @@ def consumed(broker: ClusterBroker, topic: str, group: str, count: int) -> list[
         return len(values) >= count
 
     try:
-        eventually(enough, f"{count} records of {topic} are consumed", 30)
+        eventually(enough, f"{count} records of {topic} are consumed", 60)
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
@@ -92,27 +92,27 @@ def changes_work(broker: ClusterBroker, topic: str) -> bool:
 def test_librdkafka_creates_changes_produces_consumes_and_deletes(broker: ClusterBroker) -> None:
     """Topics, partitions and configs are changed at the controller; records and groups are the broker's."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic("first", 3, 1)])["first"].result(20)
-    admin.create_partitions([NewPartitions("first", 4)])["first"].result(20)
+    admin.create_topics([NewTopic("first", 3, 1)])["first"].result(60)
+    admin.create_partitions([NewPartitions("first", 4)])["first"].result(60)
     entry = ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
     changed = ConfigResource(ConfigResource.Type.TOPIC, "first", incremental_configs=[entry])
-    admin.incremental_alter_configs([changed])[changed].result(20)
+    admin.incremental_alter_configs([changed])[changed].result(60)
 
     def seen() -> bool:
         asked = ConfigResource(ConfigResource.Type.TOPIC, "first")
-        return bool(admin.describe_configs([asked])[asked].result(20)["retention.ms"].value == "86400000")
+        return bool(admin.describe_configs([asked])[asked].result(60)["retention.ms"].value == "86400000")
 
-    eventually(seen, "the broker has the config", 10)
+    eventually(seen, "the broker has the config", 60)
     values = sorted(f"v{number}" for number in range(200))
     produced(broker, "first", values)
     assert consumed(broker, "first", "g", 200) == values
     produced(broker, "made-by-producing", ["x"])
-    metadata = admin.list_topics(timeout=10)
+    metadata = admin.list_topics(timeout=60)
     assert (list(metadata.brokers), metadata.controller_id) == ([1], 1)
     assert {"first", "made-by-producing", "__consumer_offsets"} <= set(metadata.topics)
     assert len(metadata.topics["first"].partitions) == 4
-    admin.delete_topics(["made-by-producing"])["made-by-producing"].result(20)
-    eventually(lambda: "made-by-producing" not in admin.list_topics(timeout=10).topics, "the topic is gone", 10)
+    admin.delete_topics(["made-by-producing"])["made-by-producing"].result(60)
+    eventually(lambda: "made-by-producing" not in admin.list_topics(timeout=60).topics, "the topic is gone", 60)
 
 
 def test_the_tools_of_apache_kafka_see_one_cluster(broker: ClusterBroker, controllers: ApacheKafkaControllers) -> None:
@@ -148,7 +148,7 @@ def test_an_election_of_the_controllers_is_outlived(broker: ClusterBroker, contr
         assert old >= FIRST_CONTROLLER
         controllers.stop(old, number)
         produced(broker, "elections", [f"{round_}-{index}" for index in range(50)])
-        eventually(lambda round_=round_: changes_work(broker, f"after-{round_}"), "changes work again", 40)  # type: ignore[misc]  # a lambda with a default
+        eventually(lambda round_=round_: changes_work(broker, f"after-{round_}"), "changes work again", 60)  # type: ignore[misc]  # a lambda with a default
         assert json.loads(path.read_text())["leaderId"] != old
         controllers.start([old])
     assert len(consumed(broker, "elections", "after", 100)) == 100
@@ -182,27 +182,27 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(tmp_path: Pa
     changes_work(broker, "before")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     many = admin.create_topics([NewTopic(f"before-{number}", 1, 1) for number in range(30)])
-    assert all(done.result(20) is None for done in many.values())
+    assert all(done.result(60) is None for done in many.values())
 
     def has_snapshot() -> bool:
         found = (tmp_path / "controllers").rglob("*.checkpoint")
         return any(not one.name.startswith(("0" * 20, "bootstrap")) for one in found)
 
-    eventually(has_snapshot, "the controller has a snapshot", 30)
+    eventually(has_snapshot, "the controller has a snapshot", 60)
     second = ClusterBroker(tmp_path / "second", 2, controllers.voters, {**SESSION, **quorum})
     try:
         second.start()
         assert list((second.data / "__cluster_metadata-0").glob("*.checkpoint"))
         admin = AdminClient({"bootstrap.servers": second.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic("shared", 8, 1)])["shared"].result(20)
+        admin.create_topics([NewTopic("shared", 8, 1)])["shared"].result(60)
 
         def spread() -> bool:
-            partitions = admin.list_topics("shared", timeout=10).topics["shared"].partitions.values()
+            partitions = admin.list_topics("shared", timeout=60).topics["shared"].partitions.values()
             return {partition.leader for partition in partitions} == {1, 2}
 
-        eventually(spread, "both brokers lead partitions", 10)
+        eventually(spread, "both brokers lead partitions", 60)
         for known in (broker, second):
-            metadata = AdminClient({"bootstrap.servers": known.bootstrap, "log_level": 0}).list_topics(timeout=10)
+            metadata = AdminClient({"bootstrap.servers": known.bootstrap, "log_level": 0}).list_topics(timeout=60)
             assert {node: f"{one.host}:{one.port}" for node, one in metadata.brokers.items()} == {
                 1: broker.bootstrap,
                 2: second.bootstrap,
@@ -213,7 +213,7 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(tmp_path: Pa
         for group in ("a", "b", "c", "d"):
             assert consumed(second, "shared", group, 100) == values
         assert second.stop() == 0
-        alone = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}).list_topics(timeout=10)
+        alone = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0}).list_topics(timeout=60)
         assert list(alone.brokers) == [1]
         assert {partition.leader for partition in alone.topics["shared"].partitions.values()} == {1, -1}
     finally:
@@ -236,7 +236,7 @@ def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKaf
         (nobody, "no active controller was found"),
     ):
         refused.launch()
-        assert refused.wait(30) == 1, refused.log
+        assert refused.wait(60) == 1, refused.log
         assert says in refused.log
         assert refused.log.count("cannot start") == 1
     assert changes_work(broker, "unnoticed")
@@ -266,8 +266,8 @@ def test_a_controller_notes_in_which_directories_replicas_lie(tmp_path: Path) ->
         controller.start()
         broker.start()
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-        admin.create_topics([NewTopic("placed", 3, 1)])["placed"].result(20)
-        eventually(lambda: recorded() == [identity(index) for index in range(3)], "the directories are noted", 30)
+        admin.create_topics([NewTopic("placed", 3, 1)])["placed"].result(60)
+        eventually(lambda: recorded() == [identity(index) for index in range(3)], "the directories are noted", 60)
         assert len(set(recorded())) == 2
     finally:
         broker.discard()

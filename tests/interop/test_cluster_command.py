@@ -29,7 +29,7 @@ TIMEOUT_S = 60
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaCluster]:
     """Three brokers of Apache Kafka that notice quickly when one is gone, and elect no leaders by themselves."""
-    quick = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+    quick = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
     directory = tmp_path_factory.mktemp("cluster")
     with running_cluster(directory, {**quick, "auto.leader.rebalance.enable": "false"}) as cluster:
         yield cluster

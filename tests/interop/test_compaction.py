@@ -61,7 +61,7 @@ def _transactions(bootstrap: str, topic: str) -> None:
         for step in range(6):
             key = b"key-%d" % chance.randrange(KEYS)
             (first, second)[step % 2].produce(topic, key=key, value=chance.randbytes(3000), partition=0)
-            (first, second)[step % 2].flush(30)
+            (first, second)[step % 2].flush(60)
         for producer, aborts in ((first, number % 3 == 1), (second, number % 4 == 2)):
             if aborts:
                 producer.abort_transaction(60)
@@ -88,7 +88,7 @@ def _compact_now(broker: BrokerProcess, topic: str) -> None:
     change = ConfigEntry("min.cleanable.dirty.ratio", "0.01", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
     [changed] = admin.incremental_alter_configs([resource]).values()
-    changed.result(30)
+    changed.result(60)
     eventually(lambda: _cleaned_upto(broker, topic), f"{topic} is compacted\n{broker.log}", 60)
 
 

@@ -60,7 +60,7 @@ def _offsets(broker: BrokerProcess, topic: str, timestamp: int) -> list[int]:
         partitions = sorted(answer["topics"][0]["partitions"], key=lambda each: each["partition_index"])
         return [] if any(each["error_code"] for each in partitions) else [each["offset"] for each in partitions]
 
-    return eventually(offsets, f"{topic} is served\n{broker.log}", 30)
+    return eventually(offsets, f"{topic} is served\n{broker.log}", 60)
 
 
 def _served(broker: BrokerProcess, topic: str) -> Served:

@@ -147,7 +147,7 @@ def test_a_directory_goes_to_and_fro(tmp_path: Path) -> None:
         assert served(kafka) == before
         rounds.check(kafka)
         new_producer(kafka, "open")  # its coordinator ends what was left open
-        eventually(lambda: partition(kafka, "transactions", 0).stable_end == 10, "the transaction was ended", 30)
+        eventually(lambda: partition(kafka, "transactions", 0).stable_end == 10, "the transaction was ended", 60)
         seen = fetch(kafka, "transactions", 0, 0, isolation=1)
         assert sorted(each["first_offset"] for each in seen["aborted_transactions"]) == [3, 6]
         rounds.work(kafka, producer)
@@ -197,8 +197,8 @@ def test_retention_and_compaction_follow_the_configs_that_kafka_recorded(tmp_pat
         odradek.properties, odradek.port, odradek.overrides = kafka.properties, kafka.port, {**overrides, **cleaner}
         odradek.overrides["log.cleaner.enable"] = "true"
         odradek.start()
-        eventually(lambda: start_of(odradek, "aged", 0) == 2, f"old records are deleted\n{odradek.log}", 30)
-        eventually(lambda: b"first" not in partition(odradek, "compacted", 0).records, "a key is kept once", 30)
+        eventually(lambda: start_of(odradek, "aged", 0) == 2, f"old records are deleted\n{odradek.log}", 60)
+        eventually(lambda: b"first" not in partition(odradek, "compacted", 0).records, "a key is kept once", 60)
         compacted = partition(odradek, "compacted", 0)
         assert (compacted.start, compacted.end) == (0, 3)
         assert b"second" in compacted.records

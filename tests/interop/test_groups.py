@@ -18,7 +18,7 @@ from tests.support.wire import WireClient
 pytestmark = pytest.mark.interop
 
 PARTITIONS = 10
-SESSION_MS = 3000
+SESSION_MS = 5000
 CONFLUENT, KAFKA_PYTHON, AIOKAFKA = (python_command(name) for name in ("confluent", "kafka_python", "aio"))
 
 needs_go = pytest.mark.skipif(bool(missing("go")) and not IN_CI, reason="Go is not installed")
@@ -53,7 +53,7 @@ def _await_commits(broker: BrokerProcess, members: Sequence[Member], end: int) -
             return all(committed(wire, settings.group, settings.topic, each) == end for each in range(PARTITIONS))
 
     try:
-        eventually(all_committed, f"everything up to {end} is committed", 30)
+        eventually(all_committed, f"everything up to {end} is committed", 60)
     except AssertionError as error:
         raise AssertionError(f"{error}: {[(each.reports.committed, each.output()) for each in members]}") from None
 

@@ -32,7 +32,7 @@ def _offsets(wire: WireClient, group: str) -> dict[tuple[str, int], tuple[int, i
         answer = wire.ask("OffsetFetch", 7, group_id=group, topics=None)
         return None if answer["error_code"] in LOADING else answer
 
-    answer = eventually(ask, f"{group} is loaded", 30)
+    answer = eventually(ask, f"{group} is loaded", 60)
     assert answer is not None
     assert answer["error_code"] == 0
     return {
@@ -104,7 +104,7 @@ def _consume(broker: BrokerProcess, new_member: MemberFactory, topic: str, first
         eventually(
             lambda: all(committed(wire, "real", topic, each) == first + 10 for each in range(PARTITIONS)),
             "everything is committed",
-            30,
+            60,
         )
     member.leave()
     expected = {partition: list(range(first, first + 10)) for partition in range(PARTITIONS)}

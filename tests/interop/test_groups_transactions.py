@@ -16,7 +16,7 @@ from tests.support.wire import ERROR_NAMES, WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka"), pytest.mark.timeout(300)]
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 TIMEOUTS_MS = {"committed": 60_000, "aborted": 60_000, "open": 900_000, "late": 1000}
 """How long the transactions of each group may be open."""
 GROUPS = tuple(TIMEOUTS_MS)

@@ -17,7 +17,7 @@ from tests.support.wire import WireClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("replication")]
 
-SESSION = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+SESSION = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "500"}
 SETTINGS = {
     **SESSION,
     "offsets.topic.replication.factor": "3",
@@ -95,7 +95,7 @@ def bootstrap_of(brokers: Brokers) -> str:
 
 def in_sync(admin: AdminClient, topic: str) -> list[list[int]]:
     """Return the ISR of each partition."""
-    found = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    found = admin.list_topics(topic, timeout=60).topics[topic].partitions
     return [sorted(found[index].isrs) for index in sorted(found)]
 
 
@@ -141,7 +141,7 @@ def test_nothing_acknowledged_is_lost_whoever_leads_and_falls(brokers: Brokers) 
     bootstrap = bootstrap_of(brokers)
     topic = NewTopic("t", PARTITIONS, 3, config={"min.insync.replicas": "2"})
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    admin.create_topics([topic])["t"].result(20)
+    admin.create_topics([topic])["t"].result(60)
     producing = Producing(bootstrap, "t")
     producing.some(3000)
     producing.wait()
@@ -199,7 +199,7 @@ def test_transactions_span_brokers_of_both_kinds(brokers: Brokers) -> None:
         "tx", PARTITIONS, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]], config={"min.insync.replicas": "2"}
     )
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    admin.create_topics([topic])["tx"].result(20)
+    admin.create_topics([topic])["tx"].result(60)
     producers = {node: new_producer(bootstrap, name) for node, name in _one_of_each(brokers[0], 1).items()}
     groups = _one_of_each(brokers[0], 0)
     expected: list[bytes] = []

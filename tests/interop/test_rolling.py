@@ -126,7 +126,7 @@ def test_clients_do_not_notice_that_brokers_are_exchanged(cluster: Rolled) -> No
     """One after the other, there and back: no error, every value once and in order, and equal replicas at the end."""
     bootstrap = bootstrap_of(cluster.brokers)
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})])[TOPIC].result(60)
     producing, reading = Producing(bootstrap, TOPIC), Reading(bootstrap)
     try:
         for before, after in (("kafka", "odradek"), ("odradek", "kafka")):
@@ -147,7 +147,7 @@ def test_clients_do_not_notice_that_brokers_are_exchanged(cluster: Rolled) -> No
     assert set().union(*reading.found) == producing.acknowledged
     assert len(producing.acknowledged) == 13 * EACH
     first, second, third = cluster.brokers
-    eventually(lambda: logs(first, TOPIC) == logs(second, TOPIC) == logs(third, TOPIC), "replicas are equal", 30)
+    eventually(lambda: logs(first, TOPIC) == logs(second, TOPIC) == logs(third, TOPIC), "replicas are equal", 60)
     segment = next((first.data / f"{TOPIC}-0").glob("*.log"))
     dumped = run_java(
         "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", str(segment)

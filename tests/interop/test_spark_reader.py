@@ -43,7 +43,7 @@ def _transaction(kafka: ApacheKafkaProcess, name: str, commit: bool | None) -> P
 def test_apache_kafka_is_read(spark: SparkSession, kafka: ApacheKafkaProcess, tmp_path: Path) -> None:
     """All records come in read_uncommitted; in read_committed those of aborted and open transactions do not."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    admin.create_topics([NewTopic("t", 2, 1)])["t"].result(20)
+    admin.create_topics([NewTopic("t", 2, 1)])["t"].result(60)
     plain = Producer({"bootstrap.servers": kafka.bootstrap})
     for number in range(COUNT):
         plain.produce("t", f"plain-{number}".encode(), b"k", partition=1, headers=[("h", b"v")])

@@ -114,7 +114,7 @@ def test_transactions_command(broker: BrokerProcess, topic: str) -> None:
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"x")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     listed = _tool("TransactionsCommand", broker, "list").decode().splitlines()
     assert [topic, "Ongoing"] in [[words[0], words[-1]] for words in map(str.split, listed)]
     looked = ["--topic", topic, "--max-transaction-timeout", "0"]

@@ -114,9 +114,9 @@ def test_transactions_go_on_where_brokers_are_exchanged(
             if new is kafka:
                 gone.append(new_producer(kafka.bootstrap, f"left-{number}"))
             behind = [b"behind %d" % each for each in range(number + 1)]
-            eventually(lambda behind=behind, new=new: values(new.bootstrap, "t", LEFT) == behind, "it is aborted", 30)  # type: ignore[misc]  # a lambda with defaults
+            eventually(lambda behind=behind, new=new: values(new.bootstrap, "t", LEFT) == behind, "it is aborted", 60)  # type: ignore[misc]  # a lambda with defaults
         assert values(kafka.bootstrap, "t", GOES_ON) == [b"0 before", b"0 after"]
-        eventually(lambda: _committed(kafka) == {("source", 0): 2}, "the offset is that of the commit", 30)
+        eventually(lambda: _committed(kafka) == {("source", 0): 2}, "the offset is that of the commit", 60)
         assert values(kafka.bootstrap, "target") == [b"%d" % number for number in range(2 * NUMBERS)]
         left = values(kafka.bootstrap, "t", LEFT, isolation="read_uncommitted")
         assert left == [b"left-0", b"behind 0", b"left-1", b"behind 1"]

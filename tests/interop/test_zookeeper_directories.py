@@ -93,7 +93,7 @@ def test_directories_of_zookeepers_times_are_taken_over(tmp_path: Path) -> None:
         assert served(new) == before
         assert committed(new, "group") == {("plain", 0): 3, ("short", 0): 7}
         new_producer(new, "open")
-        eventually(lambda: partition(new, "plain", 0).stable_end == 6, "the coordinator has ended what was open", 30)
+        eventually(lambda: partition(new, "plain", 0).stable_end == 6, "the coordinator has ended what was open", 60)
         assert produce(new, "short", SEQUENCE, producer, 10) == (0, 30)
         assert not list(tmp_path.glob("*/*-stray"))
         inspect(sorted(tmp_path.glob("*/plain-*/*.log")), "--deep-iteration")

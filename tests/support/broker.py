@@ -22,7 +22,7 @@ from tests.support.wire import ConnectionClosedError, WireClient
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 60
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 """Of directories that a test formats."""
 NO_RETENTION = {"log.retention.check.interval.ms": "86400000", "log.initial.task.delay.ms": "86400000"}

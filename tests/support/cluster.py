@@ -13,6 +13,8 @@ from tests.support.waiting import eventually
 
 FIRST_CONTROLLER = 101
 PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+HEARTBEATS = {"broker.heartbeat.interval.ms": "500"}
+"""Sessions are short in tests: with Kafka's 2,000 one late heartbeat on a busy machine would end them."""
 
 
 class ApacheKafkaControllers:
@@ -109,6 +111,7 @@ class ClusterBroker(OdradekProcess):
             "listener.security.protocol.map": PROTOCOLS,
             "offsets.topic.replication.factor": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **HEARTBEATS,
             **(overrides or {}),
         }
         super().__init__(directory, settings)
@@ -132,6 +135,7 @@ class ApacheKafkaBroker(ApacheKafkaProcess):
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            **HEARTBEATS,
             **(overrides or {}),
         }
         super().__init__(directory, settings, heap="384m")

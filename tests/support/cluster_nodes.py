@@ -64,7 +64,7 @@ class CombinedNode(OdradekProcess):
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": self.voters,
             "listener.security.protocol.map": PROTOCOLS,
-            "broker.session.timeout.ms": "3000",
+            "broker.session.timeout.ms": "6000",
         }
 
     @property

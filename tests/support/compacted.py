@@ -35,7 +35,7 @@ def create(bootstrap: str, topic: str, configs: Mapping[str, str] | None = None)
     """Make a topic of one partition that is compacted eagerly, with `configs` on top."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     [made] = admin.create_topics([NewTopic(topic, 1, 1, config={**EAGER, **(configs or {})})]).values()
-    made.result(20)
+    made.result(60)
 
 
 def produce(
@@ -54,7 +54,7 @@ def produce(
     for key, value in records:
         producer.produce(topic, key=key, value=value, partition=0)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def fill_segment(bootstrap: str, topic: str) -> None:

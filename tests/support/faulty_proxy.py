@@ -60,7 +60,7 @@ class FaultyProxy:
         """End it, with all connections."""
         self._is_closed = True
         self._call(lambda: None)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _call(self, work: Callable[[], None]) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
 
-STOP_TIMEOUT_S = 10
+STOP_TIMEOUT_S = 60
 
 
 def missing() -> bool:

@@ -10,4 +10,4 @@ def set_scram_password(bootstrap: str, user: str, password: str, mechanism: str,
     admin = AdminClient({"bootstrap.servers": bootstrap})
     info = ScramCredentialInfo(_KINDS[mechanism], iterations)
     changes = admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, info, password.encode())])
-    changes[user].result(20)
+    changes[user].result(60)

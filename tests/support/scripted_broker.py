@@ -14,7 +14,7 @@ from odradek.protocol.headers import decode_request_header, encode_response_head
 from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from odradek.protocol.registry import API, ApiKey
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 class ScriptedBroker:

@@ -18,4 +18,4 @@ def produce_in_small_batches(
     for record in records:
         key, value, headers, timestamp = record
         producer.produce(topic, value, key, partition=0, headers=list(headers), timestamp=timestamp)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0

@@ -7,9 +7,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSE_S = 0.01
+PATIENCE_S = 60.0
+"""What a machine that is busy with other things may take for anything that usually takes a moment."""
 
 
-def eventually(condition: Callable[[], T], what: str, timeout: float = 10.0) -> T:
+def eventually(condition: Callable[[], T], what: str, timeout: float = PATIENCE_S) -> T:
     """Return the first true value of `condition`; raise AssertionError naming `what` when the deadline passes first."""
     deadline = time.monotonic() + timeout
     while True:

@@ -16,7 +16,7 @@ from tests.integration.cli import start
 from tests.support.broker import BrokerProcess
 from tests.support.waiting import eventually
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 TOPIC = "t"
 
 Start = Callable[..., subprocess.Popen[bytes]]

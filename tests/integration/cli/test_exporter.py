@@ -35,7 +35,7 @@ def exporter(bootstrap: str, *options: str) -> Iterator[str]:
             yield url.removeprefix("http://").removesuffix("/metrics")
         finally:
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.integration.cli import COMMAND, Cli, environment, start
 from tests.support.broker import BrokerProcess
 from tests.support.ports import free_ports
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 def _run(bootstrap: str, *arguments: str, **how: str) -> subprocess.CompletedProcess[str]:

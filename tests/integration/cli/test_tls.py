@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import BrokerFactory
 from tests.integration.cli import Cli
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 def _certificate(directory: Path, name: str) -> tuple[str, str]:

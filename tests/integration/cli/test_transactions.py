@@ -9,7 +9,7 @@ from tests.integration.cli import Cli
 from tests.support.broker import BrokerProcess
 from tests.support.wire import BatchFields, Record, WireClient, build_batch
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 TRANSACTIONAL = 16
 """The attribute of a batch that is part of a transaction."""
 VERIFICATION = "transaction.partition.verification.enable"

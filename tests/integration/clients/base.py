@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-READ_TIMEOUT_S = 20
+READ_TIMEOUT_S = 60
 
 
 class Codec(StrEnum):

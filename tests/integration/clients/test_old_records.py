@@ -18,7 +18,7 @@ from tests.support.legacy_logs import DATA, FILES, NAMES, dumped_records
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="Apache Kafka 4 dropped these clients")
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 AGES = [(0, 8, 2), (0, 9), (0, 10, 0), (0, 10, 2)]
 CODECS = [None, "gzip", "snappy", "lz4"]
 EARLIER_MS = int(time.time() * 1000) - 3_600_000

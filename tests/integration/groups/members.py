@@ -15,17 +15,17 @@ from tests.support.broker import REPOSITORY, BrokerProcess
 from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, WireClient
 
-SETTLE_TIMEOUT_S = 30
+SETTLE_TIMEOUT_S = 60
 NOW_MS = int(time.time() * 1000)
 """A time for records that no retention takes for old."""
-END_TIMEOUT_S = 20
+END_TIMEOUT_S = 60
 
 BROKER_SETTINGS: Mapping[str, str] = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
     "group.max.size": "8",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.session.timeout.ms": "5000",
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.assignment.interval.ms": "0",
@@ -42,7 +42,7 @@ class MemberSettings:
     topic: str
     group: str
     assignor: str = "range"
-    session_timeout: int = 1500
+    session_timeout: int = 10_000
     instance_id: str | None = None
     auto_commit: bool = False
     group_protocol: str = "classic"

@@ -35,7 +35,7 @@ def await_coordinator(broker: BrokerProcess, group: str) -> None:
             answer = wire.ask("OffsetFetch", 7, group_id=group, topics=None)
             return bool(answer["error_code"] == 0)
 
-        eventually(ready, "the group has a coordinator", 30)
+        eventually(ready, "the group has a coordinator", 60)
 
 
 class RawMember:

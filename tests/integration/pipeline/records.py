@@ -38,7 +38,7 @@ def produce(bootstrap: str, topic: str, count: int, compression: str = "lz4") ->
     """Make the topic and produce `samples(count)` to it."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     forever = {"retention.ms": "-1"}  # the records are from years ago
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=forever)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=forever)])[topic].result(60)
     settings = {"bootstrap.servers": bootstrap, "compression.type": compression, "enable.idempotence": True}
     producer = Producer(settings | {"topic.metadata.refresh.interval.ms": 100})
     for each in samples(count):
@@ -46,7 +46,7 @@ def produce(bootstrap: str, topic: str, count: int, compression: str = "lz4") ->
             topic, each.value, each.key, each.partition, timestamp=each.timestamp_ms, headers=list(each.headers)
         )
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def archived(archive: Path, topic: str) -> list[Sample]:

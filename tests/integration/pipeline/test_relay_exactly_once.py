@@ -27,7 +27,7 @@ def _produce(broker: BrokerProcess, topic: str, first: int, until: int) -> None:
         for partition in range(PARTITIONS):
             producer.produce(topic, b"%d" % number, b"%d" % partition, partition)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def _relayed(broker: BrokerProcess, topic: str) -> dict[int, list[int]]:
@@ -49,14 +49,14 @@ def _relayed(broker: BrokerProcess, topic: str) -> dict[int, list[int]]:
 
 def _offsets(broker: BrokerProcess, group: str) -> dict[int, int]:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(30)
+    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(60)
     return {each.partition: each.offset for each in found.topic_partitions or ()}
 
 
 def _topics(broker: BrokerProcess, *names: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
-        made.result(30)
+        made.result(60)
 
 
 def test_kills_of_worker_broker_and_driver(

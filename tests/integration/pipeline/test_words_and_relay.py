@@ -23,7 +23,7 @@ def _produce(broker: BrokerProcess, topic: str, lines: list[str]) -> None:
     for line in lines:
         number = LINES.index(line)
         producer.produce(topic, line, b"%d" % number, timestamp=FIRST_MS + number)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def _consume(broker: BrokerProcess, topic: str) -> Iterator[tuple[bytes, bytes, int, list[tuple[str, bytes]]]]:

@@ -33,7 +33,7 @@ SMALL = {"segment.bytes": "1048576"}
 def filled(broker: BrokerProcess, topic: str) -> str:
     """A topic with keys, nulls, headers and compressed batches in several segments."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=SMALL)])[topic].result(10)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=SMALL)])[topic].result(60)
     noise = Random(1)
     for codec in ("none", "lz4", "gzip", "snappy", "zstd"):
         producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": codec, "batch.size": 20_000})
@@ -46,7 +46,7 @@ def filled(broker: BrokerProcess, topic: str) -> str:
                 timestamp=1_700_000_000_000 + number * 1000,
                 headers=[("h", b"\xff"), ("codec", codec.encode()), ("none", None)] if number % 3 == 0 else None,
             )
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     return topic
 
 

@@ -28,11 +28,11 @@ def test_the_lowest_version_reads(tmp_path: Path) -> None:
     broker.start()
     try:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        admin.create_topics([NewTopic("t", 2, 1)])["t"].result(10)
+        admin.create_topics([NewTopic("t", 2, 1)])["t"].result(60)
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         for number in range(2 * PER_PARTITION):
             producer.produce("t", VALUE, b"k", number % 2, timestamp=1_700_000_000_000, headers=[("h", b"x")])
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         smoke = REPOSITORY / "tests" / "support" / "spark_smoke.py"
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": str(python)}
         command = [str(python), str(smoke), broker.bootstrap, "t", str(tmp_path)]

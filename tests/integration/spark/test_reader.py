@@ -40,7 +40,7 @@ def _create(broker: BrokerProcess, topic: str, partitions: int = 1, **configs: s
     kept = {"retention.ms": "-1"}  # records here are of 1970
     given = {name.replace("_", "."): value for name, value in configs.items()}
     wanted = NewTopic(topic, partitions, 1, config=kept | given)
-    admin.create_topics([wanted])[topic].result(10)
+    admin.create_topics([wanted])[topic].result(60)
 
 
 def _produce(broker: BrokerProcess, topic: str, values: list[bytes], partition: int = 0, **conf: Any) -> None:
@@ -49,7 +49,7 @@ def _produce(broker: BrokerProcess, topic: str, values: list[bytes], partition: 
     for number, value in enumerate(values):
         producer.produce(topic, value, partition=partition, timestamp=1000 + number)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def _options(broker: BrokerProcess, **options: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ def test_every_column_is_as_it_was_written(spark: SparkSession, broker: BrokerPr
     producer.produce("columns", b"", b"", partition=0, timestamp=1)
     before = time.time()
     producer.produce("append", b"v", timestamp=5)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
     frame = _frame(spark, broker, subscribe="columns", includeHeaders="true")
     assert frame.schema.simpleString() == (
@@ -223,7 +223,7 @@ def test_a_stream_goes_on_where_it_stood(spark: SparkSession, broker: BrokerProc
     (kept.parent / ".2.crc").unlink()
 
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_partitions([NewPartitions("stream", 3)])["stream"].result(10)
+    admin.create_partitions([NewPartitions("stream", 3)])["stream"].result(60)
     _produce(broker, "stream", [b"new"], partition=2)
     _produce(broker, "stream", [b"more"], partition=0)
     assert _stream(spark, broker, tmp_path, subscribe="stream").awaitTermination(120)
@@ -238,7 +238,7 @@ def test_a_deleted_topic(spark: SparkSession, broker: BrokerProcess, tmp_path: P
     topics = "gone-kept,gone-deleted"
     assert _stream(spark, broker, tmp_path, subscribe=topics).awaitTermination(120)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.delete_topics(["gone-deleted"])["gone-deleted"].result(10)
+    admin.delete_topics(["gone-deleted"])["gone-deleted"].result(60)
     _produce(broker, "gone-kept", [b"after"])
     said = _failure(lambda: _stream(spark, broker, tmp_path, subscribe=topics).awaitTermination(120))
     assert "partition gone-deleted-0 was deleted" in said

@@ -27,7 +27,7 @@ def _fill(broker: OdradekProcess) -> None:
     for number in range(COUNT):
         producer.produce("restarted", b"%d" % number)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def values_of(wanted: OffsetRange, bodies: list[Body]) -> list[bytes]:

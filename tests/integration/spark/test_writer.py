@@ -27,14 +27,14 @@ WHEN = datetime(2026, 11, 20, 12, 0, 0, 123_000, tzinfo=UTC)
 def _create(broker: BrokerProcess, topic: str, partitions: int = 1, **configs: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in configs.items()})
-    admin.create_topics([wanted])[topic].result(10)
+    admin.create_topics([wanted])[topic].result(60)
 
 
 def _read(broker: BrokerProcess, topic: str) -> list[Message]:
     """Return all records of a topic, in the order of partitions and offsets."""
     conf = {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.partition.eof": True}
     consumer = Consumer({**conf, "auto.offset.reset": "earliest", "enable.auto.commit": False})
-    partitions = sorted(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+    partitions = sorted(consumer.list_topics(topic, timeout=60).topics[topic].partitions)
     consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
     found, ended = [], 0
     deadline = time.monotonic() + 30

@@ -20,12 +20,12 @@ def kafka_broker_settings():
 def test_one(kafka_broker, kafka_topic):
     producer = Producer({"bootstrap.servers": kafka_broker.bootstrap_servers})
     producer.produce(kafka_topic, b"x")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 def test_topics_differ_and_settings_count(kafka_broker, kafka_topic):
     Producer({"bootstrap.servers": kafka_broker.bootstrap_servers}).list_topics("made-by-asking", 30)
     admin = AdminClient({"bootstrap.servers": kafka_broker.bootstrap_servers})
-    topics = admin.list_topics(timeout=30).topics
+    topics = admin.list_topics(timeout=60).topics
     assert len([name for name in topics if name.startswith("test-")]) >= 1
 
 def test_that_fails(kafka_broker):

@@ -25,7 +25,7 @@ from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, Message, WireClient
 
 NO_LEADER_CHANGE = -2
-PATIENCE_S = 20
+PATIENCE_S = 60
 _TRANSACTIONS = (BeginTransactionRecord, EndTransactionRecord)
 """Around the first records of Kafka's, which are several batches; here they are one."""
 _ANY_ORDER = {ClientQuotaRecord, ConfigRecord, PartitionChangeRecord, RemoveTopicRecord}

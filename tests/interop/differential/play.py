@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.interop.differential.normalise import Comparable, normalise
 from tests.support.wire import ConnectionClosedError, Message, UndecodableError, WireClient
 
-READY_TIMEOUT_S = 15.0
+READY_TIMEOUT_S = 60
 ANSWER_TIMEOUT_S = 8.0
 PAUSE_S = 0.02
 

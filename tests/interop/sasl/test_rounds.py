@@ -52,7 +52,7 @@ def test_users_and_tokens_go_from_kafka_to_us_and_back(tmp_path: Path) -> None:
         admin = AdminClient({"bootstrap.servers": ours.bootstrap})
         admin.alter_user_scram_credentials([UserScramCredentialDeletion("gone", ScramMechanism.SCRAM_SHA_256)])[
             "gone"
-        ].result(20)
+        ].result(60)
         with user(broker, "alice") as wire:
             of_ours = create(wire)
         ours.stop()

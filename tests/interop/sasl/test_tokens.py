@@ -73,7 +73,7 @@ def wait_until_known(wire: WireClient, token: Message) -> None:
         assert isinstance(tokens, list)
         return any(one["token_id"] == token["token_id"] for one in tokens)
 
-    eventually(is_known, "the token is there", 10)
+    eventually(is_known, "the token is there", 60)
 
 
 RENEWERS = [{"principal_type": "User", "principal_name": "bob"}]

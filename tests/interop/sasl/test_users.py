@@ -74,7 +74,7 @@ def test_credentials_are_changed_and_told_as_kafka_does_it(brokers: Pair) -> Non
             kafka, odradek = ([told(broker, asked, names) for asked in DESCRIPTIONS] for broker in brokers)
             return odradek == kafka
 
-        eventually(told_alike, f"both tell the same after {deletions} {upsertions}", 5)  # Kafka tells after a while
+        eventually(told_alike, f"both tell the same after {deletions} {upsertions}", 60)  # Kafka tells after a while
 
 
 def told(broker: SaslBroker, asked: list[str] | None, names: Mapping[str, None]) -> dict[object, Message]:

@@ -17,7 +17,7 @@ class ConnectionClosedError(Exception):
 class WireClient:
     """A connection that is opened when first needed, and again after the broker closed it."""
 
-    def __init__(self, port: int, timeout: float = 10.0, address: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, timeout: float = 30.0, address: str = "127.0.0.1") -> None:
         self.port = port
         self.address = address
         self.timeout = timeout
