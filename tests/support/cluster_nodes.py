@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.support.broker import OdradekProcess
-from tests.support.cluster import PROTOCOLS, ApacheKafkaBroker
+from tests.support.cluster import HEARTBEATS, PROTOCOLS, ApacheKafkaBroker
 from tests.support.ports import free_ports
 
 CONTROLLER_ID = 3000
@@ -64,7 +64,8 @@ class CombinedNode(OdradekProcess):
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": self.voters,
             "listener.security.protocol.map": PROTOCOLS,
-            "broker.session.timeout.ms": "6000",
+            "broker.session.timeout.ms": "3000",
+            **HEARTBEATS,
         }
 
     @property
