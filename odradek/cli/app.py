@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "acls": "List, create and delete ACLs, and ask what they decide.",
     "quotas": "List, set and delete how much users, client ids and addresses may take.",
     "tokens": "Create, list, renew and end delegation tokens, with which programs log in for a user.",
+    "console": "Show a cluster in the browser: topics, messages, groups, and changes to them.",
     "exporter": "Give Prometheus the metrics of a cluster that tells none itself.",
     "bench": "Measure throughput and latency.",
     "log": "Look into Kafka's files: dump, verify, explain, stat.",

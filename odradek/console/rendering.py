@@ -1,0 +1,30 @@
+"""Templates, with everything that is put into them escaped, and numbers as people read them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from odradek import __version__
+from odradek.terminal.human import count_text, plural, size_text, time_text
+
+
+def templates() -> Environment:
+    """Return the templates of the console."""
+    found = Environment(
+        loader=PackageLoader("odradek.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "count": lambda number: "–" if number is None else count_text(number),
+        "size": lambda size: "–" if size is None else size_text(size),
+        "time": lambda milliseconds: "–" if milliseconds is None else time_text(milliseconds),
+        "word": lambda name: str(name).lower().replace("_", " "),
+        "in_path": lambda text: quote(str(text), safe=""),
+    }
+    found.globals |= {"plural": plural, "version": __version__}
+    return found
