@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError
+from odradek.pipeline.offset_store import ApplicationProgress
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
@@ -42,20 +42,6 @@ return 'DONE'
 """One script, so that Redis has all of a batch or nothing of it. A second time it changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an application has come."""
-
-    application: str
-    job: str
-    number: int
-    """Spark's number of the last finished batch, in the run that it belongs to."""
-    run: int
-    finished_at_ms: int
-    ranges: list[OffsetRange]
-    """The last batch of each partition that had anything of it: [first, until)."""
-
-
 def connect(url: str) -> Redis:
     """Return a client that waits for some seconds at most. Raises WrongOptionError for what is no URL of a Redis."""
     from redis import Redis
@@ -63,7 +49,7 @@ def connect(url: str) -> Redis:
     try:
         client = Redis.from_url(url, decode_responses=True, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
     except ValueError as wrong:
-        raise WrongOptionError(f"--redis {url!r} is no address of a Redis, such as redis://127.0.0.1:6379/0") from wrong
+        raise WrongOptionError(f"{url!r} is no address of a Redis, such as redis://127.0.0.1:6379/0") from wrong
     return client
 
 
@@ -101,7 +87,7 @@ class RedisOffsets:
             raise PipelineError(f"Redis has lost what it had of {self._application}; start again to go on")
 
 
-def progress(client: Redis) -> list[Progress]:
+def progress(client: Redis) -> list[ApplicationProgress]:
     """Return how far each application has come that has finished a batch. Raises PipelineError."""
     found = []
     with _in_a_sentence(client):
@@ -117,10 +103,10 @@ def progress(client: Redis) -> list[Progress]:
     return found
 
 
-def _progress(application: str, until: Offsets, first: Offsets, batch: dict[str, str]) -> Progress:
+def _progress(application: str, until: Offsets, first: Offsets, batch: dict[str, str]) -> ApplicationProgress:
     ranges = [OffsetRange(name, first.get(name, 0), end) for name, end in sorted(until.items())]
     number, run, at = (int(batch.get(name, 0)) for name in ("number", "run", "finished_at_ms"))
-    return Progress(application, batch.get("job", ""), number, run, at, ranges)
+    return ApplicationProgress(application, batch.get("job", ""), number, run, at, ranges)
 
 
 def _keys(application: str) -> tuple[str, str, str, str]:

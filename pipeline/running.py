@@ -13,8 +13,8 @@ from odradek.pipeline import source
 from odradek.pipeline.batches import Batch, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
 from odradek.pipeline.errors import PipelineError, sentence
+from odradek.pipeline.offset_store import OffsetStore
 from odradek.pipeline.progress import BatchProgress, from_spark
-from odradek.pipeline.redis_offsets import RedisOffsets
 from odradek.pipeline.sink import FORMAT
 from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
@@ -58,9 +58,9 @@ class Run:
     checkpoint: str
     trigger: Mapping[str, Any]
     """Arguments of Spark's `trigger`."""
-    offsets: RedisOffsets | None = None
+    offsets: OffsetStore | None = None
     resumes_from_offsets: bool = True
-    """Whether Redis says where to begin when the checkpoint has nothing; a job with a state cannot."""
+    """Whether they say where to begin when the checkpoint has nothing; a job with a state cannot."""
 
 
 class _AskedToStopError(Exception):

@@ -24,6 +24,7 @@ from odradek.cluster.groups import (
 from odradek.cluster.offset_spec import SYNTAX, parse_offset_spec
 from odradek.cluster.offsets import Offsets, Partition, find, within
 from odradek.cluster.topics import partitions_of
+from odradek.commands import groups_import
 from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
@@ -132,6 +133,9 @@ def reset(
 def delete(cluster: ClusterClients, output: CommandOutput, names: Names) -> None:
     """Delete groups with their committed offsets; they must have no members."""
     delete_each(output, "group", names, lambda name: delete_group(cluster, name))
+
+
+app.add_typer(groups_import.app)
 
 
 def _wanted(cluster: ClusterClients, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:

@@ -47,7 +47,7 @@ class ParquetCompression(StrEnum):
     odradek pipeline archive orders --output archive
     odradek pipeline archive --pattern 'orders-.*' --output archive --interval 1m --text
     odradek pipeline archive orders --output archive --available-now --json
-    odradek pipeline archive orders --output archive --redis redis://127.0.0.1:6379/0
+    odradek pipeline archive orders --output archive --offsets redis://127.0.0.1:6379/0
     odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
 )
 def archive(
@@ -66,7 +66,7 @@ def archive(
     """Keep topics as Parquet files in directories by topic and date, every record exactly once.
 
     The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
-    with its checkpoint (in the archive, if --checkpoint does not say another), with --redis, or with neither.
+    with its checkpoint (in the archive, if --checkpoint does not say another), with --offsets, or with neither.
     """
     del output
     name = application_name(given, "archive")
@@ -138,7 +138,7 @@ def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, in
     examples="""\
     odradek pipeline relay orders --to kept --transactional-id keep-orders
     odradek pipeline relay orders --bootstrap-server external:9092 --to-bootstrap-server 127.0.0.1:9092 --to orders \
---redis redis://127.0.0.1:6379/0
+--offsets zookeeper://127.0.0.1:2181/kafka
     odradek pipeline relay logs --matching 'ERROR|WARN' --to alarms --checkpoint alarms-checkpoint
     odradek pipeline relay orders --where "length(value) < 1000" --select "upper(CAST(value AS STRING)) AS value" \
 --to shouted --checkpoint shouted-checkpoint""",
@@ -200,9 +200,9 @@ def relay(
         _check_transactional(given, transactional_id, one_cluster)
     elif group is not None:
         raise WrongUsageError("--group is for a relay with --transactional-id")
-    elif given.checkpoint is None and given.redis is None:
+    elif given.checkpoint is None and given.offsets is None:
         raise WrongUsageError(
-            "say with --checkpoint, --redis or --transactional-id where to keep how far the relay has come"
+            "say with --checkpoint, --offsets or --transactional-id where to keep how far the relay has come"
         )
     if one_cluster:
         options = client_settings(given, given.bootstrap_server)
@@ -242,13 +242,15 @@ def _check_transactional(given: JobOptions, transactional_id: str, one_cluster: 
     app,
     "progress",
     document=documents.PROGRESS,
-    examples="odradek pipeline progress --redis redis://127.0.0.1:6379/0\n"
-    "odradek pipeline progress --redis redis://127.0.0.1:6379/0 --application archive --json",
+    examples="odradek pipeline progress --offsets redis://127.0.0.1:6379/0\n"
+    "odradek pipeline progress --offsets zookeeper://127.0.0.1:2181/kafka --application archive --json",
 )
 def progress(
     output: CommandOutput,
-    redis: Annotated[str, Option("--redis", metavar="URL", help="Where jobs keep their offsets.", show_default=False)],
+    offsets: Annotated[
+        str, Option("--offsets", "--redis", metavar="URL", help="Where jobs keep their offsets.", show_default=False)
+    ],
     application: Annotated[str | None, Option("--application", metavar="NAME", help="Only this one.")] = None,
 ) -> None:
-    """Show how far jobs have come that keep their offsets in Redis."""
-    show_progress(output, redis, application)
+    """Show how far jobs have come that keep their offsets in Redis or ZooKeeper."""
+    show_progress(output, offsets, application)

@@ -30,11 +30,12 @@ from odradek.terminal.interrupts import asked_to_stop
 from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
+    from odradek.pipeline.offset_store import OffsetStore
     from odradek.pipeline.progress import BatchProgress
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import Store
 
-NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis")
+NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis", "kazoo")
 
 MakeJob: TypeAlias = "Callable[[Store], Job]"
 """Makes a job once there is a file system for it."""
@@ -46,7 +47,7 @@ class JobPlan:
 
     make: MakeJob
     checkpoint: str | None = None
-    """Where Spark keeps how far it has come, unless --checkpoint or --redis says otherwise."""
+    """Where Spark keeps how far it has come, unless --checkpoint or --offsets says otherwise."""
     reading: Mapping[str, str] = field(default_factory=dict)
     """Options of the source that hold where others are not given."""
 
@@ -81,17 +82,17 @@ def register(
 
 
 def show_progress(output: CommandOutput, url: str, application: str | None) -> None:
-    """Show what Redis has of applications."""
-    _require("redis", "pyspark")
-    from odradek.pipeline import redis_offsets
+    """Show what Redis or ZooKeeper has of applications."""
+    _require("redis", "kazoo", "pyspark")
+    from odradek.pipeline import offset_addresses
 
     with _told_in_a_sentence():
-        found = redis_offsets.progress(redis_offsets.connect(url))
+        found = offset_addresses.progress(url)
     found = [each for each in found if application in (None, each.application)]
     if output.json:
         output.document({"applications": [_progress_json(each) for each in found]})
     elif not found:
-        output.note("no job has finished a micro-batch with --redis here yet")
+        output.note("no job has finished a micro-batch with --offsets here yet")
     else:
         columns = ["APPLICATION", "JOB", ">BATCH", "TOPIC", ">PARTITION", ">FROM", ">UNTIL"]
         rows = [
@@ -121,16 +122,18 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     options, conf = {**plan.reading, **reader_options(given, _now_ms())}, settings(given.conf, "--conf")
     _require(*NEEDED)
     from odradek.pipeline import source
-    from odradek.pipeline.redis_offsets import RedisOffsets, connect
     from odradek.pipeline.running import Run, Runner
     from odradek.pipeline.session import SessionSettings, spark_session
     from odradek.pipeline.store import HadoopStore
 
     source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
-    offsets = RedisOffsets(connect(given.redis), name, job, _now_ms) if given.redis else None
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
-    with _checkpoint(given, plan.checkpoint) as checkpoint, spark_session(session) as spark:
+    with (
+        _offsets(given, name, job) as offsets,
+        _checkpoint(given, plan.checkpoint) as checkpoint,
+        spark_session(session) as spark,
+    ):
         store = HadoopStore(spark)
         run = Run(name, options, checkpoint, when, offsets, resumes_from_offsets=not keeps_state)
         with asked_to_stop() as asked:
@@ -139,9 +142,21 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
 
 
 @contextmanager
+def _offsets(given: JobOptions, name: str, job: str) -> Iterator[OffsetStore | None]:
+    """Give where the job keeps its offsets beside a checkpoint, None where it does not."""
+    if given.offsets is None:
+        yield None
+        return
+    from odradek.pipeline.offset_addresses import opened_offsets
+
+    with opened_offsets(given.offsets, name, job, _now_ms) as store:
+        yield store
+
+
+@contextmanager
 def _checkpoint(given: JobOptions, default: str | None) -> Iterator[str]:
     """Give the directory of the checkpoint; one that is gone afterwards where other things say where to go on."""
-    chosen = given.checkpoint or (default if given.redis is None else None)
+    chosen = given.checkpoint or (default if given.offsets is None else None)
     if chosen is not None:
         yield chosen
         return

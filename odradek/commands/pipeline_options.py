@@ -57,9 +57,14 @@ class JobOptions:
     checkpoint: Annotated[
         str | None, Option("--checkpoint", metavar="DIR", help="Where Spark keeps how far it has come.")
     ] = None
-    redis: Annotated[
+    offsets: Annotated[
         str | None,
-        Option("--redis", metavar="URL", help="Keep offsets there, and begin with them if there is no checkpoint."),
+        Option(
+            "--offsets",
+            "--redis",
+            metavar="URL",
+            help="Keep offsets there, and begin with them if there is no checkpoint: redis:// or zookeeper://.",
+        ),
     ] = None
     interval: Annotated[
         str | None, Option("--interval", metavar="DURATION", help="A micro-batch each 10s, 5m; at once if not given.")

@@ -46,3 +46,15 @@ RESET: Document = {
     },
 }
 DELETED: Document = {"deleted[]": "names of the groups that are gone"}
+IMPORTED: Document = {
+    "dry_run": "whether nothing was changed",
+    "offsets[]": {
+        "": "a row for each offset in ZooKeeper",
+        "group": "whose it is",
+        "topic": "name of the topic",
+        "partition": "number of the partition",
+        "stored": "the offset that ZooKeeper has",
+        "before": "what the group had committed in the cluster; null if nothing",
+        "after": "what it goes on with; null if the cluster has no such partition",
+    },
+}

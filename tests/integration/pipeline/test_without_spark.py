@@ -11,7 +11,7 @@ from tests.conftest import BrokerFactory
 from tests.support.broker import REPOSITORY, BrokerProcess, OdradekProcess
 
 TIMEOUT_S = 60
-WITHOUT = ("pyspark", "py4j", "pyarrow", "numpy", "numba", "pandas", "redis")
+WITHOUT = ("pyspark", "py4j", "pyarrow", "numpy", "numba", "pandas", "redis", "kazoo")
 BLOCK = f"""\
 import sys
 from importlib.abc import MetaPathFinder
@@ -67,7 +67,7 @@ def test_the_other_commands_and_all_help_need_nothing_of_it(without_spark: dict[
 
 @pytest.mark.parametrize(
     "arguments",
-    [["archive", "t", "--output", "x"], ["wordcount", "t"], ["progress", "--redis", "redis://127.0.0.1:1"]],
+    [["archive", "t", "--output", "x"], ["wordcount", "t"], ["progress", "--offsets", "redis://127.0.0.1:1"]],
     ids=lambda arguments: arguments[0],
 )
 def test_jobs_say_what_to_install(without_spark: dict[str, str], arguments: list[str]) -> None:

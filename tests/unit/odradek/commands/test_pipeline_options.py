@@ -93,7 +93,7 @@ def test_names_of_applications_can_be_parts_of_paths() -> None:
         (["--transactional-id", "x", "--min-partitions", "9"], "--min-partitions cannot be with --transactional-id"),
         (["--transactional-id", " "], "--transactional-id names nothing"),
         (["--group", "g"], "--group is for a relay with --transactional-id"),
-        ([], "--checkpoint, --redis or --transactional-id"),
+        ([], "--checkpoint, --offsets or --transactional-id"),
     ],
 )
 def test_a_relay_that_cannot_be(given: list[str], wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
