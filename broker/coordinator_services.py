@@ -93,9 +93,19 @@ class CoordinatorServices(ABC, Generic[C]):
             self._made.stop()
 
     def on_metadata(self, old: MetadataImage, new: MetadataImage, delta: ImageDelta) -> None:
-        """Follow the metadata."""
+        """Follow the metadata; make the coordinator where this broker comes to lead a partition that has a past.
+
+        Nobody may ever ask for what is in it: a transaction whose producer is gone is still to be aborted in time.
+        """
         if self._made is not None:
             self._made.on_metadata(old, new, delta)
+        elif self._leads_a_changed(delta):
+            self.coordinator.start()
+
+    def _leads_a_changed(self, delta: ImageDelta) -> bool:
+        changed = [each.partition for each in delta.changed_partitions if each.topic.name == self._topic_name]
+        topic = self._parts.partitions.find(self._topic_name) if changed else None
+        return topic is not None and any(topic.get(index) is not None for index in changed)
 
     def follow_settings(self, settings: BrokerSettings) -> None:
         """Follow settings that were changed while the broker runs."""

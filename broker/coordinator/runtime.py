@@ -93,7 +93,7 @@ class CoordinatorRuntime(Generic[S]):
                     self._unload(index)
                 self._count = 0
         for changed in delta.changed_partitions:
-            if changed.topic.name == self._topic.name and self._count and not self._is_stopped:
+            if changed.topic.name == self._topic.name and not self._is_stopped:
                 self._follow_leader(changed.partition)
 
     def _follow_leader(self, index: int) -> None:
@@ -102,7 +102,8 @@ class CoordinatorRuntime(Generic[S]):
         running = self._partitions.get(index)
         if running is not None and running.partition is not leading:
             self._unload(index)
-        if leading is not None:
+        if topic is not None and leading is not None:
+            self._count = self._count or topic.count
             self._led(index)
 
     def _unload(self, index: int) -> None:

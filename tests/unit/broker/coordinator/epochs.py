@@ -148,7 +148,8 @@ class EpochShard:
 class EpochCoordinator:
     """All epochs of a broker; to be made inside a running loop."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, is_prepared: bool = True) -> None:
+        """`is_prepared`: somebody has asked for the coordinator, so that its topic is there and known."""
         self.cluster = cluster
         self.flusher = ManualFlusher()
         self.scheduler = ManualScheduler(cluster.clock)
@@ -166,7 +167,8 @@ class EpochCoordinator:
         )
         cluster.source.watch(self.runtime.on_metadata)
         self.threads = threads
-        self.runtime.prepare()
+        if is_prepared:
+            self.runtime.prepare()
 
     def stop(self) -> None:
         """Stop it."""

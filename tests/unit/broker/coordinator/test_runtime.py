@@ -65,6 +65,22 @@ async def test_a_partition_that_another_broker_leads_is_unloaded() -> None:
     coordinator.stop()
 
 
+async def test_who_comes_to_lead_loads_though_nobody_has_ever_asked_him() -> None:
+    """What is to be done in time is in what is loaded."""
+    cluster = Cluster.new()
+    before = EpochCoordinator(cluster)
+    before.bump("a")
+    before.move(OTHER_NODE)
+    before.stop()
+    after = EpochCoordinator(cluster, is_prepared=False)
+    after.move(NODE)
+    async with asyncio.timeout(10):
+        while not (after.runtime.shards()[0] and after.runtime.shards()[1]):
+            await asyncio.sleep(0.001)
+    assert [name for shard in after.runtime.shards()[0] for name in shard.epochs] == ["a"]
+    after.stop()
+
+
 async def test_a_partition_that_comes_back_is_loaded_without_being_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS until that is done; then all that any leader wrote is there."""
     monkeypatch.setattr(loads, "AT_ONCE_BYTES", 0)
