@@ -18,7 +18,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from odradek.broker.metadata.errors import MetadataError
+from odradek.broker.runtime.host_advice import find_advice, look_at_host, real_paths
 from odradek.broker.runtime.logging import configure_logging, get_logger
+from odradek.broker.runtime.service_manager import ServiceManager, service_manager_of_process
 from odradek.broker.servers.host import Machine
 from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
@@ -74,8 +76,11 @@ def serve(
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     for exposure in (*find_open_listeners(settings), *find_readable(settings, properties)):
         log.warning("open to others", what=exposure.subject, problem=exposure.problem, hint=exposure.remedy)
+    for advice in find_advice(look_at_host(), real_paths(settings.log_dirs)):
+        log.warning("this machine", what=advice.subject, problem=advice.problem, hint=advice.remedy)
+    manager = service_manager_of_process()
     try:
-        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop)), options))
+        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop)), options, manager))
     except (ConfigError, KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
@@ -90,51 +95,73 @@ def _allow_many_files() -> None:
             log.warning("the limit of open files stays low", limit=soft, reason=str(failed))
 
 
-async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) -> int:
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
+class OrderlyEnd:
+    """What has the process stop in order: a signal, the end of standard input, a node that cannot go on."""
 
-    def stop_in_order(**why: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, manager: ServiceManager) -> None:
+        self._loop = loop
+        self._manager = manager
+        self._asked = asyncio.Event()
+        self.failure: str | None = None
+        """Why the node cannot go on."""
+
+    async def wait(self) -> None:
+        """Return once the process is to stop."""
+        await self._asked.wait()
+
+    def on_failure(self, reason: str) -> None:
+        """The node cannot go on."""
+        log.error("stopping: this node cannot go on", reason=reason)
+        self._manager.stopping(f"stopping, this node cannot go on: {reason}")
+        self.failure = self.failure or reason
+        self._asked.set()
+
+    def listen(self, to_stdin: bool) -> None:
+        """Take signals, and the end of standard input, for the wish to stop in order."""
+        for number in STOP_SIGNALS:
+            self._loop.add_signal_handler(number, self._on_signal, number)
+        if to_stdin:
+            self._loop.add_reader(STDIN, self._on_stdin)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._asked.is_set():
+            _end_at_once(number)
+        self._stop(signal=number.name)
+
+    def _on_stdin(self) -> None:
+        if not os.read(STDIN, 4096):  # what comes otherwise is for nobody
+            self._loop.remove_reader(STDIN)
+            if not self._asked.is_set():
+                self._stop(reason="standard input has ended")
+
+    def _stop(self, **why: str) -> None:
         log.info("stopping", **why)
-        stop.set()
+        self._manager.stopping(f"stopping in order: {', '.join(why.values())}")
+        self._asked.set()
         for each in STOP_SIGNALS:
-            loop.remove_signal_handler(each)
+            self._loop.remove_signal_handler(each)
             signal.signal(each, _end_at_once)  # also while the loop waits for the disk
 
-    def on_signal(number: signal.Signals) -> None:
-        if stop.is_set():
-            _end_at_once(number)
-        stop_in_order(signal=number.name)
 
-    def on_stdin() -> None:
-        if not os.read(STDIN, 4096):  # what comes otherwise is for nobody
-            loop.remove_reader(STDIN)
-            if not stop.is_set():
-                stop_in_order(reason="standard input has ended")
-
-    ended_by: list[str] = []
-
-    def on_end(reason: str) -> None:
-        log.error("stopping: this node cannot go on", reason=reason)
-        ended_by.append(reason)
-        stop.set()
-
-    shared.end = on_end
+async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions, manager: ServiceManager) -> int:
+    loop = asyncio.get_running_loop()
+    end = OrderlyEnd(loop, manager)
+    shared.end = end.on_failure
+    manager.status("starting: opens its logs, and checks them after an unclean stop")
     shared.monitor = await _monitor(shared)
     server = server_of_roles(shared)
     shared.start()
     await server.start()
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, on_signal, number)
-    if options.stops_with_stdin:
-        loop.add_reader(STDIN, on_stdin)
+    end.listen(options.stops_with_stdin)
     if options.port_file is not None:
         _write_ports(options.port_file, server.ports)
+    manager.ready(f"node {shared.settings.node_id} serves on port {', '.join(map(str, server.ports))}")
+    manager.watch(loop)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     gc.set_threshold(*GC_THRESHOLDS)
     survivors = Survivors()
     gc.callbacks.append(survivors.on_collection)
-    await stop.wait()
+    await end.wait()
     gc.callbacks.remove(survivors.on_collection)
     if shared.monitor is not None:
         shared.monitor.serving(False)
@@ -142,9 +169,10 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions) ->
     if shared.monitor is not None:
         await shared.monitor.stop()
     shared.stop()
-    if ended_by:
+    manager.end_watch()
+    if end.failure is not None:
         sys.stderr.write(
-            f"odradek: stopped: {ended_by[0]}; see the messages of the kernel, repair or replace the disk, and start"
+            f"odradek: stopped: {end.failure}; see the messages of the kernel, repair or replace the disk, and start"
             " this node again\n"
         )
         return EXIT_FAILED

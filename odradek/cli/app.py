@@ -19,6 +19,7 @@ VALUED_OPTIONS = frozenset({"--bootstrap-server", "-b", "--command-config", "--p
 
 COMMANDS: Mapping[str, str] = {
     "serve": "Run the broker.",
+    "service": "A broker that systemd starts with the machine, watches, and stops in order.",
     "format": "Say of a node's log directories to which cluster they belong, as kafka-storage format does.",
     "secure": "Encryption, log-ins and rights: set them up, and see what is open.",
     "wait": "Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time.",

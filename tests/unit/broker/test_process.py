@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from odradek.broker import process
 from odradek.broker.metadata.errors import CorruptMetadataError
 from odradek.broker.runtime import logging
+from odradek.broker.runtime.host_advice import HostFacts
 from odradek.broker.servers.shared import SharedServer
 from odradek.protocol.errors import ErrorCode, KafkaError
 
@@ -30,6 +32,7 @@ class FakeBroker:
 
     fails_with: Exception | None = None
     signals: tuple[signal.Signals, ...] = (signal.SIGTERM,)
+    ports: tuple[int, ...] = (19092, 19093)
     seen: list[str]
 
     def __init__(self, shared: SharedServer) -> None:
@@ -156,3 +159,35 @@ def test_what_a_full_collection_found_in_use_is_looked_at_no_more(monkeypatch: p
         assert not gone.alive
     finally:
         gc.callbacks.remove(survivors.on_collection)
+
+
+def test_a_service_manager_is_told_when_it_serves_and_when_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it is at, that it serves and where, that it lives, and that it stops and why, in this order."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.setblocking(False)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "60000000")
+        assert process.serve(None, ["node.id=7"], "error") == process.EXIT_OK
+        told = [manager.recv(4096).decode() for _ in range(4)]
+        with pytest.raises(BlockingIOError):
+            manager.recv(4096)
+    assert told[0].startswith("STATUS=starting: ")
+    assert told[1:] == [
+        "READY=1\nSTATUS=node 7 serves on port 19092, 19093",
+        "WATCHDOG=1",
+        "STOPPING=1\nSTATUS=stopping in order: SIGTERM",
+    ]
+    assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC"} & set(os.environ)
+
+
+def test_trouble_to_come_on_this_machine_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line with what it is and what to do; a machine that is all right is not spoken of."""
+    for descriptors, lines in ((1024, 1), (-1, 0)):
+        monkeypatch.setattr(process, "look_at_host", lambda count=descriptors: HostFacts(count))
+        assert process.serve(None, [], "warning") == process.EXIT_OK
+        assert capsys.readouterr().err.count("this machine") == lines
