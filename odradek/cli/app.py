@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from odradek import __version__
+from odradek.cli import options
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
 PROGRAM = "odradek"
@@ -36,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "quotas": "List, set and delete how much users, client ids and addresses may take.",
     "tokens": "Create, list, renew and end delegation tokens, with which programs log in for a user.",
     "console": "Show a cluster in the browser: topics, messages, groups, and changes to them.",
+    "profile": "Keep clusters with the settings of their clients under names, and choose the one to use.",
     "exporter": "Give Prometheus the metrics of a cluster that tells none itself.",
     "bench": "Measure throughput and latency.",
     "log": "Look into Kafka's files: dump, verify, explain, stat.",
@@ -115,7 +117,24 @@ def _show_version(wanted: bool) -> None:
 
 
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    profile: options.Profile = None,
+    settings: options.ClientSettings = None,
+    json: options.Json = False,
+    debug: options.Debug = False,
+    _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-) -> None: ...
+) -> None:
+    """Keep what is given before the command's name for the command, which takes the same options."""
+    given = {
+        "bootstrap_server": bootstrap_server,
+        "command_config": command_config,
+        "profile": profile,
+        "settings": settings,
+        "json": json,
+        "debug": debug,
+    }
+    context.obj = {name: value for name, value in given.items() if value}

@@ -16,11 +16,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import typer
 
 from odradek.cli import options
+from odradek.cli.target import cluster_arguments, cluster_target
 from odradek.documents.document import Document
 from odradek.terminal.errors import EXIT_OK, report
 from odradek.terminal.output import CommandOutput
@@ -35,6 +37,13 @@ class Registration(Protocol):
 
 
 EXAMPLES_TITLE = "Examples:"
+CLUSTER_OPTIONS: Mapping[str, object] = {
+    "bootstrap_server": options.BootstrapServer,
+    "command_config": options.CommandConfig,
+    "profile": options.Profile,
+    "settings": options.ClientSettings,
+}
+"""Which cluster is meant, by the names of the parameters."""
 _DOCUMENT = "json_document"
 _MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^[]*?])")
 
@@ -62,8 +71,9 @@ def online(
 ) -> Registration:
     """Register a function `(cluster, output, ...)` as a command that talks to a cluster.
 
-    Adds --bootstrap-server, --command-config, --json and --debug. `json` replaces the declaration of --json where it
-    means more than the form of the output; `details` are paragraphs of help that are put together from tables.
+    Adds --bootstrap-server, --command-config, --profile, -X, --json and --debug. `json` replaces the declaration of
+    --json where it means more than the form of the output; `details` are paragraphs of help that are put together from
+    tables.
     `document` describes what --json prints. `found_by` gives the addresses of the cluster where the command's own
     arguments tell them, None where they do not. `alone` tells of arguments that they need no cluster: then None takes
     its place.
@@ -71,19 +81,17 @@ def online(
 
     def register(function: Function) -> Function:
         def call(given: dict[str, Any], output: CommandOutput) -> int | None:
-            bootstrap, properties = given.pop("bootstrap_server"), given.pop("command_config")
+            meant = cluster_arguments({name: given.pop(name) for name in CLUSTER_OPTIONS})
             if alone is not None and alone(given):
                 return function(None, output, **given)
-            bootstrap = (found_by(given) if found_by is not None else None) or bootstrap
+            found = found_by(given) if found_by is not None else None
+            bootstrap, settings = cluster_target(meant if found is None else replace(meant, bootstrap_server=found))
             from odradek.cluster.connection import connect  # only now: --help needs no Kafka client
 
-            with closing(connect(bootstrap, properties, debug=output.debug)) as cluster:
+            with closing(connect(bootstrap, settings, debug=output.debug)) as cluster:
                 return function(cluster, output, **given)
 
-        shared = [
-            _option("bootstrap_server", options.BootstrapServer, options.DEFAULT_BOOTSTRAP),
-            _option("command_config", options.CommandConfig, None),
-        ]
+        shared = [_option(each, declared, None) for each, declared in CLUSTER_OPTIONS.items()]
         command = _wrap(function, call, taken=2, shared=shared, json=json, document=document)
         _register(app, name, command, details, examples)
         return function
@@ -135,7 +143,8 @@ def _wrap(
     """Return `call` under the signature of `function` without its first parameters, with the shared ones added."""
 
     @functools.wraps(function)
-    def command(**given: Any) -> None:
+    def command(context: typer.Context, **given: Any) -> None:
+        _with_root_options(given, context.obj or {})
         output = CommandOutput(json=given.pop("json"), debug=given.pop("debug"))
         try:
             code = call(given, output)
@@ -146,7 +155,8 @@ def _wrap(
 
     own = list(inspect.signature(function, eval_str=True).parameters.values())[taken:]
     always = [_option("json", json, False), _option("debug", options.Debug, False)]
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared, *always)]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (context, *own, *shared, *always)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     del command.__wrapped__
@@ -167,6 +177,16 @@ def help_text(description: str, examples: str) -> str:
 def _escaped(text: str) -> str:
     """Return text that rich shows as it is: what looks like its markup is escaped, as `rich.markup.escape` does."""
     return _MARKUP.sub(lambda found: f"{found[1] * 2}\\{found[2]}", text)
+
+
+def _with_root_options(given: dict[str, Any], before: Mapping[str, Any]) -> None:
+    """Add what was given before the command's name, where the command takes it and was not told otherwise."""
+    for name, value in before.items():
+        if name == "settings":
+            for own in {"settings", "kafka"} & given.keys():
+                given[own] = [*value, *(given[own] or ())]
+        elif name in given:
+            given[name] = given[name] or value
 
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -10,15 +10,27 @@ from typer import Option
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP"
 
+PROFILE_VARIABLE = "ODRADEK_PROFILE"
+
 BootstrapServer = Annotated[
-    str,
+    str | None,
     Option(
         "--bootstrap-server",
         "-b",
-        envvar=BOOTSTRAP_VARIABLE,
         metavar="HOST:PORT",
-        help="Where the cluster is reached; several with commas between them.",
+        help="Where the cluster is reached; several with commas between them; "
+        f"{BOOTSTRAP_VARIABLE}, the profile in use or {DEFAULT_BOOTSTRAP} if not given.",
     ),
+]
+
+Profile = Annotated[
+    str | None,
+    Option("--profile", metavar="NAME", help="A cluster that `odradek profile set` keeps, instead of the one in use."),
+]
+
+ClientSettings = Annotated[
+    list[str] | None,
+    Option("-X", metavar="KEY=VALUE", help="A client setting, over those of the file and the profile; repeatable."),
 ]
 
 CommandConfig = Annotated[

@@ -13,7 +13,7 @@ from typer.main import get_command
 from odradek import serving
 from odradek.cli.app import COMMANDS, PROGRAM, application
 from odradek.cli.command import EXAMPLES_TITLE, document_of
-from odradek.cli.options import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP
+from odradek.cli.options import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, PROFILE_VARIABLE
 from odradek.documents.document import field_rows, meaning_of
 from odradek.terminal.errors import EXIT_CODES
 
@@ -34,11 +34,12 @@ This page is written from the commands themselves: `python -m {PROGRAM}.cli.refe
 """
 
 VARIABLES = {
-    BOOTSTRAP_VARIABLE: f"where the cluster is, if `--bootstrap-server` is not given; without both {DEFAULT_BOOTSTRAP}",
+    BOOTSTRAP_VARIABLE: f"where the cluster is, if nothing else says it; without it and a profile {DEFAULT_BOOTSTRAP}",
+    PROFILE_VARIABLE: "the profile that is meant without `--profile`",
     "NO_COLOR": "if set, no colours on a terminal either",
 }
 
-CLIENT_SETTINGS = """\
+CLIENT_SETTINGS = f"""\
 `--command-config` names a properties file with the settings of a client, as Kafka's own tools take it:
 
     security.protocol=SASL_SSL
@@ -51,9 +52,13 @@ The client is librdkafka: all its settings are understood. Most have the name th
 Java's own are translated: `sasl.jaas.config` (PLAIN and SCRAM with a user name and a password, OAUTHBEARER with a
 client id and a secret) and `ssl.truststore.*` and `ssl.keystore.*` of type PEM, in files and inline; stores of other
 types are not read. What librdkafka cannot ask for goes over connections of the command's own, with the same settings.
+
+All of them can stand before the command, too: `{PROGRAM} -b kafka:9092 topics list`. What is closer counts more:
+`--bootstrap-server`; `bootstrap.servers` in `-X` or the file; the profile that `--profile` or `{PROFILE_VARIABLE}`
+names; `{BOOTSTRAP_VARIABLE}`; the profile that `{PROGRAM} profile use` chose, whose settings go nowhere else.
 """
 
-SHARED = ("bootstrap_server", "command_config", "json", "debug", "help")
+SHARED = ("bootstrap_server", "command_config", "profile", "settings", "json", "debug", "help")
 """Options that commands share, by the names of their parameters; described once."""
 
 Row = tuple[str, str]

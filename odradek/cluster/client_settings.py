@@ -31,11 +31,20 @@ def read_client_settings(path: Path) -> dict[str, str]:
         raise WrongUsageError(f"{path}{line}: {wrong}") from None
 
 
-def refusal(reason: str, settings: Mapping[str, str]) -> str:
+def translated(settings: Mapping[str, str], origin: str) -> dict[str, str]:
+    """Return settings by librdkafka's names; WrongUsageError, with their origin, for one that is Java's alone."""
+    try:
+        return librdkafka_names(settings)
+    except SettingError as wrong:
+        raise WrongUsageError(f"{origin}: {wrong}") from None
+
+
+def refusal(reason: str) -> str:
     """Put into words why librdkafka did not take settings."""
     unknown = _UNKNOWN.search(reason)
     if unknown is None:
         return f"the client settings cannot be used: {reason}"
-    name = unknown["name"]
-    given = " in --command-config" if name in settings else ""
-    return f"{name}{given} is no setting of this Kafka client (librdkafka); remove it, or use librdkafka's name for it"
+    return (
+        f"{unknown['name']} is no setting of this Kafka client (librdkafka); take it out of --command-config, -X or "
+        "the profile, or use librdkafka's name for it"
+    )

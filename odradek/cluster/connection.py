@@ -1,4 +1,4 @@
-"""From --bootstrap-server and --command-config to a cluster that answers."""
+"""From addresses and client settings to a cluster that answers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from odradek.cluster.client_settings import read_client_settings, refusal
+from odradek.cluster.client_settings import refusal
 from odradek.cluster.errors import REFUSALS, not_let_in
 from odradek.cluster.reaching import check_reachable, parse_addresses
 from odradek.terminal.errors import CommandError, WrongUsageError
@@ -52,7 +51,7 @@ class ClusterClients:
                 settings: dict[str, Any] = {**self.settings, "error_cb": self._on_error}
                 self._admin.append(AdminClient(settings, logger=self.log))
             except (KafkaException, TypeError, ValueError) as refused:
-                raise _cannot_use(refused, self.settings) from refused
+                raise _cannot_use(refused) from refused
         return self._admin[0]
 
     @property
@@ -74,14 +73,14 @@ class ClusterClients:
         try:
             return Producer({**defaults, **self.settings, **settings}, logger=self.log)
         except (KafkaException, TypeError, ValueError) as refused:
-            raise _cannot_use(refused, self.settings) from refused
+            raise _cannot_use(refused) from refused
 
     def consumer(self, settings: Settings, defaults: Settings = NONE) -> Consumer:
         """Return a new consumer; its settings go before those of the cluster's file, its defaults after them."""
         try:
             return Consumer({**defaults, **self.settings, **settings}, logger=self.log)
         except (KafkaException, TypeError, ValueError) as refused:
-            raise _cannot_use(refused, self.settings) from refused
+            raise _cannot_use(refused) from refused
 
     def metadata(self) -> ClusterMetadata:
         """Return brokers, topics and partitions; CommandError where the cluster does not answer or let us in."""
@@ -110,14 +109,13 @@ class ClusterClients:
             self.refusals.append(error)
 
 
-def connect(bootstrap: str, properties: Path | None, *, debug: bool = False) -> ClusterClients:
-    """Return the cluster at these addresses.
+def connect(bootstrap: str, settings: Mapping[str, str], *, debug: bool = False) -> ClusterClients:
+    """Return the cluster at these addresses, for clients with these settings, which are librdkafka's.
 
     Raises:
-        WrongUsageError: the addresses or the file of settings cannot be understood.
+        WrongUsageError: the addresses or the settings cannot be understood.
         CommandError: nothing listens there, or what does is no Kafka broker that lets us in.
     """
-    settings = read_client_settings(properties) if properties is not None else {}
     addresses = parse_addresses(bootstrap)
     check_reachable(addresses)
     cluster = ClusterClients(
@@ -134,6 +132,6 @@ def _log(debug: bool) -> logging.Logger:
     return log
 
 
-def _cannot_use(refused: Exception, settings: Mapping[str, str]) -> WrongUsageError:
+def _cannot_use(refused: Exception) -> WrongUsageError:
     reason = refused.args[0].str() if isinstance(refused, KafkaException) else str(refused)
-    return WrongUsageError(refusal(reason, settings))
+    return WrongUsageError(refusal(reason))

@@ -11,7 +11,7 @@ from typer import Option
 
 from odradek.cli import options
 from odradek.cli.command import offline
-from odradek.cluster.client_settings import read_client_settings
+from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.reaching import parse_addresses
 from odradek.config.http_listener import parse_http_listener
 from odradek.console.settings import LEAST_TOKEN_LENGTH, ConsoleSettings, is_loopback
@@ -33,8 +33,10 @@ app = typer.Typer()
 )
 def console(
     output: CommandOutput,
-    bootstrap_server: options.BootstrapServer = options.DEFAULT_BOOTSTRAP,
+    bootstrap_server: options.BootstrapServer = None,
     command_config: options.CommandConfig = None,
+    profile: options.Profile = None,
+    settings: options.ClientSettings = None,
     listen: Annotated[
         str, Option("--listen", metavar="HOST:PORT", help="Where the browser goes; :8090 is every interface.")
     ] = "127.0.0.1:8090",
@@ -65,13 +67,12 @@ def console(
         address = parse_http_listener(listen)
     except ValueError as wrong:
         raise WrongUsageError(f"--listen {listen}: {wrong}") from wrong
-    parse_addresses(bootstrap_server)
-    if command_config is not None:
-        read_client_settings(command_config)
+    cluster = cluster_target(ClusterArguments(bootstrap_server, command_config, profile, settings or ()))
+    parse_addresses(cluster.bootstrap)
     token = _token(token_file, is_local=is_loopback(address.host))
-    settings = ConsoleSettings(
-        bootstrap=bootstrap_server,
-        properties=command_config,
+    started_with = ConsoleSettings(
+        bootstrap=cluster.bootstrap,
+        client_settings=cluster.settings,
         host=address.host,
         port=address.port,
         token=token,
@@ -92,9 +93,9 @@ def console(
         if output.json:
             output.document({"url": url})
         else:
-            output.note(f"console of {bootstrap_server} at {url}; Ctrl-C ends it")
+            output.note(f"console of {cluster.bootstrap} at {url}; Ctrl-C ends it")
 
-    serve(console_app(settings), address.host, address.port, ready)
+    serve(console_app(started_with), address.host, address.port, ready)
 
 
 def _token(path: Path | None, *, is_local: bool) -> str | None:

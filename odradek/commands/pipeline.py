@@ -107,7 +107,7 @@ def wordcount(
 
     Counts are kept in the checkpoint; without --checkpoint they begin anew with each run.
     """
-    options = {f"kafka.{name}": value for name, value in client_settings(given, given.bootstrap_server).items()}
+    options = {f"kafka.{name}": value for name, value in client_settings(given).items()}
 
     def make(store: Store) -> Job:
         del store
@@ -195,7 +195,7 @@ def relay(
     it at least once: after a kill the micro-batch in work is produced again. With --source-header readers can tell.
     """
     del output
-    one_cluster = to_bootstrap_server is None or to_bootstrap_server == given.bootstrap_server
+    one_cluster = to_bootstrap_server in (None, client_settings(given)["bootstrap.servers"])
     if transactional_id is not None:
         _check_transactional(given, transactional_id, one_cluster)
     elif group is not None:
@@ -205,7 +205,7 @@ def relay(
             "say with --checkpoint, --offsets or --transactional-id where to keep how far the relay has come"
         )
     if one_cluster:
-        options = client_settings(given, given.bootstrap_server)
+        options = client_settings(given)
     else:
         options = {"bootstrap.servers": str(to_bootstrap_server)}
     options |= settings(to_kafka, "--to-kafka")

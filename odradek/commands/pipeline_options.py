@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from odradek.cli.arguments import pairs
-from odradek.cli.options import DEFAULT_BOOTSTRAP, BootstrapServer, CommandConfig
-from odradek.cluster.client_settings import read_client_settings
+from odradek.cli.options import BootstrapServer, CommandConfig, Profile
+from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.offset_spec import Earliest, ForTimestamp, Latest, parse_offset_spec
 from odradek.terminal.errors import WrongUsageError
 
@@ -32,10 +32,12 @@ class JobOptions:
     pattern: Annotated[
         str | None, Option("--pattern", metavar="REGEX", help="Read all topics of this form, new ones too.")
     ] = None
-    bootstrap_server: BootstrapServer = DEFAULT_BOOTSTRAP
+    bootstrap_server: BootstrapServer = None
     command_config: CommandConfig = None
+    profile: Profile = None
     kafka: Annotated[
-        list[str] | None, Option("--kafka", metavar="NAME=VALUE", help="A setting of the Kafka client; repeatable.")
+        list[str] | None,
+        Option("--kafka", "-X", metavar="NAME=VALUE", help="A setting of the Kafka client; repeatable."),
     ] = None
     start: Annotated[
         str, Option("--from", metavar="WHERE", help=f"Where a job begins that has not run before: {STARTS}.")
@@ -85,7 +87,7 @@ class JobOptions:
 
 def reader_options(given: JobOptions, now_ms: int) -> dict[str, str]:
     """Return the options of the data source. Raises WrongUsageError."""
-    options = {f"kafka.{name}": value for name, value in client_settings(given, given.bootstrap_server).items()}
+    options = {f"kafka.{name}": value for name, value in client_settings(given).items()}
     if bool(given.topics) == bool(given.pattern):
         raise WrongUsageError("name topics, or say with --pattern which are meant")
     options |= {"subscribePattern": given.pattern} if given.pattern else {"subscribe": ",".join(given.topics or ())}
@@ -97,10 +99,11 @@ def reader_options(given: JobOptions, now_ms: int) -> dict[str, str]:
     return options | {"failOnDataLoss": str(not given.allow_data_loss).lower(), "includeHeaders": "true"}
 
 
-def client_settings(given: JobOptions, bootstrap: str) -> dict[str, str]:
-    """Return the settings of the Kafka client: those of --command-config, then those of --kafka."""
-    of_file = read_client_settings(given.command_config) if given.command_config else {}
-    return {**of_file, "bootstrap.servers": bootstrap, **dict(pairs(given.kafka or (), "--kafka"))}
+def client_settings(given: JobOptions) -> dict[str, str]:
+    """Return the settings of the Kafka client: those of the profile and of --command-config, then those of --kafka."""
+    meant = cluster_target(ClusterArguments(given.bootstrap_server, given.command_config, given.profile))
+    own = dict(pairs(given.kafka or (), "--kafka"))
+    return {**meant.settings, "bootstrap.servers": meant.bootstrap, **own}
 
 
 def trigger(given: JobOptions) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from typer import Option
 
 from odradek.cli import options
 from odradek.cli.command import offline
+from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.connection import connect
 from odradek.documents import wait as documents
 from odradek.terminal.errors import CommandError
@@ -32,16 +33,19 @@ PAUSE_S = 0.05
 )
 def wait(
     output: CommandOutput,
-    bootstrap_server: options.BootstrapServer = options.DEFAULT_BOOTSTRAP,
+    bootstrap_server: options.BootstrapServer = None,
     command_config: options.CommandConfig = None,
+    profile: options.Profile = None,
+    settings: options.ClientSettings = None,
     brokers: Annotated[int, Option("--brokers", min=1, help="Until so many brokers are there.")] = 1,
     timeout: Annotated[float, Option("--timeout", metavar="SECONDS", min=0, help="Give up after so long.")] = 60.0,
 ) -> None:
     """Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time."""
+    meant = cluster_target(ClusterArguments(bootstrap_server, command_config, profile, settings or ()))
     began = time.monotonic()
     while True:
         try:
-            with closing(connect(bootstrap_server, command_config, debug=output.debug)) as cluster:
+            with closing(connect(meant.bootstrap, meant.settings, debug=output.debug)) as cluster:
                 found = len(cluster.metadata().brokers)
             if found >= brokers:
                 break

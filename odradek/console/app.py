@@ -36,7 +36,7 @@ def console_app(settings: ConsoleSettings, make: Callable[[], ClusterClients] | 
     pages = [each for each in PAGES if each.is_offered(settings)]
     state = ConsoleState(
         settings=settings,
-        clusters=ClusterPool(make or (lambda: connect(settings.bootstrap, settings.properties))),
+        clusters=ClusterPool(make or (lambda: connect(settings.bootstrap, settings.client_settings))),
         sessions=SessionKeeper(),
         templates=templates(),
         navigation=[(each.title, each.path) for each in pages],

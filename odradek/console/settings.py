@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +16,8 @@ class ConsoleSettings:
     """How the console reaches its cluster, where it listens, and who may do what."""
 
     bootstrap: str
-    properties: Path | None = None
-    """The file of client settings."""
+    client_settings: Mapping[str, str] = field(default_factory=dict)
+    """By librdkafka's names."""
     host: str = "127.0.0.1"
     port: int = 8090
     token: str | None = None

@@ -120,8 +120,8 @@ def test_client_settings_from_a_file(cli: Cli, broker: BrokerProcess, tmp_path: 
     unknown = cli("topics", "list", "--command-config", str(bad))
     assert (unknown.code, unknown.error) == (
         2,
-        "odradek: ssl.keystore.typo in --command-config is no setting of this Kafka client (librdkafka); remove it, or "
-        "use librdkafka's name for it\n",
+        "odradek: ssl.keystore.typo is no setting of this Kafka client (librdkafka); take it out of --command-config, "
+        "-X or the profile, or use librdkafka's name for it\n",
     )
     malformed = cli("topics", "list", "--command-config", str(broken))
     assert (malformed.code, malformed.error.count("\n")) == (2, 1)
