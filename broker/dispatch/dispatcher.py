@@ -55,6 +55,11 @@ class DirectHandler(Protocol):
     def __call__(self, context: RequestContext, request: Any, head: bytes) -> Response | Deferred[Response]: ...
 
 
+UsualHandler = Callable[[RequestContext, memoryview, int, bytes], "Response | Deferred[Response]"]
+"""Answers a request that has its usual form, without its being decoded: the frame, where the request begins in it, the
+response header. None, with nothing done, where it has another form."""
+
+
 MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
 """Takes a decoded request, returns the response, or what will be the response: a message, or the bytes of one."""
 
@@ -93,6 +98,7 @@ class _Route:
         "handler",
         "last",
         "request",
+        "usual",
     )
 
     def __init__(
@@ -112,11 +118,14 @@ class _Route:
         """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
         self.direct: DirectHandler | None = None
         self.handler: MessageHandler | None = None
+        self.usual: UsualHandler | None = None
+        """Of a direct handler that has one; it knows flexible versions alone."""
 
     def load(self) -> type[Message]:
         """Find the handler, and the class of the requests."""
         if self._find_direct is not None:
             self.direct = self._find_direct()
+            self.usual = getattr(self.direct, "usual", None)
         if self._find_handler is not None:
             self.handler = self._find_handler()
         self.request = self.api.request
@@ -190,6 +199,12 @@ class Dispatcher:
             if route.forward is not None:
                 return route.forward(context, frame)
             kind = route.load()
+        if flexible and route.usual is not None and self._gate is None:
+            usual = route.usual(context, frame, pos, head)
+            if usual is not None:
+                if throttling is None or is_counted:
+                    return usual
+                return throttling.produced(context, len(frame), usual)
         if (
             len(frame) > DIVIDED_FRAME
             and key != PRODUCE

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from odradek.broker.handlers.fetch_sessions import Found
     from odradek.broker.handlers.produce_refusals import Topics
+    from odradek.protocol.hot.wire import TopicRef
     from odradek.protocol.messages.produce import ProduceRequest
 
 
@@ -21,6 +22,9 @@ class TrafficCounter(Protocol):
 
     def produced(self, request: ProduceRequest, topics: Topics) -> None:
         """A request of a client was worked on; batches that are still checked are told of later."""
+
+    def appended(self, ref: TopicRef, records: memoryview) -> None:
+        """The only batch of a request was appended."""
 
     def checked(self, name: str, records: memoryview, code: int = 0) -> None:
         """A batch that took longer to check is appended, or refused with the code."""

@@ -34,6 +34,7 @@ from odradek.broker.handlers.produce_refusals import (
     unknown_topic,
 )
 from odradek.broker.handlers.produce_waiting import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Appended, waits
+from odradek.broker.handlers.usual_produce import UsualProduceHandler, usual_request
 from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
@@ -46,6 +47,7 @@ from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
+from odradek.protocol.hot.usual_produce import UsualProduce
 from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
 from odradek.storage.log.log_values import AppendInfo
@@ -91,6 +93,7 @@ class ProduceHandler:
         self._verifications = verifications
         self._hints = hints
         self._traffic = traffic
+        self.usual = UsualProduceHandler(partitions, clock, self._settle, traffic)
 
     def __call__(
         self,
@@ -156,11 +159,30 @@ class ProduceHandler:
             self._traffic.produced(request, topics)
         if late:
             return self._append_late(context, request, head, topics, appended, late)
-        if appended or acks == ACKS_NONE:
-            return self._finish(context, request, head, topics, appended)
-        if self._hints is not None:
-            return self._respond(context, head, topics)
-        return encode_produce_response(head, version, topics)
+        return self._finish(context, request, head, topics, appended)
+
+    def _settle(
+        self,
+        context: RequestContext,
+        asked: UsualProduce,
+        head: bytes,
+        topic: TopicPartitions,
+        partition: Partition,
+        outcome: AppendInfo | KafkaError,
+    ) -> Response | Deferred[Response]:
+        """Answer a usual request whose batch was refused, or was appended and is not committed yet."""
+        results: list[ProduceResult] = []
+        topics: Topics = [(asked.topic, results)]
+        appended: list[Appended] = []
+        request = usual_request(asked)
+        if isinstance(outcome, KafkaError):
+            results.append(_refused_by_log(asked.partition, outcome, context, topic, partition))
+        else:
+            results.append(_accepted(asked.partition, outcome))
+            appended.append(Appended(partition, outcome.last_offset + 1, results, 0))
+        if self._traffic is not None:
+            self._traffic.produced(request, topics)
+        return self._finish(context, request, head, topics, appended)
 
     def _respond(self, context: RequestContext, head: bytes, topics: Topics) -> bytes:
         """The answer; clients of partitions that are led elsewhere are told where."""

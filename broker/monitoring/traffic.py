@@ -105,6 +105,13 @@ class Traffic:
                 elif code not in OF_PRODUCE and code != _LATER:
                     topic.failed_produces += 1
 
+    def appended(self, ref: TopicRef, records: memoryview) -> None:
+        """The only batch of a request was appended."""
+        topic = self._by_ref.get(ref) or self._of(ref)
+        if topic is not None:
+            topic.produces += 1
+            topic.appended(records)
+
     def checked(self, name: str, records: memoryview, code: int = 0) -> None:
         """A batch that took longer to check is appended, or refused with the code."""
         topic = self._of(name)

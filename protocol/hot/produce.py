@@ -24,7 +24,7 @@ FIRST_BY_ID = 13
 
 _TAIL_V5 = b"\0\0\0\0"
 _TAIL_V8 = b"\0\0\0\0\xff\xff\0\0\0\0"
-_TAIL_V9 = b"\1\0\0\0\0\0\0\0\0"
+TAIL_V9 = b"\1\0\0\0\0\0\0\0\0"
 """What follows the numbers of an only partition without errors: record errors, message and its tags, the topic's tags,
 throttle time, tags."""
 
@@ -82,7 +82,7 @@ def _encode_usual(head: bytes, version: int, ref: TopicRef, result: ProduceResul
     """The answer to one batch for one partition that was appended: from v5 on it differs only in how it ends."""
     flexible = version >= FIRST_FLEXIBLE
     one = b"\2" if flexible else b"\0\0\0\1"
-    tail = _TAIL_V9 if flexible else _TAIL_V8 if version == 8 else _TAIL_V5
+    tail = TAIL_V9 if flexible else _TAIL_V8 if version == 8 else _TAIL_V5
     return b"".join((head, one, topic_ref_bytes(ref, flexible), one, _RESULT_V5.pack(*result[:5]), tail))
 
 

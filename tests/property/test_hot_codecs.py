@@ -1,4 +1,5 @@
-"""The hand-tuned Produce and Fetch responses are the same bytes as the compiled codec's."""
+"""The hand-tuned Produce and Fetch responses are the same bytes as the compiled codec's, and usual Produce requests are
+read as it reads them."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -10,9 +11,10 @@ from odradek.protocol.hot.fetch import FIRST_BY_ID as FETCH_BY_ID
 from odradek.protocol.hot.fetch import FetchResult, encode_fetch_response
 from odradek.protocol.hot.produce import FIRST_BY_ID as PRODUCE_BY_ID
 from odradek.protocol.hot.produce import ProduceResult, encode_produce_response
+from odradek.protocol.hot.usual_produce import FIRST_USUAL, encode_usual_answer, read_usual_produce
 from odradek.protocol.hot.wire import NodeEndpoint, TopicRef
 from odradek.protocol.messages import fetch, produce
-from odradek.protocol.registry import encode
+from odradek.protocol.registry import decode, encode
 
 int16s = st.integers(-(2**15), 2**15 - 1)
 int32s = st.integers(-(2**31), 2**31 - 1)
@@ -167,3 +169,68 @@ def _compiled_fetch(result: FetchResult, version: int) -> fetch.PartitionData:
         assert result.leader is not None
         compiled.current_leader = fetch.LeaderIdAndEpoch(leader_id=result.leader[0], leader_epoch=result.leader[1])
     return compiled
+
+
+@given(st.data(), st.integers(FIRST_USUAL, 13), int16s, int32s, int32s, st.none() | st.binary(max_size=20_000))
+def test_usual_produce_requests_are_read_as_the_compiled_codec_reads_them(
+    data: st.DataObject, version: int, acks: int, timeout_ms: int, partition: int, records: bytes | None
+) -> None:
+    """One batch for one partition is found with all that is said of it; null in place of records is not usual."""
+    topic = data.draw(refs(version >= PRODUCE_BY_ID))
+    request = _produce_request(topic, acks, timeout_ms, partition, records)
+    frame = memoryview(b"header" + encode(request, version))
+    asked = read_usual_produce(frame, version, 6)
+    if records is None or (isinstance(topic, str) and not 0 < len(topic.encode()) < 0x7F):
+        assert asked is None
+    else:
+        assert asked is not None
+        named = topic.bytes if isinstance(topic, UUID) else bytes((len(topic.encode()) + 1,)) + topic.encode()
+        assert tuple(asked) == (acks, timeout_ms, topic, partition, records, named)
+
+
+@given(st.data(), st.integers(FIRST_USUAL, 13))
+def test_a_produce_request_of_any_form_is_read_as_the_compiled_codec_does_or_left_to_it(
+    data: st.DataObject, version: int
+) -> None:
+    """Whatever bytes come: what is taken for a usual request is one, and all of it."""
+    topic = data.draw(refs(version >= PRODUCE_BY_ID))
+    raw = bytearray(encode(_produce_request(topic, -1, 1000, 0, data.draw(st.binary(max_size=200))), version))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
+        if not raw:
+            break
+    frame = memoryview(bytes(raw))
+    asked = read_usual_produce(frame, version, 0)
+    if asked is not None:
+        request, end = decode(produce.ProduceRequest, frame, version)
+        [wanted] = request.topic_data
+        [batch] = wanted.partition_data
+        assert (end, request.transactional_id) == (len(frame), None)
+        assert (request.acks, request.timeout_ms, batch.index) == (asked.acks, asked.timeout_ms, asked.partition)
+        assert (wanted.topic_id if version >= PRODUCE_BY_ID else wanted.name) == asked.topic
+        assert batch.records == asked.records
+
+
+@given(st.data(), st.integers(FIRST_USUAL, 13), int32s, int64s, int64s, int64s)
+def test_usual_answers_are_those_of_every_produce_request(
+    data: st.DataObject, version: int, partition: int, offset: int, time_ms: int, start: int
+) -> None:
+    """What is answered without a decoded request is what would be answered with one."""
+    short = names.filter(lambda name: 0 < len(name.encode()) < 127)
+    topic: TopicRef = data.draw(st.uuids()) if version >= PRODUCE_BY_ID else data.draw(short)
+    frame = memoryview(encode(_produce_request(topic, 1, 0, partition, b"batch"), version))
+    asked = read_usual_produce(frame, version, 0)
+    assert asked is not None
+    result = ProduceResult(partition, 0, offset, time_ms, start)
+    answer = encode_usual_answer(HEAD, asked.named, asked.partition, offset, time_ms, start)
+    assert answer == encode_produce_response(HEAD, version, [(topic, [result])])
+
+
+def _produce_request(
+    topic: TopicRef, acks: int, timeout_ms: int, partition: int, records: bytes | None
+) -> produce.ProduceRequest:
+    batch = produce.PartitionProduceData(index=partition, records=None if records is None else memoryview(records))
+    name, topic_id = (topic, UUID(int=0)) if isinstance(topic, str) else ("", topic)
+    wanted = produce.TopicProduceData(name=name, topic_id=topic_id, partition_data=[batch])
+    return produce.ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=[wanted])
