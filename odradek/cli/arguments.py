@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -43,6 +44,14 @@ def assignment(given: str) -> list[list[int]]:
     if len({len(each) for each in replicas}) > 1:
         raise WrongUsageError(f"--replica-assignment {given!r} gives partitions different numbers of replicas")
     return replicas
+
+
+def regular_expression(option: str, text: str) -> re.Pattern[str]:
+    """Return the expression; WrongUsageError where it is none."""
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as wrong:
+        raise WrongUsageError(f"{option} {text!r} is no regular expression: {wrong}") from None
 
 
 def topic_partitions(given: str) -> tuple[str, list[int]]:

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from odradek.cluster.client_settings import refusal
 from odradek.cluster.errors import REFUSALS, not_let_in
-from odradek.cluster.reaching import check_reachable, parse_addresses
+from odradek.cluster.reaching import CONNECT_TIMEOUT_S, check_reachable, parse_addresses
 from odradek.terminal.errors import CommandError, WrongUsageError
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class ClusterClients:
         except (KafkaException, TypeError, ValueError) as refused:
             raise _cannot_use(refused) from refused
 
-    def metadata(self) -> ClusterMetadata:
+    def metadata(self, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Return brokers, topics and partitions; CommandError where the cluster does not answer or let us in."""
-        deadline = time.monotonic() + METADATA_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while True:
             try:
                 return self.admin.list_topics(timeout=METADATA_STEP_S)
@@ -95,7 +95,7 @@ class ClusterClients:
                 if time.monotonic() >= deadline:
                     raise CommandError(
                         f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
-                        f"{METADATA_TIMEOUT_S:g} seconds; is it one, and does --command-config fit its listener?"
+                        f"{timeout_s:g} seconds; is it one, and does --command-config fit its listener?"
                     ) from silent
 
     def _addresses(self) -> list[Address]:
@@ -109,19 +109,23 @@ class ClusterClients:
             self.refusals.append(error)
 
 
-def connect(bootstrap: str, settings: Mapping[str, str], *, debug: bool = False) -> ClusterClients:
+def connect(
+    bootstrap: str, settings: Mapping[str, str], *, debug: bool = False, timeout_s: float = METADATA_TIMEOUT_S
+) -> ClusterClients:
     """Return the cluster at these addresses, for clients with these settings, which are librdkafka's.
+
+    It has `timeout_s` seconds to answer.
 
     Raises:
         WrongUsageError: the addresses or the settings cannot be understood.
         CommandError: nothing listens there, or what does is no Kafka broker that lets us in.
     """
     addresses = parse_addresses(bootstrap)
-    check_reachable(addresses)
+    check_reachable(addresses, min(timeout_s, CONNECT_TIMEOUT_S))
     cluster = ClusterClients(
         bootstrap, {"client.id": "odradek", **settings, "bootstrap.servers": bootstrap}, _log(debug)
     )
-    cluster.metadata()
+    cluster.metadata(timeout_s)
     return cluster
 
 

@@ -15,11 +15,11 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from odradek.cluster.connection import ClusterClients
+from odradek.cluster.connection import NONE, ClusterClients, Settings
 from odradek.cluster.disconnects import Disconnects, Tell
 from odradek.cluster.errors import sentence
 from odradek.cluster.offset_spec import OffsetSpecification
-from odradek.cluster.offsets import Offsets, find
+from odradek.cluster.offsets import Offsets, Partition, find
 from odradek.records.consumed import Consumed
 from odradek.terminal.errors import CommandError
 
@@ -45,24 +45,24 @@ _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: 
 class StopOffsets:
     """Where to stop in each partition; without an entry, where the partition turns out to end."""
 
-    offsets: Mapping[int, int]
-    done: set[int] = field(default_factory=set)
+    offsets: Offsets
+    done: set[Partition] = field(default_factory=set)
 
     def cut(self, records: Sequence[Message]) -> list[Message]:
         """Return the records before the ends, and note the ends that are reached."""
         offsets, done, kept = self.offsets, self.done, []
         for record in records:  # a load goes through here: no calls that are not needed
-            partition = record.partition()
-            end = offsets.get(partition)  # type: ignore[arg-type]
+            place: Partition = (record.topic(), record.partition())  # type: ignore[assignment]
+            end = offsets.get(place)
             if end is None:
-                done.discard(partition)
+                done.discard(place)
                 kept.append(record)
                 continue
             offset: int = record.offset()  # type: ignore[assignment]
             if offset < end:
                 kept.append(record)
             if offset >= end - 1:
-                done.add(partition)  # type: ignore[arg-type]
+                done.add(place)
         return kept
 
 
@@ -73,36 +73,57 @@ class ConsumerRun:
     consumer: Consumer
     ends: StopOffsets | None
     disconnects: Disconnects
-    starts: Mapping[int, int]
+    starts: Offsets
 
 
 def read_partitions(
     cluster: ClusterClients,
-    topic: str,
-    numbers: Sequence[int],
+    places: Sequence[Partition],
     start: OffsetSpecification,
     until: OffsetSpecification | None,
     tell: Tell,
+    own: Settings = NONE,
 ) -> ConsumerRun:
-    """Begin to read partitions at `start`, and stop before `until`, or not at all; `tell` takes news for the person."""
-    places = [(topic, number) for number in numbers]
-    starts = _by_number(find(cluster.admin, places, start))
+    """Begin to read partitions at `start`, and stop before `until`, or not at all.
+
+    `tell` takes news for the person, `own` are more settings of the consumer.
+    """
+    starts = find(cluster.admin, places, start)
     ends = None
     if until is not None:
-        offsets = _by_number(find(cluster.admin, places, until))
-        ends = StopOffsets(offsets, done={number for number in numbers if starts[number] >= offsets[number]})
+        offsets = find(cluster.admin, places, until)
+        ends = StopOffsets(offsets, done={place for place in places if starts[place] >= offsets[place]})
+    return read_from(cluster, starts, ends, tell, own)
+
+
+def read_from(
+    cluster: ClusterClients, starts: Offsets, ends: StopOffsets | None, tell: Tell, own: Settings = NONE
+) -> ConsumerRun:
+    """Begin to read partitions at these offsets."""
     disconnects = Disconnects(cluster.bootstrap, tell)
-    consumer = cluster.consumer({**WITHOUT_GROUP, "error_cb": disconnects.on_error}, defaults=SETTINGS)
-    consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
+    consumer = cluster.consumer({**own, **WITHOUT_GROUP, "error_cb": disconnects.on_error}, defaults=SETTINGS)
+    consumer.assign([TopicPartition(topic, number, offset) for (topic, number), offset in starts.items()])
     return ConsumerRun(consumer, ends, disconnects, starts)
 
 
-def join_group(cluster: ClusterClients, topic: str, group: str, reset: str, *, follow: bool, tell: Tell) -> ConsumerRun:
-    """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`."""
+def join_group(
+    cluster: ClusterClients,
+    topics: Sequence[str],
+    group: str,
+    reset: str,
+    *,
+    follow: bool,
+    tell: Tell,
+    own: Settings = NONE,
+) -> ConsumerRun:
+    """Begin to read as a member of a group; `reset` is where a group without offsets starts, `earliest` or `latest`.
+
+    One of the topics that begins with `^` is a regular expression, as librdkafka understands it.
+    """
     disconnects = Disconnects(cluster.bootstrap, tell)
     settings = {"group.id": group, "auto.offset.reset": reset, "error_cb": disconnects.on_error}
-    consumer = cluster.consumer({**MUST, **settings}, defaults=SETTINGS)
-    consumer.subscribe([topic])
+    consumer = cluster.consumer({**own, **MUST, **settings}, defaults=SETTINGS)
+    consumer.subscribe(list(topics))
     return ConsumerRun(consumer, None if follow else StopOffsets({}), disconnects, {})
 
 
@@ -163,10 +184,6 @@ def consumed(message: Message) -> Consumed:
     )
 
 
-def _by_number(offsets: Offsets) -> dict[int, int]:
-    return {number: offset for (_, number), offset in offsets.items()}
-
-
 def _next_messages(consumer: Consumer, count: int) -> Sequence[Message]:
     """Return what is there; where nothing is, wait a little."""
     messages: Sequence[Message] = consumer.consume(count, 0)
@@ -193,11 +210,11 @@ def _note(message: Message, ends: StopOffsets | None) -> None:
     if error.code() != KafkaError._PARTITION_EOF:
         raise CommandError(sentence(error, f"topic {message.topic()}"))
     if ends is not None:
-        ends.done.add(_known(message.partition()))
+        ends.done.add((message.topic() or "", _known(message.partition())))
 
 
 def _all_read(consumer: Consumer, ends: StopOffsets) -> bool:
-    assigned = {each.partition for each in consumer.assignment()}
+    assigned = {(each.topic, each.partition) for each in consumer.assignment()}
     return bool(assigned) and assigned <= ends.done
 
 

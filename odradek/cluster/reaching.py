@@ -19,14 +19,14 @@ def parse_addresses(bootstrap: str) -> list[tuple[str, int]]:
     return addresses
 
 
-def check_reachable(addresses: Sequence[tuple[str, int]]) -> None:
-    """Return when one of the addresses takes a connection; CommandError says why none does."""
+def check_reachable(addresses: Sequence[tuple[str, int]], timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+    """Return when one of the addresses takes a connection in time; CommandError says why none does."""
     reasons = []
     for host, port in addresses:
         try:
-            socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
+            socket.create_connection((host, port), timeout_s).close()
         except OSError as failed:
-            reasons.append(_in_words(host, port, failed))
+            reasons.append(_in_words(host, port, failed, timeout_s))
         else:
             return
     raise CommandError("; ".join(reasons))
@@ -42,12 +42,12 @@ def _parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _in_words(host: str, port: int, failed: OSError) -> str:
+def _in_words(host: str, port: int, failed: OSError, timeout_s: float) -> str:
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if isinstance(failed, ConnectionRefusedError):
         return f"nothing listens on {address}; start one with `odradek serve`"
     if isinstance(failed, socket.gaierror):
         return f"the name {host} leads to no address; is it spelled right in --bootstrap-server?"
     if isinstance(failed, TimeoutError):
-        return f"{address} does not answer within {CONNECT_TIMEOUT_S:g} seconds; is it the right address?"
+        return f"{address} does not answer within {timeout_s:g} seconds; is it the right address?"
     return f"{address} cannot be reached: {failed.strerror or failed}"

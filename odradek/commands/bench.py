@@ -169,8 +169,8 @@ def consume(
         spec = parse_offset_spec(start, time.time_ns() // 1_000_000)
     except ValueError as wrong:
         raise WrongUsageError(f"--from: {wrong}") from None
-    numbers = partitions_of(cluster, topic)
-    reading = read_partitions(cluster, topic, numbers, spec, Latest() if records is None else None, output.note)
+    places = [(topic, number) for number in partitions_of(cluster, topic)]
+    reading = read_partitions(cluster, places, spec, Latest() if records is None else None, output.note)
     total = records
     if reading.ends is not None:
         total = sum(reading.ends.offsets.values()) - sum(reading.starts.values())

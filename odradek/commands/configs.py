@@ -13,6 +13,7 @@ from typer import Option
 
 from odradek.cli.arguments import pairs
 from odradek.cli.command import group, online
+from odradek.cli.completion import group_names, topic_names
 from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
 from odradek.cluster.configs import Config, ConfigResourceType, alter_configs, describe_configs
 from odradek.cluster.connection import ClusterClients
@@ -22,10 +23,10 @@ from odradek.terminal.output import CommandOutput
 
 app = group("configs", "Describe and alter the configs of topics, brokers and groups.")
 
-Topic = Annotated[str | None, Option("--topic", "-t", metavar="NAME", help="A topic.")]
+Topic = Annotated[str | None, Option("--topic", "-t", metavar="NAME", help="A topic.", autocompletion=topic_names)]
 Broker = Annotated[int | None, Option("--broker", metavar="ID", min=0, help="A broker.")]
 BrokerDefaults = Annotated[bool, Option("--broker-defaults", help="What holds for all brokers that have no own.")]
-GroupName = Annotated[str | None, Option("--group", "-g", metavar="NAME", help="A group.")]
+GroupName = Annotated[str | None, Option("--group", "-g", metavar="NAME", help="A group.", autocompletion=group_names)]
 
 SOURCES = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: "topic",

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import topic_partitions
 from odradek.cli.command import group, online
+from odradek.cli.completion import group_names
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.groups import (
     CommittedPosition,
@@ -33,8 +34,12 @@ from odradek.terminal.output import CommandOutput
 
 app = group("groups", "List, describe, reset and delete consumer groups.")
 
-Name = Annotated[str, Argument(metavar="GROUP", help="Name of the group.", show_default=False)]
-Names = Annotated[list[str], Argument(metavar="GROUP...", help="Names of groups.", show_default=False)]
+Name = Annotated[
+    str, Argument(metavar="GROUP", help="Name of the group.", show_default=False, autocompletion=group_names)
+]
+Names = Annotated[
+    list[str], Argument(metavar="GROUP...", help="Names of groups.", show_default=False, autocompletion=group_names)
+]
 
 
 @online(app, "list", document=documents.LISTED, examples="odradek groups list\nodradek groups list --json")

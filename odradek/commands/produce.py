@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import ProducerCompression, pairs
 from odradek.cli.command import online
+from odradek.cli.completion import topic_names
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.producing import (
@@ -60,7 +61,9 @@ app = typer.Typer()
 def produce(
     cluster: ClusterClients,
     output: CommandOutput,
-    topic: Annotated[str, Argument(metavar="TOPIC", help="Where to; it must exist.", show_default=False)],
+    topic: Annotated[
+        str, Argument(metavar="TOPIC", help="Where to; it must exist.", show_default=False, autocompletion=topic_names)
+    ],
     file: Annotated[Path | None, Argument(metavar="[FILE]", help="Lines to produce; standard input if none.")] = None,
     key_separator: Annotated[
         str | None, Option("--key-separator", "-K", metavar="TEXT", help="What is between key and value; \\t is a tab.")

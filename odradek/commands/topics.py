@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import assignment, pairs
 from odradek.cli.command import group, online
+from odradek.cli.completion import topic_names
 from odradek.cluster import configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
@@ -34,7 +35,9 @@ app = group("topics", "List, create, describe, alter and delete topics.")
 
 BROKER_DEFAULT = -1
 
-Names = Annotated[list[str], Argument(metavar="TOPIC...", help="Names of topics.", show_default=False)]
+Names = Annotated[
+    list[str], Argument(metavar="TOPIC...", help="Names of topics.", show_default=False, autocompletion=topic_names)
+]
 
 
 @online(app, "list", document=documents.LISTED, examples="odradek topics list\nodradek topics list --internal --json")
@@ -140,7 +143,10 @@ def describe_topics(
     cluster: ClusterClients,
     output: CommandOutput,
     names: Annotated[
-        list[str] | None, Argument(metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.")
+        list[str] | None,
+        Argument(
+            metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.", autocompletion=topic_names
+        ),
     ] = None,
     under_replicated: Annotated[
         bool, Option("--under-replicated", help="Only partitions of which a replica is not in sync; of all topics.")
@@ -197,7 +203,9 @@ def describe_topics(
 def alter_topic(
     cluster: ClusterClients,
     output: CommandOutput,
-    name: Annotated[str, Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
+    name: Annotated[
+        str, Argument(metavar="TOPIC", help="Name of the topic.", show_default=False, autocompletion=topic_names)
+    ],
     partitions: Annotated[
         int | None, Option("--partitions", "-p", min=1, help="How many there are to be; never fewer than there are.")
     ] = None,

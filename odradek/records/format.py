@@ -46,10 +46,27 @@ FIELDS: dict[str, tuple[str, Formatter]] = {
     "%": ("a percent sign", lambda _record: b"%"),
 }
 """What follows `%`: what it means, and how it is written."""
+_OF_BYTES = frozenset("skh")
 
 
-def parse_format(text: str) -> Formatter:
-    """Return the function that writes a record; ValueError for a field or an escape that does not exist."""
+def _encoding(write: Formatter, encode: Callable[[bytes], bytes]) -> Formatter:
+    return lambda record: write(_encoded(record, encode))
+
+
+def _encoded(record: Consumed, encode: Callable[[bytes], bytes]) -> Consumed:
+    """Return a record with key, value and those of its headers written in another way."""
+    return record._replace(
+        key=None if record.key is None else encode(record.key),
+        value=None if record.value is None else encode(record.value),
+        headers=[(name, None if value is None else encode(value)) for name, value in record.headers],
+    )
+
+
+def parse_format(text: str, encode: Callable[[bytes], bytes] | None = None) -> Formatter:
+    """Return the function that writes a record; ValueError for a field or an escape that does not exist.
+
+    `encode` is how bytes of the record are written, as they are if it is None; lengths stay those of the record.
+    """
     parts: list[bytes | Formatter] = []
     for part in _PART.finditer(text):
         if (field := part["field"]) is not None:
@@ -57,7 +74,8 @@ def parse_format(text: str) -> Formatter:
                 raise ValueError(
                     f"%{field} is no field of a record; there are {', '.join(f'%{each}' for each in FIELDS)}"
                 )
-            parts.append(FIELDS[field][1])
+            write = FIELDS[field][1]
+            parts.append(write if encode is None or field not in _OF_BYTES else _encoding(write, encode))
         elif (escape := part["escape"]) is not None:
             if escape not in _ESCAPES and len(escape) < 3:
                 raise ValueError(f"\\{escape} is no escape; there are \\n, \\r, \\t, \\0, \\\\ and \\xHH")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import select
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -88,6 +89,16 @@ class CommandOutput:
             redirect_stdout=False,  # what is printed may go to a file while the display is on a terminal
             disable=not console.is_terminal,
         )
+
+
+def nobody_reads(stream: BinaryIO) -> bool:
+    """Return whether what a stream writes to is a pipe or a socket whose reader has gone, as with `| head`."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+    except (OSError, ValueError):  # no descriptor, or closed already
+        return False
 
 
 def _shown(cell: object) -> str:

@@ -139,3 +139,69 @@ def test_places_that_say_nothing_here_are_told(cli: Cli, topic: str) -> None:
     assert cli("consume", topic, "--group", topic, "--from", "beginning").output == b"a\n"
     again = cli("consume", topic, "--group", topic, "--from", "beginning")
     assert (again.output, again.error.startswith(f"group {topic} goes on where it is: --from")) == (b"", True)
+
+
+def test_several_topics_and_those_of_a_form(cli: Cli, topic: str) -> None:
+    """Topics are named, or found by a regular expression that the whole name fits; nothing of the others is read."""
+    names = [f"{topic}-{each}" for each in ("a", "b", "c")]
+    cli("topics", "create", *names)
+    for name in names:
+        cli("produce", name, stdin=f"{name}\n".encode())
+    assert set(cli("consume", names[0], names[2]).lines) == {names[0], names[2]}
+    assert set(cli("consume", "--pattern", f"{topic}-[ab]").lines) == set(names[:2])
+    assert cli("consume", names[0], names[1], "-p", "0", "-n", "1").lines in ([names[0]], [names[1]])
+    group = f"{topic}-group"
+    assert set(cli("consume", *names, "--group", group).lines) == set(names)
+    for arguments, code, sentence in (
+        (["--pattern", f"{topic}-no.*"], 1, f"no topic is of the form {topic}-no.*"),
+        (["--pattern", "("], 2, "--pattern '(' is no regular expression"),
+        ([topic, "--pattern", "a"], 2, "name topics, or say with --pattern which are meant"),
+        ([], 2, "name topics, or say with --pattern which are meant"),
+    ):
+        result = cli("consume", *arguments)
+        assert (result.code, result.error.startswith(f"odradek: {sentence}")) == (code, True), result.error
+
+
+def test_the_last_of_all_partitions(cli: Cli, topic: str) -> None:
+    """The newest records of a topic as a whole come in the order of their times, whatever partitions they are in."""
+    cli("topics", "create", topic, "-p", "3", "-c", "retention.ms=-1")
+    line = '{"key": "%s", "value": "%d", "partition": %d, "timestamp": %d}\n'
+    lines = [line % (each % 2, each, each % 3, 1_700_000_000_000 + each) for each in range(20)]
+    assert cli("produce", topic, "--json", stdin="".join(lines).encode()).code == 0
+    assert _read(cli, topic, "--last", "4") == [16, 17, 18, 19]
+    assert _read(cli, topic, "--last", "2", "--key", "0") == [16, 18]
+    assert _read(cli, topic, "--last", "2", "-p", "1") == [16, 19]
+    assert _read(cli, topic, "--last", "50") == list(range(20))
+    assert cli("consume", topic, "--last", "1", "--from", "5").code == 2
+
+
+def test_only_records_that_match(cli: Cli, topic: str) -> None:
+    """By key, by headers and by what is in them; --max-messages counts those that match."""
+    cli("topics", "create", topic)
+    cli("produce", topic, "-K", ":", "-H", "lang=en", "-H", "v=1", stdin=b"a:one\nb:two\na:three\n")
+    cli("produce", topic, "-K", ":", "-H", "lang=fr", stdin=b"a:deux\n")
+
+    def read(*arguments: str) -> list[str]:
+        result = cli("consume", topic, *arguments)
+        assert result.code == 0, result.error
+        return result.lines
+
+    assert read("--key", "a") == ["one", "three", "deux"]
+    assert read("--header", "lang=fr") == ["deux"]
+    assert read("--header", "v") == ["one", "two", "three"]
+    assert read("--header", "lang=en", "--key", "a", "-n", "1") == ["one"]
+    assert read("--grep", "^t|^b$") == ["two", "three"]
+    assert read("--key", "a", "--follow", "-n", "2") == ["one", "three"]
+    group = f"{topic}-g"
+    assert read("--group", group, "--key", "b", "-n", "1") == ["two"]
+    assert read("--group", group) == ["three", "deux"]
+
+
+def test_bytes_as_text(cli: Cli, topic: str) -> None:
+    """Keys, values and those of headers are written in hexadecimal or base64; lengths stay those of the record."""
+    cli("topics", "create", topic)
+    line = b'{"key": "k", "value": {"base64": "/wo="}, "headers": [["a", {"base64": "AA=="}]]}\n{"value": null}\n'
+    cli("produce", topic, "--json", stdin=line)
+    assert cli("consume", topic, "--bytes", "hex", "--format", "%k %s %S %h\\n").lines == ["6b ff0a 2 a=00", "  -1 "]
+    assert cli("consume", topic, "--bytes", "base64", "-n", "1").lines == ["/wo="]
+    assert cli("consume", topic, "--bytes", "hex", "--json").code == 2

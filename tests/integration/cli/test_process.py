@@ -76,6 +76,20 @@ def test_a_reader_that_has_enough(cli: Cli, topic: str, broker: BrokerProcess) -
     assert command.wait(TIMEOUT_S) == 0
 
 
+def test_a_reader_that_has_enough_while_nothing_comes(cli: Cli, topic: str, broker: BrokerProcess) -> None:
+    """Whoever waits for more records notices that nobody reads them any more, without one that comes."""
+    cli("topics", "create", topic)
+    cli("produce", topic, stdin=b"some words\n")
+    command = start(broker.bootstrap, ["consume", topic, "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert command.stdout is not None
+    assert command.stderr is not None
+    with command.stderr as error:
+        assert command.stdout.readline() == b"some words\n"
+        command.stdout.close()
+        assert error.read() == b""
+    assert command.wait(TIMEOUT_S) == 0
+
+
 def test_nothing_listens() -> None:
     """Every command says so within a few seconds, in one sentence, and what to do."""
     [port] = free_ports(1)
@@ -181,6 +195,21 @@ def test_help_and_version(tmp_path: Path) -> None:
     nothing = _run("")
     assert (nothing.returncode, nothing.stderr) == (2, "")
     assert "Usage: odradek" in nothing.stdout
+
+
+def test_completion_of_names(cli: Cli, topic: str, broker: BrokerProcess) -> None:
+    """Shells are told the topics and groups of the cluster that the line means; without a cluster nothing."""
+    cli("topics", "create", f"{topic}-one", f"{topic}-two")
+    cli("consume", f"{topic}-one", "--group", f"{topic}-group")
+    [closed] = free_ports(1)
+    for line, expected in (
+        (f"odradek consume {topic}-t", [f"{topic}-two"]),
+        (f"odradek -b {broker.bootstrap} consume x --group {topic}", [f"{topic}-group"]),
+        (f"odradek -b 127.0.0.1:{closed} consume {topic}", []),
+    ):
+        words = str(len(line.split(" ")) - 1)
+        result = _run(broker.bootstrap, _ODRADEK_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=words)
+        assert (result.stdout.split(), result.stderr) == (expected, "")
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,13 @@ def _end_of(partition: int) -> Record:
 def test_it_stops_where_each_partition_ended() -> None:
     """Records beyond an end are left out, also in the batch that reaches it."""
     consumer = Scripted([Record(0, 0), Record(0, 1), Record(1, 5)], [Record(0, 2), Record(1, 6), Record(1, 7)])
-    reading = _reading(consumer, StopOffsets({0: 2, 1: 7}))
+    reading = _reading(consumer, StopOffsets({("t", 0): 2, ("t", 1): 7}))
     assert _read(reading) == [(0, 0), (0, 1), (1, 5), (1, 6)]
 
 
 def test_an_end_without_a_record_is_reached_too() -> None:
     """The last offsets may be those of markers: the consumer's word that there is nothing more counts."""
-    reading = _reading(Scripted([Record(0, 0)], [_end_of(0), _end_of(1)]), StopOffsets({0: 2, 1: 7}))
+    reading = _reading(Scripted([Record(0, 0)], [_end_of(0), _end_of(1)]), StopOffsets({("t", 0): 2, ("t", 1): 7}))
     assert _read(reading) == [(0, 0)]
 
 
@@ -99,7 +99,7 @@ def test_a_limit_is_never_passed() -> None:
 def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
     """With an end to reach it is told; without one it is waited for."""
     lost = KafkaError(KafkaError._ALL_BROKERS_DOWN)
-    reading = _reading(Scripted(), StopOffsets({0: 2}))
+    reading = _reading(Scripted(), StopOffsets({("t", 0): 2}))
     reading.disconnects.on_error(lost)
     with pytest.raises(CommandError, match="no answer in time"):
         _read(reading)
@@ -110,7 +110,7 @@ def test_a_lost_cluster_is_an_error_only_before_the_end() -> None:
 
 def test_what_came_before_a_loss_does_not_hide_it() -> None:
     """Records that the client still had are given out, and then the loss is told, which the client tells but once."""
-    reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), StopOffsets({0: 9}))
+    reading = _reading(Scripted([Record(0, 0)], [Record(0, 1)]), StopOffsets({("t", 0): 9}))
     reading.disconnects.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     found = batches(reading, lambda: False)
     assert [cast("Record", each).offset() for batch in (next(found), next(found)) for each in batch] == [0, 1]
