@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "topics": "List, create, describe, alter and delete topics.",
     "partitions": "Move partitions to other brokers, and elect leaders.",
     "produce": "Produce each line of a file or of standard input as a record.",
-    "consume": "Read the records of a topic and write them to standard output.",
+    "consume": "Read the records of topics and write them to standard output.",
     "groups": "List, describe, reset and delete consumer groups.",
     "transactions": "List, describe and end transactions, and find those that nobody ends.",
     "configs": "Describe and alter the configs of topics, brokers and groups.",
