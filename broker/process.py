@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +24,11 @@ from odradek.broker.runtime.service_manager import ServiceManager, service_manag
 from odradek.broker.servers.host import Machine
 from odradek.broker.servers.roles import server_of_roles
 from odradek.broker.servers.shared import SharedServer
+from odradek.config.container import LISTENERS_FILE, LISTENERS_FILE_VARIABLE, MOUNTED, given_cluster_id
 from odradek.config.errors import ConfigError
 from odradek.config.exposure import find_open_listeners, find_readable
 from odradek.config.loading import load_settings
+from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class ProcessOptions(NamedTuple):
     """Where it says which ports it has, once it serves."""
     stops_with_stdin: bool = False
     """Whether the end of standard input stops it, as SIGTERM does."""
+    is_container: bool = False
+    """Whether environment variables are settings, and a health check wants to know the listeners."""
 
 
 NOTHING_SPECIAL = ProcessOptions()
@@ -68,8 +72,12 @@ def serve(
     for number in STOP_SIGNALS:
         signal.signal(number, _end_at_once)
     _allow_many_files()
+    environment = dict(os.environ) if options.is_container else None
+    if environment is not None and properties is None and os.path.exists(MOUNTED):
+        properties = MOUNTED
     try:
-        settings = load_settings(properties, overrides)
+        settings = load_settings(properties, overrides, container=environment)
+        cluster_id = given_cluster_id(environment or {})
     except ConfigError as wrong:
         return _cannot_start(str(wrong))
     for warning in settings.warnings:
@@ -79,8 +87,14 @@ def serve(
     for advice in find_advice(look_at_host(), real_paths(settings.log_dirs)):
         log.warning("this machine", what=advice.subject, problem=advice.problem, hint=advice.remedy)
     manager = service_manager_of_process()
+
+    async def run(loop: asyncio.AbstractEventLoop) -> int:
+        shared = SharedServer(loop, settings, Machine(loop))
+        shared.given_cluster_id = cluster_id
+        return await _serve_until_stopped(shared, options, manager)
+
     try:
-        return _run(lambda loop: _serve_until_stopped(SharedServer(loop, settings, Machine(loop)), options, manager))
+        return _run(run)
     except (ConfigError, KafkaError, MetadataError, OSError) as refused:
         return _cannot_start(str(refused))
 
@@ -154,7 +168,9 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions, ma
     await server.start()
     end.listen(options.stops_with_stdin)
     if options.port_file is not None:
-        _write_ports(options.port_file, server.ports)
+        _write_lines(options.port_file, map(str, server.ports))
+    if options.is_container:
+        _tell_health_check(shared.settings, server.ports)
     manager.ready(f"node {shared.settings.node_id} serves on port {', '.join(map(str, server.ports))}")
     manager.watch(loop)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
@@ -179,12 +195,23 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions, ma
     return EXIT_OK
 
 
-def _write_ports(path: str, ports: Sequence[int]) -> None:
-    """Write the ports where whoever waits for them sees all of them or none. Raises OSError."""
+def _write_lines(path: str, lines: Iterable[str]) -> None:
+    """Write lines where whoever waits for them sees all of them or none. Raises OSError."""
     temporary = f"{path}.tmp"
     with open(temporary, "w") as file:
-        file.writelines(f"{port}\n" for port in ports)
+        file.writelines(f"{line}\n" for line in lines)
     os.replace(temporary, path)
+
+
+def _tell_health_check(settings: BrokerSettings, ports: Sequence[int]) -> None:
+    """Write the listeners with their real ports, as `PROTOCOL host port`, where the health check of the image looks."""
+    listeners = settings.listeners or settings.controller_listeners
+    lines = [f"{one.protocol} {one.host or 'localhost'} {port}" for one, port in zip(listeners, ports, strict=False)]
+    path = os.environ.get(LISTENERS_FILE_VARIABLE, LISTENERS_FILE)
+    try:
+        _write_lines(path, lines)
+    except OSError as failed:
+        log.warning("the health check tries port 9092: it cannot be told", file=path, reason=str(failed))
 
 
 async def _monitor(shared: SharedServer) -> Monitor | None:

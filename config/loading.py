@@ -1,11 +1,12 @@
 """From server.properties and --override to settings.
 
-Owns precedence (override over file over the built-in default) and the warnings about keys that have no effect. Logs
-nothing: what should be said is returned in `BrokerSettings.warnings`.
+Owns precedence (override over environment over file over the built-in default) and the warnings about keys that have no
+effect. Logs nothing: what should be said is returned in `BrokerSettings.warnings`.
 """
 
 from collections.abc import Mapping, Sequence
 
+from odradek.config.container import DEFAULT, container_defaults, settings_of
 from odradek.config.definitions import Service, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning
 from odradek.config.node import DEFAULT_NODE_ID
@@ -23,14 +24,18 @@ EMBEDDED_DEFAULTS: Mapping[str, str] = {
 
 
 def load_settings(
-    path: str | None = None, overrides: Sequence[str] = (), base: Mapping[str, str] | None = None
+    path: str | None = None,
+    overrides: Sequence[str] = (),
+    base: Mapping[str, str] | None = None,
+    container: Mapping[str, str] | None = None,
 ) -> BrokerSettings:
     """Return the settings of a file, if one is given, with `key=value` overrides on top.
 
     Without a file the broker listens on 127.0.0.1:9092, keeps its data in ./odradek-data, and lets members of groups
     begin at once instead of waiting for more; with one, what the file does not say has Kafka's default, so that Apache
     Kafka understands the same file in the same way. Only node.id (1) and process.roles (broker,controller), which Kafka
-    insists on, may be missing. `base` lies below the file.
+    insists on, may be missing. `base` lies below the file. `container` is the environment of a container: variables are
+    settings over the file, and the defaults are others (`config.container`).
 
     Raises ConfigError with file, line, key, value and what was expected.
     """
@@ -39,11 +44,18 @@ def load_settings(
     warnings: list[ConfigWarning] = []
     if path is not None:
         _add_file(path, values, origins, warnings)
+    if container is not None:
+        for key, value, variable in settings_of(container):
+            values[key], origins[key] = value, f"environment {variable}"
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"{override!r} is not of the form key=value", origin=OVERRIDE)
         values[key.strip()], origins[key.strip()] = value.strip(), OVERRIDE
+    if container is not None:
+        given = {key: value for key, value in values.items() if origins[key] != EMBEDDED}
+        for key, value in container_defaults(given).items():
+            values[key], origins[key] = value, DEFAULT
     if "broker.id" not in values:
         _set_default("node.id", str(DEFAULT_NODE_ID), values, origins)
     _set_default("process.roles", ",".join(DEFAULT_ROLES), values, origins)

@@ -67,6 +67,12 @@ def arguments_parser() -> argparse.ArgumentParser:
         help="also stop in order when standard input ends: with a pipe, when the process that holds its other end has",
     )
     parser.add_argument(
+        "--container",
+        action="store_true",
+        help="as the container image does: settings also from variables (KAFKA_NUM_PARTITIONS=3), and unless something"
+        " else is said data in /var/lib/odradek and clients on all addresses",
+    )
+    parser.add_argument(
         "--log-level", default="info", choices=("debug", "info", "warning", "error"), help="default: info"
     )
     return parser
@@ -84,5 +90,5 @@ def serve(arguments: Sequence[str]) -> int:
         options.properties,
         options.override,
         options.log_level,
-        ProcessOptions(options.port_file, options.stop_with_stdin),
+        ProcessOptions(options.port_file, options.stop_with_stdin, options.container),
     )

@@ -75,6 +75,8 @@ class SharedServer:
         """How connections to other nodes are protected."""
         self.monitor: Monitor | None = None
         """Measures, and tells of it; None where nobody asks for metrics."""
+        self.given_cluster_id: str | None = None
+        """The cluster of directories that are new; None: one that is found, or a new one."""
         self.end: Callable[[str], None] = _log_end
         """Has the process stop in order, for this reason."""
 
@@ -86,7 +88,12 @@ class SharedServer:
         """
         settings = self.settings
         self.directories = find_log_directories(
-            self.fs, settings.log_dirs, settings.node_id, random_uuid, metadata_path=settings.metadata_log_dir
+            self.fs,
+            settings.log_dirs,
+            settings.node_id,
+            random_uuid,
+            self.given_cluster_id,
+            settings.metadata_log_dir,
         )
         self.failures = DirectoryFailures(self.fs, [directory.path for directory in self.directories])
         if settings.quorum.is_controller:

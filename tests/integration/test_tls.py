@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from odradek.cli.app import run
 from tests.conftest import BrokerFactory
-from tests.support.broker import BrokerProcess, OdradekProcess
+from tests.support.broker import REPOSITORY, BrokerProcess, OdradekProcess
 from tests.support.certificates import LOCAL, Authority, client_context
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
@@ -195,6 +197,23 @@ def test_a_key_store_that_cannot_be_used_keeps_the_broker_from_starting(
     assert broker.wait() == 1
     assert "listener SSL cannot speak TLS" in broker.log
     assert "nothing.pem" in broker.log
+
+
+def test_the_health_check_of_the_image_speaks_tls(tls: TlsBroker, tmp_path: Path) -> None:
+    """A listener that wants certificates is there when it says so; of two listeners the one without TLS is asked."""
+    listeners = tmp_path / "listeners"
+    environment = {**os.environ, "ODRADEK_LISTENERS_FILE": str(listeners)}
+    command = [sys.executable, str(REPOSITORY / "docker" / "healthcheck.py")]
+    [closed] = free_ports(1)
+    for lines, healthy in (
+        (f"SSL localhost {tls.port}\n", True),
+        (f"SSL localhost {closed}\nPLAINTEXT 127.0.0.1 {tls.broker.port}\n", True),
+        (f"SSL localhost {closed}\n", False),
+        (f"SSL localhost {tls.broker.port}\n", False),
+    ):
+        listeners.write_text(lines)
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False)
+        assert (done.returncode == 0) is healthy, (lines, done.stderr)
 
 
 def test_openssl_finds_nothing_old_or_weak(tls: TlsBroker) -> None:

@@ -144,7 +144,7 @@ def test_compose_gives_prometheus_and_grafana_what_is_here() -> None:
             assert source in compose["volumes"] or (DOCKER / source).is_dir()
     prometheus = yaml.safe_load((DOCKER / "prometheus" / "prometheus.yml").read_text())
     assert prometheus["scrape_configs"][0]["static_configs"][0]["targets"] == ["odradek:9404"]
-    assert "--override=odradek.http.listener=:9404" in services["odradek"]["command"]
+    assert services["odradek"]["environment"]["KAFKA_ODRADEK_HTTP_LISTENER"] == ":9404"
     assert prometheus["rule_files"] == ["alerts.yml"]
     home = services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert (DOCKER / "grafana" / "dashboards" / Path(home).name).exists()
