@@ -1,15 +1,15 @@
-"""Topics to Parquet, partitioned by topic and date, every record exactly once."""
+"""Topics to files by topic and date, every record exactly once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.batches import Batch
-from odradek.pipeline.ledger import Ledger
+from odradek.pipeline.data_files import DataFile, DataWriter
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 """What is kept of a record if nothing else is said; the topic and the date are in the names of directories."""
 ALWAYS: Final = ("partition", "offset")
-DIRECTORIES: Final = ("topic", "date")
-COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 
 _SECONDS_A_DAY: Final = 86_400
 
@@ -54,23 +52,44 @@ def only_unseen(records: DataFrame, ranges: Sequence[OffsetRange], until: Mappin
     return records.filter(~reduce(_either, seen)) if seen else records
 
 
+class Commits(Protocol):
+    """What an archive holds, and how a batch gets in: `ledger.Ledger`. Methods raise PipelineError."""
+
+    @property
+    def until(self) -> Offsets:
+        """The next offset of each partition of which something is in the archive."""
+        ...
+
+    def open(self) -> None:
+        """Learn what is in the archive, and finish what an earlier run had committed when it was cut short."""
+        ...
+
+    def place(self) -> tuple[str, str]:
+        """Return the directory that the files of the next batch go to, and how their names are to begin."""
+        ...
+
+    def commit(self, batch: Batch, files: Sequence[DataFile]) -> None:
+        """Take in files that were written there as the batch, all of them or none."""
+        ...
+
+
 class Archive:
     """The job: `keep` puts a micro-batch into the archive, or leaves out what is there already."""
 
     output_mode: Final = "append"
 
     def __init__(
-        self, ledger: Ledger, columns: Sequence[str] = COLUMNS, as_text: bool = False, compression: str = "zstd"
+        self, commits: Commits, writer: DataWriter, columns: Sequence[str] = COLUMNS, as_text: bool = False
     ) -> None:
-        self._ledger = ledger
+        self._commits = commits
+        self._writer = writer
         self._columns = tuple(columns)
         self._as_text = as_text
-        self._compression = compression
 
     def reached(self) -> Offsets:
         """Return the next offset of each partition that is in the archive; finishes what was cut short."""
-        self._ledger.open()
-        return self._ledger.until
+        self._commits.open()
+        return self._commits.until
 
     def transform(self, records: DataFrame) -> DataFrame:
         """Return what is done to the stream before it falls into micro-batches: nothing."""
@@ -78,13 +97,11 @@ class Archive:
 
     def keep(self, records: DataFrame, batch: Batch) -> None:
         """Write a micro-batch and commit it. Raises PipelineError."""
-        ranges = batch.ranges
-        if not unseen(ranges, self._ledger.until):
+        until = self._commits.until
+        if not unseen(batch.ranges, until):
             return
-        records = archived(only_unseen(records, ranges, self._ledger.until), self._columns, self._as_text)
-        writer = records.write.mode("overwrite").partitionBy(*DIRECTORIES).option("compression", self._compression)
-        writer.parquet(self._ledger.staging())
-        self._ledger.commit(batch)
+        records = archived(only_unseen(records, batch.ranges, until), self._columns, self._as_text)
+        self._commits.commit(batch, self._writer.write(records, *self._commits.place()))
 
 
 def _either(one: Column, other: Column) -> Column:

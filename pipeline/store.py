@@ -1,10 +1,11 @@
-"""Small files and renames in whatever file system Spark writes to."""
+"""Small files and renames: what the jobs need of a file system, and how those of Spark do it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from odradek.pipeline.errors import PipelineError, sentence
 
@@ -20,7 +21,10 @@ class Store(Protocol):
         ...
 
     def create(self, path: str, data: bytes) -> bool:
-        """Write a file that is there whole or not at all; False, and nothing done, where there is one already."""
+        """Write a file that is there whole or not at all; False, and nothing done, where there is one already.
+
+        Of several that create the same file at once one is told True: this is what keeps two runs apart.
+        """
         ...
 
     def exists(self, path: str) -> bool:
@@ -31,8 +35,11 @@ class Store(Protocol):
         """Return the files below a directory, relative to it and sorted; none where there is no directory."""
         ...
 
-    def rename(self, source: str, target: str) -> None:
-        """Move a file to a name that is free, whose directory is made if it is not there."""
+    def rename(self, source: str, target: str) -> bool:
+        """Move a file, and make the directory that it goes to; False, and nothing done, where there is no such file.
+
+        At no moment there is a part of the file under the name of the target.
+        """
         ...
 
     def remove(self, path: str) -> None:
@@ -52,14 +59,21 @@ def _in_a_sentence(path: str) -> Iterator[None]:
 
 
 class HadoopStore:
-    """A Store on the file systems that Spark itself uses: local, HDFS, and others that are configured for it.
+    """A Store on the file systems that Spark itself uses, for checkpoints on all of them and for archives in HDFS.
 
-    Each method raises PipelineError where the file system refuses.
+    `create` keeps two runs apart where a rename does not replace: in HDFS, not on local disks. Each method raises
+    PipelineError where the file system refuses.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark.sparkContext._jvm
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
+
+    def scheme(self, path: str) -> str:
+        """Return by which name Hadoop knows the file system of a path: file, hdfs."""
+        with _in_a_sentence(path):
+            _, files = self._open(path)
+            return str(files.getUri().getScheme())
 
     def read(self, path: str) -> bytes | None:
         """See Store."""
@@ -79,13 +93,19 @@ class HadoopStore:
             place, files = self._open(path)
             if files.exists(place):
                 return False
-            scratch = self._jvm.org.apache.hadoop.fs.Path(place.getParent(), f".{place.getName()}.writing")
-            stream = files.create(scratch, True)
+            scratch = self._jvm.org.apache.hadoop.fs.Path(place.getParent(), f".{place.getName()}.{uuid4().hex}")
+            stream = files.create(scratch, False)
             try:
                 stream.write(bytearray(data))
+                stream.hsync()
             finally:
                 stream.close()
-            return bool(files.rename(scratch, place))
+            if files.rename(scratch, place):
+                return True
+            files.delete(scratch, False)
+            if files.exists(place):
+                return False
+            raise PipelineError(f"{path} cannot be written: the file system does not say why")
 
     def exists(self, path: str) -> bool:
         """See Store."""
@@ -105,14 +125,19 @@ class HadoopStore:
                 found.append(base.relativize(listed.next().getPath().toUri()).getPath())
             return sorted(found)
 
-    def rename(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str) -> bool:
         """See Store."""
         with _in_a_sentence(source):
             before, files = self._open(source)
             after = self._jvm.org.apache.hadoop.fs.Path(target)
+            if not files.exists(before):
+                return False
             files.mkdirs(after.getParent())
-            if not files.rename(before, after):
+            if files.rename(before, after):
+                return True
+            if files.exists(before):
                 raise PipelineError(f"{source} cannot be renamed to {target}")
+            return False
 
     def remove(self, path: str) -> None:
         """See Store."""

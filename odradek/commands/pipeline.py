@@ -19,7 +19,7 @@ from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
     from odradek.pipeline.running import Job
-    from odradek.pipeline.store import Store
+    from odradek.pipeline.store import HadoopStore
 
 app = group("pipeline", "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.")
 
@@ -27,6 +27,9 @@ STOPPING = (
     "Runs until it is told to stop: the first Ctrl-C or SIGTERM lets the micro-batch in work be finished (exit code 0),"
     " a second one ends it at once. docs/pipeline.md has the whole picture."
 )
+
+OBJECT_STORES = ("s3://", "s3a://")
+"""Where Spark's checkpoint cannot be without a connector: the archive alone knows how far it has come."""
 
 
 class ParquetCompression(StrEnum):
@@ -48,13 +51,14 @@ class ParquetCompression(StrEnum):
     odradek pipeline archive --pattern 'orders-.*' --output archive --interval 1m --text
     odradek pipeline archive orders --output archive --available-now --json
     odradek pipeline archive orders --output archive --offsets redis://127.0.0.1:6379/0
+    odradek pipeline archive orders --output s3://bucket/archive --interval 1m
     odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
 )
 def archive(
     output: CommandOutput,
     given: JobOptions,
     archive: Annotated[
-        str, Option("--output", "-o", metavar="DIR", help="Where the Parquet files go.", show_default=False)
+        str, Option("--output", "-o", metavar="DIR", help="Where to: a directory, hdfs://, s3://.", show_default=False)
     ],
     columns: Annotated[
         str | None,
@@ -62,27 +66,39 @@ def archive(
     ] = None,
     text: Annotated[bool, Option("--text", help="Keep keys and values as text, not as bytes.")] = False,
     compression: Annotated[ParquetCompression, Option("--compression", help="Of the files.")] = ParquetCompression.ZSTD,
+    storage: Annotated[
+        list[str] | None,
+        Option(
+            "--storage",
+            metavar="NAME=VALUE",
+            help="Of S3: endpoint, region, access-key-id, secret-access-key; repeatable. Else as AWS' tools find them.",
+        ),
+    ] = None,
 ) -> JobPlan:
     """Keep topics as Parquet files in directories by topic and date, every record exactly once.
 
     The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
     with its checkpoint (in the archive, if --checkpoint does not say another), with --offsets, or with neither.
     """
-    del output
     name = application_name(given, "archive")
+    of_storage = settings(storage, "--storage")
 
-    def make(store: Store) -> Job:
+    def make(hadoop: HadoopStore) -> Job:
         from odradek.pipeline.archive import COLUMNS, Archive
         from odradek.pipeline.errors import WrongOptionError
         from odradek.pipeline.ledger import Ledger
+        from odradek.pipeline.places import open_store, writer_for
 
         chosen = [each.strip() for each in columns.split(",")] if columns else COLUMNS
         for each in chosen:
             if each not in COLUMNS:
                 raise WrongOptionError(f"--columns names {each!r}; there are {', '.join(COLUMNS)}")
-        return Archive(Ledger(store, archive, name, run=uuid4().hex), chosen, text, compression.value)
+        store, path = open_store(hadoop, archive, of_storage)
+        commits = Ledger(store, path, name, uuid4().hex, output.note)
+        return Archive(commits, writer_for(store, compression.value), chosen, text)
 
-    return JobPlan(make, checkpoint=f"{archive.rstrip('/')}/_odradek/{name}/checkpoint")
+    at = None if archive.startswith(OBJECT_STORES) else f"{archive.rstrip('/')}/_odradek/{name}/checkpoint"
+    return JobPlan(make, checkpoint=at)
 
 
 @register(
@@ -109,7 +125,7 @@ def wordcount(
     """
     options = {f"kafka.{name}": value for name, value in client_settings(given).items()}
 
-    def make(store: Store) -> Job:
+    def make(store: HadoopStore) -> Job:
         del store
         from odradek.pipeline.sink import TopicSink
         from odradek.pipeline.wordcount import WordCount
@@ -210,7 +226,7 @@ def relay(
         options = {"bootstrap.servers": str(to_bootstrap_server)}
     options |= settings(to_kafka, "--to-kafka")
 
-    def make(store: Store) -> Job:
+    def make(store: HadoopStore) -> Job:
         del store
         from odradek.pipeline.relay import Relay, Rules
         from odradek.pipeline.sink import TopicSink

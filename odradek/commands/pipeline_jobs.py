@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from odradek.pipeline.offset_store import OffsetStore
     from odradek.pipeline.progress import BatchProgress
     from odradek.pipeline.running import Job
-    from odradek.pipeline.store import Store
+    from odradek.pipeline.store import HadoopStore
 
 NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis", "kazoo")
 
-MakeJob: TypeAlias = "Callable[[Store], Job]"
-"""Makes a job once there is a file system for it."""
+MakeJob: TypeAlias = "Callable[[HadoopStore], Job]"
+"""Makes a job once Spark has started and with it there are its file systems."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,28 +29,21 @@ def _commits(archive: Path) -> int:
     return len(list((archive / HIDDEN / "commits").glob("*.json")))
 
 
-def _just_committed(archive: Path, before: int) -> Callable[[], bool]:
-    """Return a condition: there is a new commit; its files may be on their way, and Spark does not know of it yet."""
-    return lambda: _commits(archive) > before
-
-
-def test_kills_of_the_driver(
+def test_a_kill_of_the_driver(
     broker: BrokerProcess, start_job: StartJob, run_job: RunJob, topic: str, tmp_path: Path
 ) -> None:
-    """After kill -9 of driver, JVM and workers, while a batch is written and just at its commit, the archive
-    has every record exactly once, as it was written.
+    """After kill -9 of driver, JVM and workers, while a batch is written that follows a commit, the archive has every
+    record exactly once, as it was written. Kills at every other step are those of a file system in memory.
     """
     archive = tmp_path / "archive"
     produce(broker.bootstrap, topic, RECORDS)
     arguments = ("archive", topic, "--output", str(archive), "--max-offsets-per-trigger", A_BATCH)
-    for moment in ("writing", "committed"):
-        job, before = start_job(broker, *arguments), _commits(archive)
-        eventually(_just_committed(archive, before), f"the first batch is committed\n{job.errors}", PATIENCE_S)
-        if moment == "writing":
-            eventually(_being_written(archive), "the second batch is being written", PATIENCE_S)
-        job.kill()
-        seen = archived(archive, topic)
-        assert len({(each.partition, each.offset) for each in seen}) == len(seen), f"doubles after {moment}"
+    job = start_job(broker, *arguments)
+    eventually(lambda: _commits(archive) > 0, f"the first batch is committed\n{job.errors}", PATIENCE_S)
+    eventually(_being_written(archive), "the second batch is being written", PATIENCE_S)
+    job.kill()
+    seen = archived(archive, topic)
+    assert len({(each.partition, each.offset) for each in seen}) == len(seen), "doubles"
     run_job(broker.bootstrap, *arguments)
     assert archived(archive, topic) == expected(RECORDS)
 

@@ -1,0 +1,205 @@
+"""Writing records to Parquet files: by the tasks themselves, or by Spark where only it knows the file system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from uuid import uuid4
+
+from odradek.pipeline.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+DIRECTORIES: Final = ("topic", "date")
+COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
+MEASURED: Final = ("partition", "offset", "timestamp")
+"""Columns whose smallest and largest values are noted of each file."""
+FILE_BYTES: Final = 256 << 20
+HELD_BYTES: Final = 64 << 20
+OPEN_FILES: Final = 32
+_RESULT: Final = "path string, bytes long, rows long, least string, most string"
+_SPARKS_NUMBER: Final = "c000."
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file that a task wrote, by its path below where all of them went."""
+
+    path: str
+    size: int = 0
+    """Bytes; 0, and nothing of the rest, where Spark wrote it."""
+    rows: int = 0
+    least: Mapping[str, int] | None = None
+    """The smallest values of the measured columns; of timestamps the microseconds since 1970."""
+    most: Mapping[str, int] | None = None
+
+    @property
+    def ending(self) -> str:
+        """What comes after the first dot of the file's name: the compression and the format."""
+        return self.path.rpartition("/")[2].partition(".")[2].removeprefix(_SPARKS_NUMBER)
+
+
+class DataWriter(Protocol):
+    """Writes the records of a micro-batch into directories by topic and date."""
+
+    def write(self, records: DataFrame, directory: str, name: str) -> list[DataFile]:
+        """Return the files that were written below a directory, whose names begin with `name` if that can be."""
+        ...
+
+
+class TaskStore(Protocol):
+    """What tasks need of a file system; it goes to them from the driver."""
+
+    def scratch(self, path: str) -> str:
+        """Return the path of a local file to write a data file to."""
+        ...
+
+    def keep(self, scratch: str, path: str) -> None:
+        """Bring what was written there to its place, safely."""
+        ...
+
+
+class SparkFiles:
+    """Data files by Spark's own writer, into a directory that is this batch's alone."""
+
+    def __init__(self, store: Store, compression: str) -> None:
+        self._store = store
+        self._compression = compression
+
+    def write(self, records: DataFrame, directory: str, name: str) -> list[DataFile]:
+        """See DataWriter. Spark has names of its own."""
+        del name
+        writer = records.write.mode("overwrite").partitionBy(*DIRECTORIES).option("compression", self._compression)
+        writer.parquet(directory)
+        return [DataFile(path) for path in self._store.files(directory) if path.endswith(".parquet")]
+
+
+class TaskFiles:
+    """Data files by the tasks: what a task that failed, or that was tried twice, has left is not among them."""
+
+    def __init__(self, store: TaskStore, compression: str, file_bytes: int = FILE_BYTES) -> None:
+        self._store = store
+        self._compression = compression
+        self._file_bytes = file_bytes
+
+    def write(self, records: DataFrame, directory: str, name: str) -> list[DataFile]:
+        """See DataWriter."""
+        task = ArchiveTask(self._store, directory, name, self._compression, self._file_bytes)
+        rows = records.mapInArrow(task, _RESULT).collect()
+        found = [DataFile(row.path, row.bytes, row.rows, json.loads(row.least), json.loads(row.most)) for row in rows]
+        return sorted(found, key=lambda each: each.path)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTask:
+    """What a task does with its records: a function from batches of them to rows about files."""
+
+    store: TaskStore
+    directory: str
+    name: str
+    compression: str
+    file_bytes: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write all batches, and yield one that has a row for each file."""
+        import pyarrow
+
+        written: list[dict[str, Any]] = []
+        open_files: dict[str, _OpenFile] = {}
+        for batch in batches:
+            for place, rows in _by_directory(batch):
+                file = open_files.pop(place, None) or _OpenFile(self, place, rows.schema)
+                open_files[place] = file  # the last one now
+                if file.add(rows):
+                    written.append(open_files.pop(place).close())
+            while len(open_files) > OPEN_FILES:
+                written.append(open_files.pop(next(iter(open_files))).close())
+            if sum(each.held for each in open_files.values()) > HELD_BYTES:
+                for each in open_files.values():
+                    each.flush()
+        written.extend(each.close() for each in open_files.values())
+        if written:
+            yield pyarrow.RecordBatch.from_pylist(written)
+
+
+class _OpenFile:
+    """A data file that is being written; what comes is held until it makes a good row group."""
+
+    def __init__(self, task: ArchiveTask, place: str, schema: pa.Schema) -> None:
+        import pyarrow.parquet
+
+        self._task = task
+        ending = "" if task.compression == "none" else f".{task.compression}"
+        self._path = f"{place}/{task.name}-{uuid4().hex}{ending}.parquet"
+        self._scratch = task.store.scratch(f"{task.directory}/{self._path}")
+        self._sink = pyarrow.OSFile(self._scratch, "wb")
+        self._writer = pyarrow.parquet.ParquetWriter(
+            self._sink, schema, compression=task.compression, coerce_timestamps="us", store_schema=False
+        )
+        self._held: list[pa.RecordBatch] = []
+        self.held = 0
+        self._rows = 0
+        self._least: dict[str, int] = {}
+        self._most: dict[str, int] = {}
+
+    def add(self, rows: pa.RecordBatch) -> bool:
+        """Take records, and return whether the file is large enough."""
+        self._held.append(rows)
+        self.held += rows.nbytes
+        self._rows += rows.num_rows
+        self._measure(rows)
+        if self.held >= HELD_BYTES // 2:
+            self.flush()
+        return bool(self._sink.tell() >= self._task.file_bytes)
+
+    def flush(self) -> None:
+        """Write what is held as a row group."""
+        import pyarrow
+
+        if self._held:
+            self._writer.write_table(pyarrow.Table.from_batches(self._held))
+            self._held, self.held = [], 0
+
+    def close(self) -> dict[str, Any]:
+        """End the file, and return what is to be known of it."""
+        self.flush()
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        self._task.store.keep(self._scratch, f"{self._task.directory}/{self._path}")
+        least, most = json.dumps(self._least), json.dumps(self._most)
+        return {"path": self._path, "bytes": size, "rows": self._rows, "least": least, "most": most}
+
+    def _measure(self, rows: pa.RecordBatch) -> None:
+        import pyarrow
+        import pyarrow.compute as pc
+
+        for name in MEASURED:
+            if name not in rows.schema.names:
+                continue
+            column = rows.column(name)
+            found = pc.min_max(column.cast(pyarrow.int64())).as_py()
+            if found["min"] is not None:
+                self._least[name] = min(found["min"], self._least.get(name, found["min"]))
+                self._most[name] = max(found["max"], self._most.get(name, found["max"]))
+
+
+def _by_directory(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the records of each topic and date without these two columns, with the directory that they belong to."""
+    import pyarrow.compute as pc
+
+    topics, dates = batch.column("topic"), batch.column("date")
+    rest = batch.drop_columns(list(DIRECTORIES))
+    for topic in pc.unique(topics).to_pylist():
+        of_topic = pc.equal(topics, topic)
+        for date in pc.unique(dates.filter(of_topic)).to_pylist():
+            chosen = pc.and_(of_topic, pc.equal(dates, date))
+            yield f"topic={topic}/date={date.isoformat()}", rest.filter(chosen) if not _all(chosen) else rest
+
+
+def _all(chosen: Any) -> bool:
+    return bool(chosen.true_count == len(chosen))
