@@ -7,7 +7,7 @@ we know.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeAlias, TypeVar
 
@@ -126,9 +126,14 @@ class BrokerRequests:
                 return found
         raise CommandError(f"{what}: {'; '.join(problems)}")
 
-    def _in_turn(self) -> list[Address]:
-        standing = [] if self._standing is None else [self._standing]
-        return [*standing, *(each for each in self._addresses() if each not in standing)]
+    def _in_turn(self) -> Iterator[Address]:
+        """Yield the brokers to ask; where the others are is only found out once the first one does not answer."""
+        standing = self._standing
+        if standing is not None:
+            yield standing
+        for each in self._addresses():
+            if each != standing:
+                yield each
 
     def _connect(self, address: Address) -> BrokerConnection:
         connection = BrokerConnection(address, CLIENT_ID, self._timeout_s, self._tls(), self._login())

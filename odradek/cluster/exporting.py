@@ -10,44 +10,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 from uuid import UUID
 
-from odradek.client.errors import ClientError
 from odradek.cluster.broker_requests import Address, BrokerRequests
+from odradek.cluster.bulk_questions import (
+    EARLIEST,
+    GROUPS_AT_ONCE,
+    LATEST,
+    ask_each,
+    committed_offsets_of,
+    offsets_of_leaders,
+)
 from odradek.metrics.samples import Samples
-from odradek.protocol.codec import Message
 from odradek.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
 from odradek.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from odradek.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from odradek.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from odradek.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
+from odradek.protocol.messages.offset_fetch import OffsetFetchResponse
 
-GROUPS_AT_ONCE: Final = 100
-"""Groups that one request is about."""
-FIRST_OF_SEVERAL: Final = 8
-"""From this version of OffsetFetch on, a request may be about several groups."""
-EARLIEST, LATEST = -2, -1
 CONSUMER: Final = "consumer"
 
 PartitionPlace: TypeAlias = tuple[str, int]
-Answer = TypeVar("Answer", bound=Message)
 
 
 @dataclass(slots=True)
@@ -87,33 +74,18 @@ class ClusterCollector:
 
     def _offsets(self, samples: Samples, seen: _Seen, timestamp: int, name: str) -> dict[PartitionPlace, int]:
         """Ask the leaders where their partitions begin, or end; add that, and return it."""
-        wanted: dict[int, list[ListOffsetsTopic]] = {}
-        for topic in seen.metadata.topics:
-            by_leader: dict[int, list[ListOffsetsPartition]] = {}
-            for partition in topic.partitions:
-                asked = ListOffsetsPartition(partition_index=partition.partition_index, timestamp=timestamp)
-                by_leader.setdefault(partition.leader_id, []).append(asked)
-            for leader, partitions in by_leader.items():
-                wanted.setdefault(leader, []).append(ListOffsetsTopic(name=topic.name or "", partitions=partitions))
-        questions: dict[Address, Message] = {
-            seen.addresses[leader]: ListOffsetsRequest(replica_id=-1, topics=topics, timeout_ms=10_000)
-            for leader, topics in wanted.items()
-            if leader in seen.addresses
-        }
-        found: dict[PartitionPlace, int] = {}
-        for answer in self._ask_each(questions, ListOffsetsResponse).values():
-            for answered in answer.topics:
-                for one in answered.partitions:
-                    if one.error_code == 0:
-                        found[answered.name, one.partition_index] = one.offset
-                        samples.add(name, one.offset, answered.name, str(one.partition_index))
+        found = offsets_of_leaders(self._requests, seen.metadata.topics, seen.addresses, timestamp)
+        for (topic, number), offset in found.items():
+            samples.add(name, offset, topic, str(number))
         return found
 
     # groups
 
     def _of_groups(self, samples: Samples, seen: _Seen) -> None:
         """Ask each broker for its groups, and then for what they have committed, a hundred at a time."""
-        listed = self._ask_each(dict.fromkeys(seen.addresses.values(), ListGroupsRequest()), ListGroupsResponse)
+        listed = ask_each(
+            self._requests, dict.fromkeys(seen.addresses.values(), ListGroupsRequest()), ListGroupsResponse
+        )
         rounds: list[dict[Address, tuple[list[str], list[str]]]] = []
         for address, answer in listed.items():
             groups = [one for one in answer.groups if self._groups.fullmatch(one.group_id)]
@@ -124,34 +96,19 @@ class ClusterCollector:
                 classic = [one.group_id for one in some if one.group_type.lower() != CONSUMER]
                 rounds[place][address] = classic, [one.group_id for one in some if one.group_type.lower() == CONSUMER]
         for one_round in rounds:
-            for committed in self._committed(one_round):
+            names = {address: [*classic, *consumer] for address, (classic, consumer) in one_round.items()}
+            for committed in committed_offsets_of(self._requests, names):
                 _of_committed(samples, seen, committed)
             self._members(samples, one_round)
 
-    def _committed(self, asked: Mapping[Address, tuple[list[str], list[str]]]) -> list[OffsetFetchResponse]:
-        """Return what the groups have committed, with the name of each group in its place."""
-        questions: dict[Address, Message] = {}
-        answers: list[OffsetFetchResponse] = []
-        for address, (classic, consumer) in asked.items():
-            names = [*classic, *consumer]
-            try:
-                is_old = self._requests.newest_at(address, OffsetFetchRequest) < FIRST_OF_SEVERAL
-            except ClientError:
-                continue
-            if not is_old:
-                groups = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in names]
-                questions[address] = OffsetFetchRequest(groups=groups)
-            for name in names if is_old else ():
-                alone = self._ask_each({address: OffsetFetchRequest(group_id=name, topics=None)}, OffsetFetchResponse)
-                answers += [_named(name, one) for one in alone.values()]
-        return [*answers, *self._ask_each(questions, OffsetFetchResponse).values()]
-
     def _members(self, samples: Samples, asked: Mapping[Address, tuple[list[str], list[str]]]) -> None:
-        described = self._ask_each(
+        described = ask_each(
+            self._requests,
             {address: DescribeGroupsRequest(groups=classic) for address, (classic, _) in asked.items() if classic},
             DescribeGroupsResponse,
         )
-        consumers = self._ask_each(
+        consumers = ask_each(
+            self._requests,
             {
                 address: ConsumerGroupDescribeRequest(group_ids=consumer)
                 for address, (_, consumer) in asked.items()
@@ -166,13 +123,6 @@ class ClusterCollector:
         for group_id, error_code, members in found:
             if error_code == 0:
                 samples.add("kafka_consumergroup_members", members, group_id)
-
-    def _ask_each(self, questions: Mapping[Address, Message], answer: type[Answer]) -> dict[Address, Answer]:
-        """Ask several brokers at once; returns the answers of those that gave one."""
-        if not questions:
-            return {}
-        answers = self._requests.ask_each(questions, answer)
-        return {address: one for address, one in answers.items() if not isinstance(one, ClientError)}
 
 
 def _of_brokers(samples: Samples, metadata: MetadataResponse) -> None:
@@ -219,24 +169,3 @@ def _of_committed(samples: Samples, seen: _Seen, answer: OffsetFetchResponse) ->
                 samples.add("kafka_consumergroup_current_offset_sum", offsets, group.group_id, name)
             if knows_any:
                 samples.add("kafka_consumergroup_lag_sum", lags, group.group_id, name)
-
-
-def _named(group: str, answer: OffsetFetchResponse) -> OffsetFetchResponse:
-    """Return the answer about one group, of an old version, in the form of those about several."""
-    topics = [
-        OffsetFetchResponseTopics(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponsePartitions(
-                    partition_index=one.partition_index,
-                    committed_offset=one.committed_offset,
-                    error_code=one.error_code,
-                )
-                for one in topic.partitions
-            ],
-        )
-        for topic in answer.topics
-    ]
-    return OffsetFetchResponse(
-        groups=[OffsetFetchResponseGroup(group_id=group, topics=topics, error_code=answer.error_code)]
-    )

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from odradek.cluster.connection import ClusterClients, connect
 from odradek.console.clusters import ClusterPool
+from odradek.console.overviews import Overviews
 from odradek.console.page import ConsolePage
 from odradek.console.pages import login, topics
 from odradek.console.rendering import templates
@@ -34,9 +35,11 @@ STATIC: Final = Path(__file__).parent / "static"
 def console_app(settings: ConsoleSettings, make: Callable[[], ClusterClients] | None = None) -> Starlette:
     """Return the application; `make` connects to the cluster, by default as the settings say."""
     pages = [each for each in PAGES if each.is_offered(settings)]
+    clusters = ClusterPool(make or (lambda: connect(settings.bootstrap, settings.client_settings)))
     state = ConsoleState(
         settings=settings,
-        clusters=ClusterPool(make or (lambda: connect(settings.bootstrap, settings.client_settings))),
+        clusters=clusters,
+        overviews=Overviews(clusters),
         sessions=SessionKeeper(),
         templates=templates(),
         navigation=[(each.title, each.path) for each in pages],

@@ -23,8 +23,16 @@ def templates() -> Environment:
         "count": lambda number: "–" if number is None else count_text(number),
         "size": lambda size: "–" if size is None else size_text(size),
         "time": lambda milliseconds: "–" if milliseconds is None else time_text(milliseconds),
+        "rate": _rate,
         "word": lambda name: str(name).lower().replace("_", " "),
         "in_path": lambda text: quote(str(text), safe=""),
     }
     found.globals |= {"plural": plural, "version": __version__}
     return found
+
+
+def _rate(records_per_s: float | None) -> str:
+    """Return a rate with as many digits as matter; one that is not known as a dash."""
+    if records_per_s is None:
+        return "–"
+    return f"{records_per_s:.1f}" if 0 < records_per_s < 99.95 else count_text(records_per_s)

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from odradek.cluster.connection import ClusterClients
 from odradek.console.clusters import ClusterPool
+from odradek.console.overviews import Overviews
 from odradek.console.security import SESSION
 from odradek.console.sessions import BrowserSession, Notices, SessionKeeper
 from odradek.console.settings import ConsoleSettings
@@ -27,6 +28,7 @@ class ConsoleState:
 
     settings: ConsoleSettings
     clusters: ClusterPool
+    overviews: Overviews
     sessions: SessionKeeper
     templates: Environment
     navigation: Sequence[tuple[str, str]]
@@ -93,6 +95,7 @@ class Visit:
             "navigation": self.console.navigation,
             "current": current,
             "form_token": self.console.sessions.form_token(self.session),
+            "is_form": self.request.method == "POST",
             "read_only": self.console.settings.read_only,
             "notice": None if self.is_part else self.console.notices.take(self.session),
         }

@@ -9,9 +9,32 @@ from tests.support.browser import BrowserWindow
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
 
 
-def test_list_of_topics(window: BrowserWindow) -> None:
-    """The list of topics is there, and keeps nobody out."""
+def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
+    """A person makes a topic, finds it, changes a config and deletes it; the pages keep nobody out."""
     window.open("/")
-    window.wait_for("Topics")
-    assert window.path == "/topics"
+    window.press("New topic")
+    window.check_page("topic-new")
+    window.fill("Name", "browser-topic")
+    window.fill("Partitions (the broker's default if empty)", "3")
+    window.press("Create topic")
+    window.wait_for("topic browser-topic is there")
+    window.check_page("topic")
+    window.press("Configs")
+    field = window.find("input[aria-label='Value of retention.ms']")
+    field.clear()
+    field.send_keys("3600000")
+    window.find("button[aria-label='Set retention.ms']").click()
+    window.wait_for("retention.ms of browser-topic is now 3600000")
+    window.check_page("topic-configs")
+    window.open("/topics")
+    window.fill("Name contains", "browser-top")
+    window.wait_for_path("/topics?q=browser-top&state=&internal=")
+    window.wait_for("1 topic")
     window.check_page("topics")
+    window.press("browser-topic")
+    window.press("Delete this topic")
+    button = window.find("form[action$='/delete'] button")
+    assert not button.is_enabled(), "the name is not typed yet"
+    window.fill("Type browser-topic to delete it", "browser-topic")
+    window.press("Delete topic")
+    window.wait_for("topic browser-topic is deleted")

@@ -80,6 +80,10 @@ class BrowserWindow:
         except AssertionError as late:
             raise AssertionError(f"{late}\n{self.text}") from None
 
+    def wait_for_path(self, path: str) -> None:
+        """Return when the window is there."""
+        eventually(lambda: self.path == path, f"{path}, from {self.path}", WAIT_S)
+
     def fill(self, label: str, text: str) -> None:
         """Type into the field with this label, in place of what is there."""
         field = self.field(label)

@@ -1,0 +1,103 @@
+"""The last overview of the cluster, shared by all lists: it is asked for again when somebody looks and it is old.
+
+Of a large cluster an overview takes seconds. So nobody waits for a new one while there is one that is not too old, and
+of those who ask at one time, one asks the cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from odradek.cluster.connection import ClusterClients
+from odradek.cluster.overview import ClusterOverview, cluster_overview
+from odradek.console.clusters import ClusterPool
+
+FRESH_S: Final = 3.0
+SHARE: Final = 5
+"""An overview is as fresh as FRESH_S says, or for so many times as long as it took."""
+OLDEST_S: Final = 60.0
+"""Older ones are shown to nobody."""
+RATES_OVER_S: Final = 30.0
+LEAST_RATE_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOverview:
+    """An overview and its times, in seconds of a clock that never goes back; `took` is how long it was asked for."""
+
+    overview: ClusterOverview
+    at: float
+    took: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Say whether there is no need for another one."""
+        return now - self.at < max(FRESH_S, SHARE * self.took)
+
+
+class Overviews:
+    """Asks the cluster when it has to, and remembers how fast topics grew over the last half minute."""
+
+    def __init__(
+        self,
+        clusters: ClusterPool,
+        ask: Callable[[ClusterClients], ClusterOverview] = lambda cluster: cluster_overview(cluster.requests),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clusters = clusters
+        self._ask = ask
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._last: TimedOverview | None = None
+        self._ends: deque[tuple[float, dict[str, int]]] = deque()
+
+    def current(self) -> TimedOverview:
+        """Return an overview that is fresh, or a last one while somebody asks for a fresh one; waits if there is none.
+
+        Raises CommandError where the cluster is away.
+        """
+        last = self._usable()
+        if last is not None and last.is_fresh(self._clock()):
+            return last
+        if not self._asking.acquire(blocking=last is None):
+            assert last is not None
+            return last
+        try:
+            again = self._usable()
+            if again is not None and again.is_fresh(self._clock()):
+                return again  # somebody asked while we waited
+            return self._renew()
+        finally:
+            self._asking.release()
+
+    def forget(self) -> None:
+        """Let the next one who looks see what was just changed."""
+        self._last = None
+
+    def rates(self) -> dict[str, float]:
+        """Return the records that topics got in a second, where two overviews tell it."""
+        if len(self._ends) < 2:
+            return {}
+        (then, before), (now, after) = self._ends[0], self._ends[-1]
+        if now - then < LEAST_RATE_S:
+            return {}
+        return {name: max(0, end - before[name]) / (now - then) for name, end in after.items() if name in before}
+
+    def _usable(self) -> TimedOverview | None:
+        last = self._last
+        return last if last is not None and self._clock() - last.at < OLDEST_S else None
+
+    def _renew(self) -> TimedOverview:
+        began = self._clock()
+        with self._clusters.borrow() as cluster:
+            overview = self._ask(cluster)
+        now = self._clock()
+        self._last = found = TimedOverview(overview, now, now - began)
+        self._ends.append((now, {each.name: each.end for each in overview.topics if each.end is not None}))
+        while len(self._ends) > 2 and now - self._ends[1][0] > RATES_OVER_S:
+            self._ends.popleft()
+        return found

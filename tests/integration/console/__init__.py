@@ -1,0 +1,1 @@
+"""The pages of the console, asked as a browser asks, of a running broker."""

@@ -1,0 +1,105 @@
+"""How often the cluster is asked for everything."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+
+from odradek.cluster.connection import ClusterClients
+from odradek.cluster.overview import ClusterOverview, TopicOverview
+from odradek.console.clusters import ClusterPool
+from odradek.console.overviews import FRESH_S, OLDEST_S, Overviews
+from odradek.terminal.errors import CommandError
+
+
+class _AskedCluster:
+    """Counts how often it is asked; each overview has a topic with ten more records."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.asked = 0
+        self.takes = 0.0
+        self.is_away = False
+        pool = ClusterPool(lambda: ClusterClients("127.0.0.1:1", {}, logging.getLogger("test")))
+        self.overviews = Overviews(pool, self.ask, lambda: self.now)
+
+    def ask(self, _: ClusterClients) -> ClusterOverview:
+        if self.is_away:
+            raise CommandError("away")
+        self.asked += 1
+        self.now += self.takes
+        return ClusterOverview([TopicOverview("t", False, 1, 1, 0, 0, 10, self.asked * 10, 0, None, 0)], [])
+
+
+def test_fresh_overview_is_shared() -> None:
+    """Who looks soon after another one sees the same; later the cluster is asked again."""
+    cluster = _AskedCluster()
+    first = cluster.overviews.current()
+    cluster.now += FRESH_S - 0.1
+    assert cluster.overviews.current() is first
+    cluster.now += 0.2
+    assert cluster.overviews.current() is not first
+
+
+def test_slow_overview_stays_fresh_longer() -> None:
+    """A large cluster, of which an overview takes long, is asked less often."""
+    cluster = _AskedCluster()
+    cluster.takes = 10.0
+    first = cluster.overviews.current()
+    cluster.now += 40
+    assert cluster.overviews.current() is first
+
+
+def test_change_is_seen_at_once() -> None:
+    """After a change the next one who looks gets a new overview."""
+    cluster = _AskedCluster()
+    cluster.overviews.current()
+    cluster.overviews.forget()
+    cluster.overviews.current()
+    assert cluster.asked == 2
+
+
+def test_rates_over_time() -> None:
+    """Rates come from two overviews with time between them."""
+    cluster = _AskedCluster()
+    cluster.overviews.current()
+    assert cluster.overviews.rates() == {}
+    cluster.now += 5
+    cluster.overviews.current()
+    assert cluster.overviews.rates() == {"t": 2.0}
+
+
+def test_away_cluster_is_told() -> None:
+    """A cluster that is away is an error, and the next one asks again."""
+    cluster = _AskedCluster()
+    cluster.is_away = True
+    with pytest.raises(CommandError, match="away"):
+        cluster.overviews.current()
+    cluster.is_away = False
+    assert cluster.overviews.current().overview.topics
+
+
+def test_nobody_waits_while_there_is_a_last_one() -> None:
+    """While one asks the cluster, others get the last overview, unless that is too old."""
+    cluster = _AskedCluster()
+    first = cluster.overviews.current()
+    asking, go_on = threading.Event(), threading.Event()
+    ask = cluster.ask
+
+    def slow(clients: ClusterClients) -> ClusterOverview:
+        asking.set()
+        assert go_on.wait(60)
+        return ask(clients)
+
+    cluster.overviews._ask = slow
+    cluster.now += FRESH_S + 1
+    thread = threading.Thread(target=cluster.overviews.current)
+    thread.start()
+    assert asking.wait(60)
+    assert cluster.overviews.current() is first
+    go_on.set()
+    thread.join(60)
+    cluster.now += OLDEST_S + 1
+    assert cluster.overviews.current().at == cluster.now
