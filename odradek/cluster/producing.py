@@ -59,7 +59,7 @@ def producer_defaults(given: Mapping[str, str]) -> dict[str, str | int | bool]:
 
 @dataclass(slots=True)
 class PartitionTally:
-    """What went to one partition."""
+    """What went to one partition; offsets are -1 where the broker does not tell them."""
 
     records: int = 0
     first_offset: int = -1
@@ -98,11 +98,13 @@ class Tally:
         self.records += 1
         self.bytes += len(message)
         number, offset = message.partition(), message.offset()  # type: ignore[assignment]
-        assert offset is not None, "a delivered record has its place"
         partition = self.partitions.get(number)
         if partition is None:
-            partition = self.partitions[number] = PartitionTally(first_offset=offset)
+            partition = self.partitions[number] = PartitionTally(first_offset=-1 if offset is None else offset)
         partition.records += 1
+        if offset is None or offset < 0:  # nobody acknowledges with acks=0
+            partition.first_offset = partition.last_offset = -1
+            return
         partition.last_offset = max(partition.last_offset, offset)
         partition.first_offset = min(partition.first_offset, offset)
 

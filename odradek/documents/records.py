@@ -15,8 +15,8 @@ PRODUCED: Document = {
     "partitions[]": {
         "partition": "its number",
         "records": "how many went there",
-        "first_offset": "the smallest of theirs",
-        "last_offset": "the largest",
+        "first_offset": "the smallest of theirs; null with --acks 0",
+        "last_offset": "the largest; null with --acks 0",
     },
 }
 CONSUMED: Document = {

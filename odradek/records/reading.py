@@ -28,18 +28,54 @@ class NewRecord(NamedTuple):
 LineReader: TypeAlias = Callable[[bytes], NewRecord]
 
 
-def plain_lines(separator: bytes | None) -> LineReader:
-    """Return a reader of lines that are values, or key, separator and value; ValueError for a line without it."""
+def plain_lines(separator: bytes | None, *, empty_is_null: bool = False) -> LineReader:
+    """Return a reader of lines that are values, or key, separator and value; ValueError for a line without it.
+
+    An empty value is an empty one, or none at all.
+    """
+
+    def value_of(text: bytes) -> bytes | None:
+        return None if empty_is_null and not text else text
+
     if not separator:
-        return lambda line: NewRecord(None, line)
+        return lambda line: NewRecord(None, value_of(line))
 
     def read(line: bytes) -> NewRecord:
         key, found, value = line.partition(separator)
         if not found:
             raise ValueError(f"the key separator {separator.decode('utf-8', 'replace')!r} is not in it")
-        return NewRecord(key, value)
+        return NewRecord(key, value_of(value))
 
     return read
+
+
+def tombstone(line: bytes) -> NewRecord:
+    """Read a line that is the key of a record that is to go from a compacted topic."""
+    return NewRecord(line, None)
+
+
+def with_fixed(read: LineReader, key: bytes | None, timestamp_ms: int | None) -> LineReader:
+    """Return a reader whose records have this key and this time; None leaves them as they are."""
+    if key is None and timestamp_ms is None:
+        return read
+
+    def fixed(line: bytes) -> NewRecord:
+        record = read(line)
+        return record._replace(
+            key=record.key if key is None else key,
+            timestamp_ms=record.timestamp_ms if timestamp_ms is None else timestamp_ms,
+        )
+
+    return fixed
+
+
+def read_whole(source: BinaryIO, read: LineReader, headers: Headers, max_bytes: int) -> Iterator[NewRecord]:
+    """Read everything that there is as one record; ValueError where it is more than a record can have."""
+    data = source.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ValueError(f"the file is longer than {max_bytes} bytes, the most that a record can have")
+    record = read(data)
+    yield record._replace(headers=[*record.headers, *headers])
 
 
 def json_line(line: bytes) -> NewRecord:

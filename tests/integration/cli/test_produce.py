@@ -165,3 +165,52 @@ def test_lines_that_are_there_already_are_left_out(cli: Cli, topic: str) -> None
     assert cli("produce", topic, "--skip", "1", "-K", "\\t", stdin=b"a\t1\nb\t2\n").code == 0
     assert cli("consume", topic, "--format", "%k=%s").output == b"b=2"
     assert "line 2: the key separator" in cli("produce", topic, "--skip", "1", "-K", "\\t", stdin=b"a\t1\nb\n").error
+
+
+def test_tombstones(cli: Cli, topic: str) -> None:
+    """One for a key, one for each line as a key, and one for each empty value: records without a value."""
+    cli("topics", "create", topic)
+    assert cli("produce", topic, "--key", "one", "--tombstone", "--json", stdin=b"not read\n").json["records"] == 1
+    assert cli("produce", topic, "--tombstone", stdin=b"two\nthree\n").code == 0
+    assert cli("produce", topic, "-K", ":", "-Z", stdin=b"four:\nfive:5\n").code == 0
+    found = [(each["key"], each["value"]) for each in cli("consume", topic, "--json").json_lines]
+    assert found == [("one", None), ("two", None), ("three", None), ("four", None), ("five", "5")]
+
+
+def test_a_whole_file_with_key_and_time(cli: Cli, topic: str, tmp_path: Path) -> None:
+    """It is one record, lines and all, with what the options say; the broker that nobody asks tells no offsets."""
+    cli("topics", "create", topic, "-c", "retention.ms=-1")
+    file = tmp_path / "file"
+    file.write_bytes(b"\xff\na\n")
+    summary = cli(
+        "produce", topic, str(file), "--whole", "-k", "k", "-H", "a=b", "--timestamp", "@1700000000000", "--json"
+    ).json
+    assert summary["partitions"] == [{"partition": 0, "records": 1, "first_offset": 0, "last_offset": 0}]
+    [record] = cli("consume", topic, "--json").json_lines
+    assert (record["value"], record["key"], record["timestamp"]) == ({"base64": "/wphCg=="}, "k", 1_700_000_000_000)
+    unasked = cli("produce", topic, str(file), "--whole", "--acks", "0", "--json").json
+    assert unasked["partitions"] == [{"partition": 0, "records": 1, "first_offset": None, "last_offset": None}]
+    leader = cli("produce", topic, str(file), "--whole", "--acks", "1", "--json").json
+    assert leader["partitions"][0]["first_offset"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--json", "--key", "k"],
+            "--key, --key-separator, --value-json, --empty-as-null and --timestamp are for plain",
+        ),
+        (["--key", "k", "-K", ":"], "--key is the key of all records"),
+        (["--tombstone", "-K", ":"], "records of --tombstone have no value"),
+        (["--value-json", "-Z"], "--value-json takes the whole line"),
+        (["--whole", "-K", ":"], "--whole takes the file as it stands"),
+        (["--whole", "--skip", "1"], "--skip leaves out lines"),
+        (["--timestamp", "end"], "--timestamp 'end' is no time: give one such as"),
+        (["--timestamp", "soon"], "--timestamp 'soon' is no time: give one such as"),
+    ],
+)
+def test_options_that_exclude_each_other(cli: Cli, topic: str, arguments: list[str], sentence: str) -> None:
+    """They are refused before anything is asked or read."""
+    result = cli("produce", topic, *arguments, stdin=b"a\n")
+    assert (result.code, result.error.startswith(f"odradek: {sentence}")) == (2, True), result.error

@@ -4,7 +4,7 @@ from io import BytesIO
 
 import pytest
 
-from odradek.records.reading import NewRecord, json_line, plain_lines, read_records
+from odradek.records.reading import NewRecord, json_line, plain_lines, read_records, read_whole, tombstone, with_fixed
 
 LARGEST = 100
 
@@ -46,3 +46,27 @@ def test_a_line_that_is_too_long_is_not_read_to_its_end() -> None:
     with pytest.raises(ValueError, match="line 2: longer than 100 bytes"):
         next(found)
     assert lines.tell() == 2 * LARGEST + 2
+
+
+def test_no_value_instead_of_an_empty_one() -> None:
+    """Where it is wanted; a line as a key has none either."""
+    assert plain_lines(b":", empty_is_null=True)(b"k:") == NewRecord(b"k", None)
+    assert plain_lines(None, empty_is_null=True)(b"") == NewRecord(None, None)
+    assert plain_lines(None)(b"") == NewRecord(None, b"")
+    assert tombstone(b"k:v") == NewRecord(b"k:v", None)
+
+
+def test_what_all_records_have() -> None:
+    """A key and a time go over those of the line; what is None leaves them."""
+    read = with_fixed(json_line, b"fixed", 5)
+    assert read(b'{"key": "k", "value": "v", "timestamp": 1}') == NewRecord(b"fixed", b"v", [], None, 5)
+    assert with_fixed(json_line, None, None) is json_line
+    assert with_fixed(plain_lines(None), None, 7)(b"v").timestamp_ms == 7
+
+
+def test_a_whole_file_is_one_record() -> None:
+    """Line feeds stay, and it is refused before more is read than a record can have."""
+    [record] = read_whole(BytesIO(b"a\nb\n"), plain_lines(None), [("h", b"1")], LARGEST)
+    assert record == NewRecord(None, b"a\nb\n", [("h", b"1")])
+    with pytest.raises(ValueError, match="the file is longer than 100 bytes"):
+        list(read_whole(BytesIO(bytes(101)), plain_lines(None), [], LARGEST))
