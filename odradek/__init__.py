@@ -1,3 +1,3 @@
 """The `odradek` command: what a person does with the broker."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

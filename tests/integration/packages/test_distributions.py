@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from odradek import __version__
 from tests.support.broker import REPOSITORY
 from tests.support.distributions import INSTALLED, Distributions, InstalledEnvironment, build, run
 
@@ -39,10 +40,20 @@ def test_the_wheel_has_every_module_and_no_test(distributions: Distributions) ->
 def test_the_source_distribution_builds_the_same_wheel(distributions: Distributions) -> None:
     """A wheel that is built from the source distribution, which has no links, has the same files."""
     assert _files(distributions.wheel_of_sdist) == _files(distributions.wheel)
+    assert distributions.wheel_of_sdist.read_bytes() == distributions.wheel.read_bytes()
     with tarfile.open(distributions.sdist) as sdist:
         assert all(each.isfile() for each in sdist)
         folders = {each.name.split("/")[1] for each in sdist if each.name.count("/") > 1}
     assert folders == set(INSTALLED)
+
+
+def test_the_version_is_the_same_everywhere(distributions: Distributions) -> None:
+    """In the names of the files, in the package, and in the newest part of the changelog."""
+    assert distributions.wheel.name.startswith(f"odradek-{__version__}-")
+    assert distributions.sdist.name == f"odradek-{__version__}.tar.gz"
+    newest = re.search(r"^## (\S+)", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1].rstrip(",") == __version__
 
 
 def test_twine_finds_nothing_wrong(distributions: Distributions) -> None:
@@ -67,7 +78,8 @@ def test_installing_adds_three_names(installed: InstalledEnvironment) -> None:
 
 
 def test_the_image_is_built_from_all_of_it(distributions: Distributions, tmp_path: Path) -> None:
-    """What Docker's file copies, links as links, and .dockerignore lets through gives the same wheel."""
+    """What Docker's file copies, links as links, and .dockerignore lets through gives the same wheel, byte for byte, as
+    does the same state of the sources anywhere else and at any time; with the changelog also the same archive."""
     steps, install, _ = (REPOSITORY / "docker" / "Dockerfile").read_text().partition("RUN pip install")
     assert install
     let_through = (REPOSITORY / ".dockerignore").read_text().splitlines()
@@ -78,8 +90,11 @@ def test_the_image_is_built_from_all_of_it(distributions: Distributions, tmp_pat
                 shutil.copytree(REPOSITORY / name, tmp_path / name, symlinks=True)
             else:
                 shutil.copy(REPOSITORY / name, tmp_path / name)
-    (wheel,) = build(tmp_path, tmp_path / "built", "--wheel").iterdir()
-    assert _files(wheel) == _files(distributions.wheel)
+    for name in (".gitignore", "CHANGELOG.md"):
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    built = build(tmp_path, tmp_path / "built", "--wheel", "--sdist")
+    assert (built / distributions.wheel.name).read_bytes() == distributions.wheel.read_bytes()
+    assert (built / distributions.sdist.name).read_bytes() == distributions.sdist.read_bytes()
 
 
 def test_a_checkout_without_links_is_refused(tmp_path: Path) -> None:
