@@ -17,12 +17,14 @@ from pathlib import Path
 
 from tests.support.kafka_jars import class_archive, ensure_jars
 from tests.support.ports import free_ports
+from tests.support.tools import SERVER, shared_server
 from tests.support.waiting import eventually
 from tests.support.wire import ConnectionClosedError, WireClient
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
+TOOLS_HEAP = "384m"
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 """Of directories that a test formats."""
 NO_RETENTION = {"log.retention.check.interval.ms": "86400000", "log.initial.task.delay.ms": "86400000"}
@@ -205,7 +207,7 @@ class ApacheKafkaProcess(BrokerProcess):
     def format(self, cluster_id: str = CLUSTER_ID) -> None:
         """Give an empty log directory its identity, as Apache Kafka's storage tool does."""
         self._write_properties()
-        run_java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.properties), heap="128m")
+        run_java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.properties))
 
     def launch(self) -> None:
         """Start the process; a log directory without identity is formatted first."""
@@ -263,11 +265,19 @@ def java_command(main_class: str, *arguments: str, heap: str = "256m", jars: Pat
 
 
 def run_java(
-    main_class: str, *arguments: str, stdin: bytes = b"", timeout: float = 60, heap: str = "256m"
+    main_class: str, *arguments: str, stdin: bytes = b"", timeout: float = 60, heap: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a tool of Apache Kafka to its end; raises AssertionError with its output when it fails."""
-    command = java_command(main_class, *arguments, heap=heap)
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout, check=False)
+    """Run a tool of Apache Kafka to its end; raises AssertionError with its output when it fails.
+
+    Tools share one JVM; one that needs another heap, or comes while another one runs for long, has its own.
+    """
+    done = None
+    if not heap and "JAVA_TOOL_OPTIONS" not in os.environ:
+        server = shared_server(java_command(str(SERVER), heap=TOOLS_HEAP))
+        done = server.run(main_class, arguments, stdin, timeout)
+    if done is None:
+        command = java_command(main_class, *arguments, heap=heap or "256m")
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout, check=False)
     assert done.returncode == 0, (
         f"{main_class} {' '.join(arguments)} failed:\n{done.stdout.decode()}\n{done.stderr.decode()}"
     )
