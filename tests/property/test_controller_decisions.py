@@ -12,7 +12,7 @@ from odradek.broker.controller.controller_view import registered_brokers
 from odradek.broker.controller.replication_control import ReplicationControl
 from odradek.broker.controller.topics import PlacementRules
 from odradek.broker.metadata.broker_configs import BrokerConfigs
-from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from odradek.broker.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
 from odradek.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionState,
@@ -36,6 +36,11 @@ BROKERS = range(1, 5)
 PARTITIONS = 3
 BROKER = st.sampled_from(BROKERS)
 PARTITION = st.integers(0, PARTITIONS - 1)
+
+
+def is_stopping(broker: BrokerImage | None) -> bool:
+    """Whether a broker has said that it stops: then each of its heartbeats says so, until it registers anew."""
+    return broker is not None and broker.in_controlled_shutdown
 
 
 class Decisions(RuleBasedStateMachine):
@@ -64,14 +69,14 @@ class Decisions(RuleBasedStateMachine):
 
     @rule(broker=BROKER, fence=st.booleans(), stop=st.booleans(), behind=st.booleans())
     def heartbeat(self, broker: int, fence: bool, stop: bool, behind: bool) -> None:
-        """A broker says that it lives, and what it wants."""
+        """A broker says that it lives, and what it wants: one that is about to stop does not change its mind."""
         known = self.source.image.brokers.get(broker)
         request = BrokerHeartbeatRequest(
             broker_id=broker,
             broker_epoch=known.epoch if known else 0,
             current_metadata_offset=0 if behind else self.source.image.offset,
             want_fence=fence,
-            want_shut_down=stop,
+            want_shut_down=stop or is_stopping(known),
         )
         now(self.brokers.heartbeat(request, self.now_ms))
 
@@ -82,7 +87,11 @@ class Decisions(RuleBasedStateMachine):
         if known is not None:
             offline = [directory_of(broker)] if broken else []
             request = BrokerHeartbeatRequest(
-                broker_id=broker, broker_epoch=known.epoch, current_metadata_offset=10**9, offline_log_dirs=offline
+                broker_id=broker,
+                broker_epoch=known.epoch,
+                current_metadata_offset=10**9,
+                want_shut_down=is_stopping(known),
+                offline_log_dirs=offline,
             )
             now(self.brokers.heartbeat(request, self.now_ms))
 
