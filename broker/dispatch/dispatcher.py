@@ -82,6 +82,9 @@ class RequestGate(Protocol):
 Merge = Callable[[Any], Message]
 """Makes the whole answer of one to what was left of a request."""
 
+Look = Callable[[Message], None]
+"""Is shown each response before it is written; must be quick, and not fail."""
+
 Find = Callable[[], T]
 """Imports and makes what is only now needed."""
 
@@ -142,12 +145,14 @@ class Dispatcher:
         gate: RequestGate | None = None,
         large: LargeRequests | None = None,
         forwarded: Mapping[ApiKey, Forward] | None = None,
+        look: Look | None = None,
     ) -> None:
         """Handlers are found at the first request for each; requests of APIs that are `forwarded` are not even decoded.
         Without a gate everybody may, at any rate; without `large`
-        requests of any size are worked on in one go."""
+        requests of any size are worked on in one go. `look` is shown responses, but for those of direct handlers."""
         self._gate = gate
         self._large = large
+        self._look = look
         self._throttling: Throttling | None = None
         self._routes: dict[int, _Route] = {}
         for key, find_direct in direct.items():
@@ -227,7 +232,7 @@ class Dispatcher:
             admitted = self._gate.admit(context, route.api, request)
             if admitted is not None:
                 if not isinstance(admitted, Partly):
-                    refusal = head + _encoded(admitted, context)
+                    refusal = head + self._encoded(admitted, context)
                     if throttling is None or is_counted or key != PRODUCE:
                         return refusal
                     return throttling.produced(context, len(frame), refusal)
@@ -274,7 +279,7 @@ class Dispatcher:
                 raise CloseConnectionError(f"{api.name} version {version} does not parse: {bad}") from None
             if self._gate is not None and len(division.portions) == 1:
                 admitted = self._gate.admit(context, api, division.request)
-                outcomes.append(head + _encoded(admitted, context) if isinstance(admitted, Message) else admitted)
+                outcomes.append(head + self._encoded(admitted, context) if isinstance(admitted, Message) else admitted)
             return division
 
         def begin(
@@ -348,7 +353,7 @@ class Dispatcher:
             return head + self._error_body(route.api, version, context, failed)
         if isinstance(result, Deferred):
             return result.then(lambda response: self._finish(route.api, head, version, context, response, merge))
-        return head + _encoded(result, context)
+        return head + self._encoded(result, context)
 
     def _finish(
         self,
@@ -363,7 +368,7 @@ class Dispatcher:
         try:
             if merge is not None:
                 response = merge(response)
-            return head + _encoded(response, context)
+            return head + self._encoded(response, context)
         except CloseConnectionError as close:
             return close
         except Exception as failed:  # noqa: BLE001 - as for every other handler
@@ -373,7 +378,7 @@ class Dispatcher:
                 return close
 
     def _error_body(self, api: Api, version: int, context: RequestContext, failed: Exception) -> bytes:
-        return _encoded(self._error_response(api, version, context, failed), context)
+        return self._encoded(self._error_response(api, version, context, failed), context)
 
     def _error_response(self, api: Api, version: int, context: RequestContext, failed: Exception) -> Message:
         if isinstance(failed, KafkaError):
@@ -396,20 +401,21 @@ class Dispatcher:
             response.error_message = message
         return response
 
+    def _encoded(self, response: Message | bytes, context: RequestContext) -> bytes:
+        """The bytes of a response, which may have been made on a thread if it is large.
+
+        Raises:
+            CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
+        """
+        if isinstance(response, bytes):
+            return response
+        if self._look is not None:
+            self._look(response)
+        try:
+            return encode(response, context.api_version)
+        except EncodeError as bad:
+            raise CloseConnectionError(f"the answer cannot be written: {bad}") from None
+
 
 def _as_it_is(response: Message) -> Message:
     return response
-
-
-def _encoded(response: Message | bytes, context: RequestContext) -> bytes:
-    """The bytes of a response, which may have been made on a thread if it is large.
-
-    Raises:
-        CloseConnectionError: it has no form in this version, such as a message that quotes a name of 32,767 bytes.
-    """
-    if isinstance(response, bytes):
-        return response
-    try:
-        return encode(response, context.api_version)
-    except EncodeError as bad:
-        raise CloseConnectionError(f"the answer cannot be written: {bad}") from None

@@ -29,6 +29,9 @@ class TrafficCounter(Protocol):
     def checked(self, name: str, records: memoryview, code: int = 0) -> None:
         """A batch that took longer to check is appended, or refused with the code."""
 
+    def refused_late(self, code: int) -> None:
+        """What became of a batch is known by now: it is refused with the code, unless that is 0."""
+
     def fetched(self, found: Found) -> None:
         """A fetch of a consumer is about to be answered with this."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from odradek.broker.metadata.image import NO_LEADER, MetadataImage
+from odradek.broker.metadata.image import NO_LEADER, ImageDelta, MetadataImage
 from odradek.metrics.samples import Samples
 
 _CONTROLLER = "kafka_controller_kafkacontroller_"
@@ -40,6 +40,26 @@ class ControllerCollector:
         samples.add(f"{_CONTROLLER}activebrokercount", len(image.brokers) - fenced if self._registers else 1)
         samples.add(f"{_CONTROLLER}fencedbrokercount", fenced)
         samples.add(f"{_CONTROLLER}lastappliedrecordoffset", image.offset - 1)
+
+
+class UncleanElections:
+    """Counts the elections of leaders that had not everything, by what the metadata says, as Kafka does."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def on_metadata(self, old: MetadataImage, new: MetadataImage, delta: ImageDelta) -> None:
+        """Look at partitions that have changed."""
+        for topic, index in delta.changed_partitions:
+            before, after = old.partition(topic.name, index), new.partition(topic.name, index)
+            if before is None or after is None or after.leader in (NO_LEADER, before.leader):
+                continue
+            self._count += after.leader not in (*before.isr, *before.eligible_leader_replicas)
+
+    def collect(self, samples: Samples, _now_s: float) -> Iterator[None]:
+        """Add the count."""
+        samples.add("kafka_controller_controllerstats_uncleanleaderelections_total", self._count)
+        yield
 
 
 class MetadataCollector:

@@ -15,6 +15,7 @@ from http import HTTPStatus
 
 from odradek.broker.monitoring.disk import CountedExecutor, TimedThreads
 from odradek.broker.monitoring.durations import Durations, Recent
+from odradek.broker.monitoring.errors import ErrorCounts
 from odradek.broker.monitoring.loop_lag import LoopLag
 from odradek.broker.monitoring.requests import RequestMeter
 from odradek.broker.runtime.disk_threads import Threads
@@ -42,8 +43,9 @@ class Monitor:
         self._threads = threads
         self._version = version
         self.requests = RequestMeter()
+        self.errors = ErrorCounts()
         self._lag = LoopLag(loop)
-        self._collectors: list[Collector] = [self.requests.collect, self._lag.collect]
+        self._collectors: list[Collector] = [self.requests.collect, self.errors.collect, self._lag.collect]
         self._of_disk: list[Callable[[Samples], None]] = []
         self._not_ready: list[Why] = []
         self._is_serving = False

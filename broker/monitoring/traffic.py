@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from odradek.broker.monitoring.errors import ErrorCounts
 from odradek.broker.partitions.table import PartitionTable
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.wire import TopicRef
+from odradek.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from odradek.broker.handlers.fetch_sessions import Found
@@ -71,8 +73,10 @@ class TopicTraffic:
 class Traffic:
     """The numbers of all topics."""
 
-    def __init__(self, partitions: PartitionTable) -> None:
+    def __init__(self, partitions: PartitionTable, errors: ErrorCounts) -> None:
+        """What is refused is told to `errors`, too: nobody else sees the answers to Produce and Fetch."""
         self._partitions = partitions
+        self._errors = errors
         self.by_topic: dict[str, TopicTraffic] = {}
         self._by_ref: dict[TopicRef, TopicTraffic] = {}
         """The same by what requests call them: names, and ids; begun anew whenever somebody looks."""
@@ -93,6 +97,8 @@ class Traffic:
             place += 1
             topic = self._by_ref.get(ref) or self._of(ref)
             if topic is None:
+                for result in results:
+                    self.refused_late(result[1])
                 continue
             topic.produces += len(results)
             for at, result in enumerate(results):
@@ -102,8 +108,9 @@ class Traffic:
                     assert records is not None
                     topic.bytes_in += len(records)
                     topic.messages_in += _count_of(records, _COUNT_AT)[0]
-                elif code not in OF_PRODUCE and code != _LATER:
-                    topic.failed_produces += 1
+                elif code != _LATER:
+                    self._errors.refused(ApiKey.PRODUCE, code)
+                    topic.failed_produces += code not in OF_PRODUCE
 
     def appended(self, ref: TopicRef, records: memoryview) -> None:
         """The only batch of a request was appended."""
@@ -115,27 +122,43 @@ class Traffic:
     def checked(self, name: str, records: memoryview, code: int = 0) -> None:
         """A batch that took longer to check is appended, or refused with the code."""
         topic = self._of(name)
+        self.refused_late(code)
         if topic is not None and code == 0:
             topic.appended(records)
         elif topic is not None and code not in OF_PRODUCE:
             topic.failed_produces += 1
+
+    def refused_late(self, code: int) -> None:
+        """What became of a batch is known by now: it is refused with the code, unless that is 0."""
+        if code:
+            self._errors.refused(ApiKey.PRODUCE, code)
 
     def fetched(self, found: Found) -> None:
         """A fetch of a consumer is about to be answered with this."""
         for ref, results in found:
             topic = self._by_ref.get(ref) or self._of(ref)
             if topic is None:
+                self._refused(results)
                 continue
             sent = _bytes_of(results)
             topic.fetches += len(results)
             topic.bytes_out += sent
             if not sent:
+                self._refused(results)
                 topic.failed_fetches += sum(one.error_code != 0 and one.error_code not in OF_FETCH for one in results)
 
     def fetched_by_follower(self, found: Found) -> None:
         """A fetch of a follower is about to be answered with this."""
         for _, results in found:
-            self.bytes_to_followers += _bytes_of(results)
+            sent = _bytes_of(results)
+            self.bytes_to_followers += sent
+            if not sent:
+                self._refused(results)
+
+    def _refused(self, results: Sequence[FetchResult]) -> None:
+        for one in results:
+            if one.error_code:
+                self._errors.refused(ApiKey.FETCH, one.error_code)
 
     def total(self) -> TopicTraffic:
         """Return the numbers of all topics together, and forget those of topics that are no more."""

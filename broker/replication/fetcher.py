@@ -54,6 +54,15 @@ class FetchSettings(NamedTuple):
     replica_socket_timeout_ms: int = 30_000
 
 
+class Received:
+    """The bytes of batches that came for partitions that are followed."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class FollowerQuota(Protocol):
     """How much may be fetched of partitions that are moved (follower.replication.throttled.rate)."""
 
@@ -94,12 +103,17 @@ class Fetcher:
     """The partitions that are followed at one leader."""
 
     def __init__(
-        self, settings: FetchSettings, broker_epoch: Callable[[], int], quota: FollowerQuota | None = None
+        self,
+        settings: FetchSettings,
+        broker_epoch: Callable[[], int],
+        quota: FollowerQuota | None = None,
+        received: Received | None = None,
     ) -> None:
-        """`broker_epoch` tells under which registration this broker serves."""
+        """`broker_epoch` tells under which registration this broker serves; fetchers may count in one `received`."""
         self._settings = settings
         self._broker_epoch = broker_epoch
         self._quota = quota
+        self._received = received or Received()
         self._session: FollowerSession[Following] = FollowerSession(settings.replica_fetch_max_bytes)
         self._fetched: dict[ReplicaId, _Fetched] = {}
         self._changed: dict[_Fetched, None] = {}
@@ -255,6 +269,7 @@ class Fetcher:
         following, records = fetched.following, data.records
         if records:
             following.append(memoryview(records))
+            self._received.bytes += len(records)
             if following.partition.when_written(following.log_end_offset, self._written):
                 self._unwritten += 1
             if self._quota is not None:

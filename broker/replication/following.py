@@ -32,7 +32,17 @@ class TruncatedLogs(Protocol):
 class Following:
     """The replica of one partition while it follows."""
 
-    __slots__ = ("_clock", "_log", "_logs", "_name", "_position", "leader_epoch", "partition", "replica")
+    __slots__ = (
+        "_clock",
+        "_log",
+        "_logs",
+        "_name",
+        "_position",
+        "leader_epoch",
+        "leader_mark",
+        "partition",
+        "replica",
+    )
 
     def __init__(self, partition: Partition, leader_epoch: int, logs: TruncatedLogs, clock: Clock) -> None:
         """A log without leader epochs is cut to what is known to be committed: it has no other way to compare."""
@@ -41,6 +51,8 @@ class Following:
         assert topic_id is not None  # logs of a cluster that replicates are made with their topic's id
         self.replica = ReplicaId(topic_id, partition.index)
         self.leader_epoch = leader_epoch
+        self.leader_mark = -1
+        """High watermark of the leader when it last answered."""
         self._log = partition.log
         self._position = FetchPosition(-1, -1, -1, -1)
         self._logs = logs
@@ -88,7 +100,13 @@ class Following:
 
     def follow_marks(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over what the leader says is committed, and where its log begins. Raises StorageError."""
+        self.leader_mark = high_watermark
         self.partition.follow_marks(high_watermark, log_start_offset)
+
+    @property
+    def lag(self) -> int:
+        """How many records that are committed at the leader are not here, as of its last answer."""
+        return max(0, self.leader_mark - self.log_end_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Cut the log: what comes from this offset on is not the leader's. Raises StorageError."""

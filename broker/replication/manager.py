@@ -15,7 +15,7 @@ from odradek.broker.nodes.requests import Connector
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
 from odradek.broker.replication.eligibility import address_of
-from odradek.broker.replication.fetcher import Fetcher, FetchSettings, FollowerQuota
+from odradek.broker.replication.fetcher import Fetcher, FetchSettings, FollowerQuota, Received
 from odradek.broker.replication.fetcher_driver import FetcherDriver
 from odradek.broker.replication.following import Following, TruncatedLogs
 from odradek.broker.replication.leadership import IsrChanges, Leadership, Surroundings
@@ -65,6 +65,7 @@ class ReplicaManager:
         self._led: dict[Partition, Leadership] = {}
         self._followed: dict[Partition, tuple[Following, FetcherKey | None]] = {}
         self._fetchers: dict[FetcherKey, FetcherDriver] = {}
+        self.received = Received()
 
     def committed(self, tp: TopicPartition) -> int:
         """The high watermark of a partition as it was written down before the start."""
@@ -124,6 +125,11 @@ class ReplicaManager:
         """The partitions with several replicas that this broker leads."""
         return iter(self._led.values())
 
+    @property
+    def followed(self) -> list[Following]:
+        """The partitions that this broker follows."""
+        return [following for following, _ in self._followed.values()]
+
     def _follow(self, partition: Partition, image: PartitionImage) -> None:
         following = Following(partition, image.leader_epoch, self._parts.logs, self._parts.clock)
         self._followed[partition] = (following, None)
@@ -144,7 +150,7 @@ class ReplicaManager:
         return FetcherDriver(
             parts.loop,
             parts.connector,
-            Fetcher(parts.settings, parts.broker_epoch, parts.quota),
+            Fetcher(parts.settings, parts.broker_epoch, parts.quota, self.received),
             parts.settings,
             f"broker-{parts.settings.node_id}-fetcher-{key.fetcher}",
             lambda: address_of(parts.image(), key.leader, parts.listener),

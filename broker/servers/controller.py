@@ -233,7 +233,9 @@ class ControllerServer:
         large = LargeRequests(self._loop, lambda: handlers.converter, memory)
         controller.use_threads(large)
         routes = {key: partial(find, handlers) for key, find in CONTROLLER_ROUTES.items()}
-        dispatcher = Dispatcher({}, routes, self._gate(), large)
+        dispatcher = Dispatcher(
+            {}, routes, self._gate(), large, look=monitor.errors.answered if monitor is not None else None
+        )
         handlers.handle = dispatcher.handle
         self._security = ServerSecurity(settings.controller_listeners, self._shared, lambda: metadata.image)
         configs.judge_by(partial(self._security.check, settings))

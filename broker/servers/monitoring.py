@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from odradek.broker.monitoring.monitor import Monitor
     from odradek.broker.monitoring.traffic import TopicTraffic, Traffic
     from odradek.broker.partitions.table import PartitionTable
+    from odradek.broker.replication.manager import ReplicaManager
     from odradek.broker.runtime.request_memory import RequestMemory
     from odradek.broker.servers.host import ServerNetwork
     from odradek.broker.transaction_services import TransactionServices
@@ -79,15 +80,22 @@ class BrokerSources(NamedTuple):
     traffic: Traffic
     memory: RequestMemory
     network: ServerNetwork
-    is_alone: bool
+    replicas: ReplicaManager | None
+    """None for a broker that is in no cluster."""
     address: Callable[[], str]
     """Where its clients reach it."""
 
 
 def collect_broker(monitor: Monitor, node_id: int, sources: BrokerSources) -> None:
     """Have everything of a broker collected."""
-    from odradek.broker.monitoring.cluster import ControllerCollector, MetadataCollector, QuorumCollector
+    from odradek.broker.monitoring.cluster import (
+        ControllerCollector,
+        MetadataCollector,
+        QuorumCollector,
+        UncleanElections,
+    )
     from odradek.broker.monitoring.coordinators import GroupCollector, TransactionCollector
+    from odradek.broker.monitoring.followers import FollowerCollector
     from odradek.broker.monitoring.partitions import IsrCounts, PartitionCollector
 
     def image() -> MetadataImage:
@@ -100,11 +108,14 @@ def collect_broker(monitor: Monitor, node_id: int, sources: BrokerSources) -> No
     monitor.collect(lambda samples, _now_s: _traffic(sources.traffic, samples))
     monitor.collect(GroupCollector(sources.groups, sources.partitions).collect)
     monitor.collect(TransactionCollector(sources.transactions).collect)
-    alone = (lambda: (node_id, sources.address())) if sources.is_alone else None
+    monitor.collect(FollowerCollector(sources.replicas).collect)
+    is_alone = sources.replicas is None
+    alone = (lambda: (node_id, sources.address())) if is_alone else None
     monitor.collect(MetadataCollector(image, alone).collect)
     monitor.collect(QuorumCollector(image).collect)
-    if sources.is_alone:
+    if is_alone:
         monitor.collect(ControllerCollector(image, registers=False).collect)
+        monitor.collect(UncleanElections().collect)  # a partition has one replica
     collect_requests(monitor, sources.memory)
     collect_network(monitor, sources.network)
 
@@ -130,8 +141,11 @@ def collect_controller(
 ) -> None:
     """Have collected what a controller of a cluster knows; `memory` is None where a broker of the process tells that,
     and the rest of what every node knows."""
-    from odradek.broker.monitoring.cluster import ControllerCollector, QuorumCollector
+    from odradek.broker.monitoring.cluster import ControllerCollector, QuorumCollector, UncleanElections
 
+    elections = UncleanElections()
+    metadata.watch(elections.on_metadata)
+    monitor.collect(elections.collect)
     monitor.collect(ControllerCollector(lambda: metadata.image, registers=True).collect)
     collect_network(monitor, network)
     if memory is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from odradek.broker.broker_handlers import BrokerHandlers
 from odradek.broker.broker_services import BrokerServices
 from odradek.broker.connection_limits import ConnectionLimitsFollower, connection_limits
-from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.dispatcher import Dispatcher, Look
 from odradek.broker.dispatch.large_requests import LargeRequests
 from odradek.broker.group_services import GroupServices
 from odradek.broker.live_settings import LiveSettings
@@ -82,9 +82,9 @@ def build_request_path(of: RequestPathParts) -> RequestPath:
     if monitor is not None:
         from odradek.broker.monitoring.traffic import Traffic
 
-        read_threads, traffic = monitor.cold_reads(read_threads), Traffic(of.partitions)
+        read_threads, traffic = monitor.cold_reads(read_threads), Traffic(of.partitions, monitor.errors)
     handlers = BrokerHandlers(_services(of, memory, read_threads, limits_of_clients, traffic))
-    dispatcher = _dispatcher(of, handlers, memory)
+    dispatcher = _dispatcher(of, handlers, memory, monitor.errors.answered if monitor is not None else None)
     security = ServerSecurity(static.listeners, shared, lambda: of.metadata.image)
     of.configs.judge_by(partial(security.check, static))
     current = of.settings.current
@@ -137,7 +137,7 @@ def _services(
     )
 
 
-def _dispatcher(of: RequestPathParts, handlers: BrokerHandlers, memory: RequestMemory) -> Dispatcher:
+def _dispatcher(of: RequestPathParts, handlers: BrokerHandlers, memory: RequestMemory, look: Look | None) -> Dispatcher:
     forwarded, controller = of.decisions.forwarded, of.decisions.controller
     large = LargeRequests(of.shared.loop, lambda: handlers.converter, memory)
     if controller is not None:
@@ -148,6 +148,7 @@ def _dispatcher(of: RequestPathParts, handlers: BrokerHandlers, memory: RequestM
         gate=of.authorization.gate if of.authorization is not None else None,
         large=large,
         forwarded=forwarded,
+        look=look,
     )
 
 
@@ -165,7 +166,7 @@ def _collect(
         traffic=traffic,
         memory=memory,
         network=network,
-        is_alone=of.replication is None,
+        replicas=of.replication.manager if of.replication is not None else None,
         address=lambda: of.listeners.bound_text().split(",")[0].partition("://")[2],
     )
     collect_broker(monitor, of.shared.settings.node_id, sources)

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 NOT_THERE: Final[Mapping[str, str]] = {
-    "kafka_controller_controllerstats_uncleanleaderelections_total": (
-        "The metadata does not say whether an election was unclean; the controller's log does."
-    ),
     "kafka_network_socketserver_networkprocessoravgidle_percent": (
         "There are no threads for the network, one event loop does it all: see `odradek_loop_lag_seconds`."
     ),
@@ -18,13 +15,7 @@ NOT_THERE: Final[Mapping[str, str]] = {
     "kafka_network_requestchannel_requestqueuesize": "Requests do not queue, they wait in their sockets.",
     "kafka_network_requestmetrics_requestqueuetimems": "Requests do not queue, they wait in their sockets.",
     "kafka_network_requestmetrics_responsequeuetimems": "Responses do not queue, but for clients that do not read.",
-    "kafka_server_brokertopicmetrics_replicationbytesin_total": (
-        "Not counted; `kafka_server_brokertopicmetrics_replicationbytesout_total` of the leaders has the same bytes."
-    ),
     "kafka_log_log_tiersize": "There is no tiered storage.",
-    "kafka_server_replicafetchermanager_maxlag": (
-        "Not measured; followers that fall behind are `kafka_server_replicamanager_underreplicatedpartitions`."
-    ),
     "kafka_server_sessionexpirelistener_*": "There is no ZooKeeper.",
     "kafka_server_zookeeperclientmetrics_*": "There is no ZooKeeper.",
     "kafka_consumergroup_lag_zookeeper": "There is no ZooKeeper.",

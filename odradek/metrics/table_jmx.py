@@ -79,6 +79,21 @@ JMX: Final = (
         "Bytes of batches that were sent to followers.",
         _FETCH,
     ),
+    Metric(
+        "kafka_server_brokertopicmetrics_replicationbytesin_total",
+        _COUNTER,
+        (),
+        "Bytes of batches that came from leaders.",
+        "fetchers of this broker",
+    ),
+    Metric(
+        "kafka_server_replicafetchermanager_maxlag",
+        _GAUGE,
+        ("clientId",),
+        "Most records that a partition followed here is behind the high watermark of its leader, as of the leader's"
+        " last answer.",
+        "fetchers of this broker",
+    ),
     _of_manager("partitioncount", "Replicas that this broker has."),
     _of_manager("leadercount", "Partitions that this broker leads."),
     _of_manager("offlinereplicacount", "Replicas of this broker whose log cannot be used."),
@@ -139,6 +154,14 @@ JMX: Final = (
         "Requests that were answered, or had their answer begun.",
         "every request",
     ),
+    Metric(
+        "kafka_network_requestmetrics_errors_total",
+        _COUNTER,
+        ("request", "error"),
+        "Errors that clients were told, each partition or name in an answer by itself, by Kafka's names. Answers"
+        " without one are not counted; `odradek_requests_closed_total` has what was answered by closing.",
+        "every request",
+    ),
     _of_requests("totaltimems", "From a whole request to its answer."),
     _of_requests("localtimems", "The part of it in which the request was worked on at first."),
     _of_requests("remotetimems", "The part of it in which the request waited: for data, replicas, the disk, others."),
@@ -187,6 +210,13 @@ JMX: Final = (
         "log directories",
     ),
     _of_controller("activecontrollercount", "1: the controller of this process is the active one."),
+    Metric(
+        "kafka_controller_controllerstats_uncleanleaderelections_total",
+        _COUNTER,
+        (),
+        "Leaders that were elected although they were not in sync: what others had more than they is lost.",
+        f"{_IMAGE}, where there is a controller",
+    ),
     _of_controller("offlinepartitionscount", "Partitions of the cluster without a leader."),
     _of_controller(
         "preferredreplicaimbalancecount", "Partitions of the cluster that their first replica does not lead."

@@ -11,9 +11,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from odradek.metrics.table import METRICS
 from tests.conftest import AGAINST_APACHE_KAFKA
+from tests.fault.talk import fetch
+from tests.fault.talk import produce as append
 from tests.support.broker import OdradekProcess
 from tests.support.scraped import Scraped, get, scrape
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 pytestmark = pytest.mark.skipif(AGAINST_APACHE_KAFKA, reason="the pages are odradek's own")
 
@@ -70,6 +73,14 @@ def transact(bootstrap: str, topic: str) -> None:
     producer.commit_transaction(20)
 
 
+def ask_for_nothing(port: int) -> None:
+    """Ask for topics and partitions that are not there."""
+    with WireClient(port) as wire:
+        wire.ask("Metadata", 12, topics=[{"name": "nowhere"}, {"name": "nor-here"}], allow_auto_topic_creation=False)
+        append(wire, "nowhere", b"v")
+        fetch(wire, "nowhere", 0)
+
+
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
     """A broker on which there was some work of every kind."""
@@ -83,6 +94,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
     produce(process.bootstrap, "flushed", 30)
     consume(process.bootstrap, "t", "g", READ)
     transact(process.bootstrap, "flushed")
+    ask_for_nothing(process.port)
     yield process
     process.stop()
 
@@ -165,6 +177,14 @@ def test_requests_are_counted_and_timed(broker: Monitored) -> None:
         assert found.value("odradek_request_duration_seconds_bucket", request=request, le="+Inf") == count
         assert 0 < found.value("kafka_network_requestmetrics_totaltimems", request=request, quantile="0.99") < 30_000
     assert sum(found.of("kafka_network_requestmetrics_requests_total", request="FetchFollower")) == 0
+
+
+def test_errors_are_counted_by_api(broker: Monitored) -> None:
+    """Each topic or partition by itself."""
+    found = scrape(broker.http)
+    for request, count in (("Metadata", 2), ("Produce", 1), ("Fetch", 1)):
+        labels = {"request": request, "error": "UNKNOWN_TOPIC_OR_PARTITION"}
+        assert found.value("kafka_network_requestmetrics_errors_total", **labels) == count
 
 
 def test_refused_batch_is_counted_as_kafka_does(broker: Monitored) -> None:

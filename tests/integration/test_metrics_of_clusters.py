@@ -63,12 +63,16 @@ def test_each_node_tells_of_its_share(nodes: tuple[OdradekController, ClusterBro
     name = "kafka_server_brokertopicmetrics_messagesin_total"
     assert sum(sum(page.of(name, topic="t")) for page in pages) == 100
     assert sum(page.value("kafka_server_brokertopicmetrics_replicationbytesout_total") for page in pages) > 10_000
+    name = "kafka_server_brokertopicmetrics_replicationbytesin_total"
+    assert sum(page.value(name) for page in pages) > 10_000
+    assert [page.value("kafka_server_replicafetchermanager_maxlag", clientId="Replica") for page in pages] == [0, 0]
     followers = [sum(page.of("kafka_network_requestmetrics_requests_total", request="FetchFollower")) for page in pages]
     assert max(followers) > 0
     assert pages[0].value("kafka_brokers") == 2
     assert not pages[0].of("kafka_controller_kafkacontroller_activecontrollercount")
     of_controller = scrape(http_of(controller))
     assert of_controller.value("kafka_controller_kafkacontroller_activecontrollercount") == 1
+    assert of_controller.value("kafka_controller_controllerstats_uncleanleaderelections_total") == 0
     assert of_controller.value("kafka_controller_kafkacontroller_activebrokercount") == 2
     assert of_controller.value("kafka_controller_kafkacontroller_globalpartitioncount") == 2
 

@@ -32,6 +32,7 @@ def test_records_reach_all_replicas_byte_for_byte() -> None:
     assert ends(cluster) == [6, 6, 6]
     assert cluster[1].partition.high_watermark == 6
     assert cluster[2].content == cluster[3].content == cluster[1].content
+    assert [cluster[node].replication.received.bytes for node in (1, 2, 3)] == [0, *[len(cluster[1].content)] * 2]
     cluster.pass_time(1)
     assert high_watermarks(cluster) == [6, 6, 6]
 
