@@ -297,6 +297,10 @@ class ProduceHandler:
 
         return in_task(self._loop, append(), is_kept=True)
 
+    def _count_refusal(self, code: ErrorCode) -> None:
+        if self._traffic is not None:
+            self._traffic.refused_late(code)
+
     def _when_committed(
         self,
         context: RequestContext,
@@ -315,6 +319,7 @@ class ProduceHandler:
                 return None
             for late in uncommitted:
                 late.fail(ErrorCode.REQUEST_TIMED_OUT)
+                self._count_refusal(ErrorCode.REQUEST_TIMED_OUT)
             return self._respond(context, head, topics)
 
         delayed = DelayedOperation(self._loop, max(request.timeout_ms, 0) / 1000, attempt)
@@ -324,6 +329,7 @@ class ProduceHandler:
                 uncommitted.discard(one)
                 if code is not ErrorCode.NONE:
                     one.fail(code)
+                    self._count_refusal(code)
                 if not uncommitted:
                     delayed.wake()
 

@@ -1,12 +1,25 @@
 """Produce with flush.messages: an acknowledgement is a promise that a power cut does not break."""
 
+from unittest.mock import Mock
+
 import pytest
 
+from odradek.broker.handlers.converting import Converter
+from odradek.broker.handlers.produce import ProduceHandler
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from tests.support.logs import read_all
-from tests.support.partitions import Node
-from tests.unit.broker.handlers.produce_support import batch, idempotent, produce, request, result, results
+from tests.support.partitions import Node, Reply, context
+from tests.unit.broker.handlers.produce_support import (
+    HEAD,
+    VERSION,
+    batch,
+    idempotent,
+    produce,
+    request,
+    result,
+    results,
+)
 
 
 @pytest.fixture
@@ -180,3 +193,14 @@ def test_acks_0_to_an_offline_partition_closes() -> None:
     node.create("t")
     with pytest.raises(CloseConnectionError):
         produce(node, request(("t", 0, batch()), acks=0))
+
+
+def test_what_is_refused_after_it_was_appended_is_counted(node: Node) -> None:
+    """The answer comes long after the request was worked on."""
+    traffic = Mock(waited=0)
+    converter = Converter(node.loop, node.memory)
+    handler = ProduceHandler(node.loop, node.table, node.clock, converter, node.memory, traffic=traffic)
+    reply = Reply(handler(context(VERSION), request(("safe", 0, batch()), timeout_ms=1000), HEAD))
+    node.pass_time(1)
+    assert result(reply).error_code == ErrorCode.REQUEST_TIMED_OUT
+    traffic.refused_late.assert_called_once_with(ErrorCode.REQUEST_TIMED_OUT)

@@ -204,6 +204,9 @@ class Counter:
     def checked(self, name: str, records: memoryview, code: int = 0) -> None:
         raise AssertionError("nothing takes long here")
 
+    def refused_late(self, code: int) -> None:
+        raise AssertionError("nothing is refused late")
+
     def fetched(self, found: object) -> None:
         raise AssertionError("nobody fetches")
 
