@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 
@@ -249,3 +250,35 @@ def test_data_moves_with_its_directory(new_broker: BrokerFactory, topic: str, tm
     other = new_broker(directory=tmp_path / "moved")
     other.start()
     assert _read(Confluent(other.bootstrap), topic, 0, len(RECORDS)) == RECORDS
+
+
+def test_a_snapshot_of_a_running_broker_is_a_backup(new_broker: BrokerFactory, topic: str, tmp_path: Path) -> None:
+    """All files as they are at one moment, as a file system's snapshot has them, start again with every record that was
+    acknowledged and every offset that was committed, and with nothing that came later."""
+    broker = new_broker()
+    broker.start()
+    client = Confluent(broker.bootstrap)
+    client.create_topic(topic)
+    client.produce(topic, 0, RECORDS, ProduceSettings())
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
+    consumer.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 123)], asynchronous=False)
+    consumer.close()
+    tasks = Path(f"/proc/{broker.pid}/task")
+    broker.signal(signal.SIGSTOP)
+    try:
+        eventually(
+            lambda: {(each / "stat").read_text().rpartition(")")[2].split()[0] for each in tasks.iterdir()} == {"T"},
+            "all threads stand still",
+        )
+        shutil.copytree(broker.data, tmp_path / "snapshot" / "data")
+    finally:
+        broker.signal(signal.SIGCONT)
+    client.produce(topic, 0, RECORDS, ProduceSettings())
+    restored = new_broker(directory=tmp_path / "snapshot")
+    restored.start()
+    assert _read(Confluent(restored.bootstrap), topic, 0, len(RECORDS)) == RECORDS
+    assert Confluent(restored.bootstrap).end_offset(topic, 0) == len(RECORDS)
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": restored.bootstrap, "group.id": "g"})
+    [committed] = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=60)
+    assert committed.offset == 123
+    consumer.close()
