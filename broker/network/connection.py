@@ -162,7 +162,11 @@ class ClientConnection:
                 frames.keep_rest()
             self._pause_reading()  # one request at a time: what came early waits, and the client with it
         else:
-            self._work()
+            frame = frames.take_only() if not self._finishing else None
+            if frame is None:
+                self._work()
+            else:
+                self._answer_only(frame)
 
     def _on_writable(self) -> None:
         self._stop_writing()
@@ -197,22 +201,46 @@ class ClientConnection:
         if not self._closed and not self.is_busy and self._muted is None:
             self._work()
 
+    def _answer_only(self, frame: memoryview) -> None:
+        """Do the work of one frame with nothing behind it: `_work` without what is for several."""
+        try:
+            answer = self._handle(self.context, frame)
+            if not isinstance(answer, bytes) and answer is not None:
+                self._take_answer(answer)
+        except Exception as failed:  # noqa: BLE001 - this connection must end, and no other
+            self._failed(failed)
+            return
+        self.last_active = self._loop.time()
+        if isinstance(answer, bytes):
+            self._send(pack_size(len(answer)) + answer)
+            if self._unsent:
+                self._flush()
+        elif answer is not None:
+            if self._unsent:
+                self._flush()
+            self._await_next(False)
+
     def _work(self) -> None:
         """Answer what can be answered, then wait for one thing: an answer, the socket, memory, or more bytes."""
         more = False
         if not self._finishing:
             try:
                 more = self._answer_frames()
-            except FrameError as refused:
-                self.close(str(refused))
+            except Exception as failed:  # noqa: BLE001 - this connection must end, and no other
+                self._failed(failed)
                 return
-            except CloseConnectionError as refused:
-                self.close(str(refused))
-                return
-            except Exception as failed:  # our fault: this connection must end, and no other
-                log.error("request failed", peer=self.context.peer, client=self.context.client_id, exc_info=failed)
-                self.close("the broker failed to answer; its log says why")
-                return
+        self._await_next(more)
+
+    def _failed(self, failed: Exception) -> None:
+        """End the connection, since what came on it cannot be answered."""
+        if isinstance(failed, FrameError | CloseConnectionError):
+            self.close(str(failed))
+            return
+        log.error("request failed", peer=self.context.peer, client=self.context.client_id, exc_info=failed)
+        self.close("the broker failed to answer; its log says why")
+
+    def _await_next(self, more: bool) -> None:
+        """Wait for what comes next; `more` says that whole frames may be there already."""
         if self._closed:
             return
         kept = self._frames.keep_rest()
@@ -260,25 +288,13 @@ class ClientConnection:
                         break
                 elif answer is None:
                     continue
-                elif isinstance(answer, list):
-                    self._send_answers(answers)
-                    answers = []
-                    self._out.add_answer(answer)
-                    break  # record data goes out before the next request is looked at
-                elif isinstance(answer, CloseConnectionError):
-                    raise answer
-                elif isinstance(answer, HandOver | LastAnswer | Throttled):
-                    self._send_answers(answers)
-                    answers = []
-                    self._turn(answer)
-                    break
                 else:
-                    self._pending = answer
-                    answer.on_done(self._on_answer)
-                    break
+                    self._send_answers(answers)
+                    answers = []
+                    self._take_answer(answer)
+                    break  # record data goes out before the next request is looked at
         finally:
-            if answers:
-                self._send_answers(answers)
+            self._send_answers(answers)
             if done < len(frames):
                 self._frames.put_back(frames[done:])
         self.last_active = self._loop.time()
@@ -286,9 +302,28 @@ class ClientConnection:
             self._flush()
         return done < len(frames) or len(frames) == FRAMES_PER_TURN
 
+    def _take_answer(self, answer: Response | Deferred[Response]) -> None:
+        """Take an answer that is not bytes: after it nothing is answered for now.
+
+        Raises:
+            CloseConnectionError: it is that.
+        """
+        if isinstance(answer, list):
+            self._out.add_answer(answer)
+        elif isinstance(answer, CloseConnectionError):
+            raise answer
+        elif isinstance(answer, HandOver | LastAnswer | Throttled):
+            self._turn(answer)
+        elif isinstance(answer, Deferred):
+            self._pending = answer
+            answer.on_done(self._on_answer)
+
     def _send_answers(self, answers: list[bytes]) -> None:
         """Send complete answers with one call, as far as the socket takes them; the rest is queued."""
-        data = b"".join(answers)
+        if answers:
+            self._send(b"".join(answers))
+
+    def _send(self, data: bytes) -> None:
         if not self._unsent:
             try:
                 sent = self._transport.send(data)

@@ -147,6 +147,17 @@ class FrameReader:
         self._end += received
         return received
 
+    def take_only(self) -> memoryview | None:
+        """The frame that has come whole and alone, as nearly all do; None, with nothing taken, where that is not so."""
+        end = self._end
+        if end < 4 or self._start or self._buffer is not None:
+            return None
+        (size,) = _unpack_size(self._view)
+        if size != end - 4 or size > self._max_frame:
+            return None
+        self._start = end
+        return self._view[4:end]
+
     def take_frames(self, limit: int) -> list[memoryview]:
         """The next whole frames, `limit` at the most; valid until the next call of `receive` or `keep_rest`.
 
