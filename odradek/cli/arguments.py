@@ -8,6 +8,18 @@ from enum import StrEnum
 
 from odradek.terminal.errors import WrongUsageError
 
+_SIZE = re.compile(r"(\d{1,15})\s?([kmgt]i?b|b)", re.IGNORECASE)
+_BYTES = {"b": 1} | {
+    f"{unit}{suffix}": base**power
+    for power, unit in enumerate("kmgt", 1)
+    for suffix, base in (("ib", 1024), ("b", 1000))
+}
+_DURATION = re.compile(r"(?:\d{1,15}(?:ms|[smhdw]))+")
+_DURATION_PART = re.compile(r"(\d+)(ms|[smhdw])")
+_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DURATION_UNITS = {"ms": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_000}
+"""What configs count whose names end so, in milliseconds."""
+
 
 class ProducerCompression(StrEnum):
     """How batches are compressed."""
@@ -44,6 +56,29 @@ def assignment(given: str) -> list[list[int]]:
     if len({len(each) for each in replicas}) > 1:
         raise WrongUsageError(f"--replica-assignment {given!r} gives partitions different numbers of replicas")
     return replicas
+
+
+def config_pairs(given: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """Return configs given as `NAME=VALUE`, with durations and sizes as the numbers that Kafka takes."""
+    return [(name, config_value(name, value)) for name, value in pairs(given, option)]
+
+
+def config_value(name: str, value: str) -> str:
+    """Return a value with a unit in the unit of its config, by the end of its name; any other value as it is.
+
+    `retention.ms=7d` is 604800000, `segment.bytes=1GiB` is 1073741824. WrongUsageError where a duration is no whole
+    number of what the config counts.
+    """
+    if name.endswith((".bytes", ".size", ".bytes.per.second")):
+        size = _SIZE.fullmatch(value.strip())
+        return value if size is None else str(int(size[1]) * _BYTES[size[2].lower()])
+    unit = _DURATION_UNITS.get(name.rpartition(".")[2])
+    if unit is None or not _DURATION.fullmatch(value.strip()):
+        return value
+    milliseconds = sum(int(count) * _MILLISECONDS[each] for count, each in _DURATION_PART.findall(value))
+    if milliseconds % unit:
+        raise WrongUsageError(f"{name}={value}: give a whole number of {name.rpartition('.')[2]}")
+    return str(milliseconds // unit)
 
 
 def regular_expression(option: str, text: str) -> re.Pattern[str]:

@@ -49,6 +49,19 @@ class TopicFacts:
     partitions: Sequence[PartitionFacts]
     configs: Mapping[str, str | None]
 
+    @property
+    def offsets(self) -> int:
+        """How many offsets its partitions have from their beginnings to their ends, as far as that is known."""
+        return sum(
+            each.end - each.beginning for each in self.partitions if each.end is not None and each.beginning is not None
+        )
+
+    @property
+    def size(self) -> int | None:
+        """Bytes at the leaders, None where nobody tells them."""
+        sizes = [each.size for each in self.partitions if each.size is not None]
+        return sum(sizes) if sizes else None
+
 
 def describe(cluster: ClusterClients, names: Sequence[str]) -> list[TopicDescription]:
     """Return what the metadata says of topics, in order; CommandError for one that does not exist."""

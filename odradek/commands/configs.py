@@ -11,7 +11,7 @@ from confluent_kafka.admin import ConfigSource
 from rich.text import Text
 from typer import Option
 
-from odradek.cli.arguments import pairs
+from odradek.cli.arguments import config_pairs
 from odradek.cli.command import group, online
 from odradek.cli.completion import group_names, topic_names
 from odradek.cluster.broker_defaults import WHAT, alter_broker_defaults, describe_broker_defaults
@@ -105,7 +105,7 @@ def describe(
     "alter",
     document=documents.ALTERED,
     examples="""\
-    odradek configs alter --topic orders --set retention.ms=86400000 --set cleanup.policy=delete
+    odradek configs alter --topic orders --set retention.ms=7d --set segment.bytes=256MiB
     odradek configs alter --topic orders --delete retention.ms
     odradek configs alter --broker 1 --set log.retention.ms=3600000
     odradek configs alter --broker-defaults --set log.retention.ms=3600000
@@ -118,13 +118,15 @@ def alter(
     broker: Broker = None,
     broker_defaults: BrokerDefaults = False,
     group_name: GroupName = None,
-    changes: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set one; repeatable.")] = None,
+    changes: Annotated[
+        list[str] | None, Option("--set", metavar="NAME=VALUE", help="Set one, also as 7d or 1GiB; repeatable.")
+    ] = None,
     deletions: Annotated[
         list[str] | None, Option("--delete", metavar="NAME", help="Take one back to its default; repeatable.")
     ] = None,
 ) -> None:
     """Set configs of a topic, a broker or a group, or take them back; all of them or, if one is refused, none."""
-    wanted = pairs(changes or (), "--set")
+    wanted = config_pairs(changes or (), "--set")
     if not wanted and not deletions:
         raise WrongUsageError("nothing to change; give --set or --delete")
     resource = _resource(cluster, topic, broker, broker_defaults, group_name)

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Annotated
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewPartitions, NewTopic
 from typer import Argument, Option
 
-from odradek.cli.arguments import assignment, pairs
+from odradek.cli.arguments import assignment, config_pairs, regular_expression
 from odradek.cli.command import group, online
 from odradek.cli.completion import topic_names
 from odradek.cluster import configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure
-from odradek.cluster.offsets import Partition
+from odradek.cluster.offset_spec import SYNTAX, parse_offset_spec
+from odradek.cluster.offsets import Partition, earliest, find, latest
 from odradek.cluster.topics import (
-    PartitionFacts,
-    TopicFacts,
     describe,
     facts,
     id_text,
     missing_topics,
+    partitions_of,
     wait_until_known,
 )
 from odradek.commands.deletion import delete_each
+from odradek.commands.topics_output import show_list, show_topic, topic_json
 from odradek.documents import topics as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
-from odradek.terminal.human import plural, size_text
 from odradek.terminal.output import CommandOutput
 
-app = group("topics", "List, create, describe, alter and delete topics.")
+app = group("topics", "List, create, describe, alter and delete topics, and find offsets in them.")
 
 BROKER_DEFAULT = -1
 
@@ -40,29 +41,59 @@ Names = Annotated[
 ]
 
 
-@online(app, "list", document=documents.LISTED, examples="odradek topics list\nodradek topics list --internal --json")
+Pattern = Annotated[str | None, Option("--pattern", metavar="REGEX", help="Only topics of this form.")]
+
+
+@online(
+    app,
+    "list",
+    document=documents.LISTED,
+    examples="""\
+    odradek topics list
+    odradek topics list --pattern 'orders-.*' --sizes
+    odradek topics list --internal --json""",
+)
 def list_topics(
     cluster: ClusterClients,
     output: CommandOutput,
+    pattern: Pattern = None,
+    sizes: Annotated[
+        bool, Option("--sizes", help="Also offsets that they hold and bytes at their leaders, the largest first.")
+    ] = False,
     internal: Annotated[bool, Option("--internal", help="Also those that Kafka keeps for itself.")] = False,
 ) -> None:
-    """List the topics with their number of partitions and replicas."""
-    topics = [each for each in describe(cluster, sorted(cluster.metadata().topics)) if internal or not each.is_internal]
-    rows = [
+    """List the topics with their number of partitions and replicas, and what all have together."""
+    names = _of_form(sorted(cluster.metadata().topics), pattern)
+    topics = [each for each in describe(cluster, names) if internal or not each.is_internal]
+    held, problem = facts(cluster, [each.name for each in topics]) if sizes else ([], "")
+    holding = {each.name: each for each in held}
+    rows: list[dict[str, Any]] = [
         {
             "name": each.name,
             "partitions": len(each.partitions),
             "replication_factor": max((len(part.replicas) for part in each.partitions), default=0),
             "internal": each.is_internal,
             "topic_id": id_text(each),
+            "offsets": holding[each.name].offsets if sizes else None,
+            "size_bytes": holding[each.name].size if sizes else None,
         }
         for each in topics
     ]
+    rows.sort(key=lambda row: (-(row["size_bytes"] or 0), str(row["name"])))
+    totals = {
+        "topics": len(rows),
+        "partitions": sum(row["partitions"] for row in rows),
+        "offsets": sum(row["offsets"] or 0 for row in rows) if sizes else None,
+        "size_bytes": sum(row["size_bytes"] or 0 for row in rows) if sizes else None,
+    }
     if output.json:
-        output.document({"topics": rows})
+        output.document({"topics": rows, "totals": totals})
     elif rows:
-        columns = ("name", "partitions", "replication_factor", "topic_id")
-        output.table(["TOPIC", ">PARTITIONS", ">REPLICAS", "ID"], [[row[name] for name in columns] for row in rows])
+        show_list(output, rows, totals)
+        if problem:
+            output.note(problem)
+    elif pattern is not None:
+        output.note(f"no topic is of the form {pattern}")
     else:
         output.note("there are no topics yet; `odradek topics create NAME` makes one")
 
@@ -73,7 +104,7 @@ def list_topics(
     document=documents.CREATED,
     examples="""\
     odradek topics create orders --partitions 6
-    odradek topics create audit --config cleanup.policy=compact
+    odradek topics create audit --config cleanup.policy=compact --config segment.ms=1d
     odradek topics create placed --replica-assignment 1:2,2:3""",
 )
 def create_topics(
@@ -88,7 +119,8 @@ def create_topics(
         Option("--replication-factor", "-r", min=1, help="Replicas of each; the broker's default if not given."),
     ] = None,
     config: Annotated[
-        list[str] | None, Option("--config", "-c", metavar="NAME=VALUE", help="A config of the topic; repeatable.")
+        list[str] | None,
+        Option("--config", "-c", metavar="NAME=VALUE", help="A config of the topic, also as 7d or 1GiB; repeatable."),
     ] = None,
     replica_assignment: Annotated[
         str | None,
@@ -99,7 +131,7 @@ def create_topics(
     ] = False,
 ) -> None:
     """Create topics."""
-    settings = dict(pairs(config or (), "--config"))
+    settings = dict(config_pairs(config or (), "--config"))
     if replica_assignment is not None:
         if partitions is not None or replication_factor is not None:
             raise WrongUsageError("--replica-assignment says how many partitions and replicas there are")
@@ -136,6 +168,7 @@ def create_topics(
     document=documents.DESCRIBED,
     examples="""\
     odradek topics describe orders
+    odradek topics describe --pattern 'orders-.*'
     odradek topics describe --json
     odradek topics describe --under-replicated --under-min-isr""",
 )
@@ -148,6 +181,7 @@ def describe_topics(
             metavar="[TOPIC...]", help="Names of topics; all but internal ones if none.", autocompletion=topic_names
         ),
     ] = None,
+    pattern: Pattern = None,
     under_replicated: Annotated[
         bool, Option("--under-replicated", help="Only partitions of which a replica is not in sync; of all topics.")
     ] = False,
@@ -165,6 +199,12 @@ def describe_topics(
     among them then.
     """
     kinds = {"under_replicated": under_replicated, "offline": unavailable, "under_min_isr": under_min_isr}
+    if pattern is not None:
+        if names:
+            raise WrongUsageError("name topics, or say with --pattern which are meant")
+        names = [each for each in _of_form(sorted(cluster.metadata().topics), pattern) if not each.startswith("__")]
+        if not names:
+            raise CommandError(f"no topic is of the form {pattern}; `odradek topics list` shows what there is")
     judgements = [name for name, is_wanted in kinds.items() if is_wanted]
     only = _troubled_partitions(cluster, names, judgements) if judgements else None
     if only is not None:
@@ -178,12 +218,12 @@ def describe_topics(
     if missing and not topics:
         raise CommandError(_missing(missing))
     if output.json:
-        output.document({"topics": [_topic_json(each, only) for each in topics]})
+        output.document({"topics": [topic_json(each, only) for each in topics]})
     else:
         for number, topic in enumerate(topics):
             if number:
                 output.line()
-            _show_topic(output, topic, only)
+            show_topic(output, topic, only)
         if judgements and not topics:
             output.note(f"no partition is {' or '.join(name.replace('_', ' ') for name in judgements)}")
         if problem:
@@ -198,7 +238,7 @@ def describe_topics(
     document=documents.ALTERED,
     examples="""\
     odradek topics alter orders --partitions 12
-    odradek topics alter orders --config retention.ms=86400000 --delete-config segment.bytes""",
+    odradek topics alter orders --config retention.ms=7d --delete-config segment.bytes""",
 )
 def alter_topic(
     cluster: ClusterClients,
@@ -210,14 +250,15 @@ def alter_topic(
         int | None, Option("--partitions", "-p", min=1, help="How many there are to be; never fewer than there are.")
     ] = None,
     config: Annotated[
-        list[str] | None, Option("--config", "-c", metavar="NAME=VALUE", help="Set a config; repeatable.")
+        list[str] | None,
+        Option("--config", "-c", metavar="NAME=VALUE", help="Set a config, also as 7d or 1GiB; repeatable."),
     ] = None,
     delete_config: Annotated[
         list[str] | None, Option("--delete-config", metavar="NAME", help="Go back to its default; repeatable.")
     ] = None,
 ) -> None:
     """Add partitions to a topic, and change its configs."""
-    changes, deletions = pairs(config or (), "--config"), delete_config or []
+    changes, deletions = config_pairs(config or (), "--config"), delete_config or []
     if partitions is None and not changes and not deletions:
         raise WrongUsageError("nothing to change; give --partitions, --config or --delete-config")
     if partitions is not None:
@@ -243,6 +284,50 @@ def delete_topics(cluster: ClusterClients, output: CommandOutput, names: Names) 
     delete_each(output, "topic", futures, lambda name: answer(futures[name], f"topic {name}"))
 
 
+@online(
+    app,
+    "offsets",
+    document=documents.OFFSETS,
+    details=f"Places for --at: {SYNTAX}.",
+    examples="""\
+    odradek topics offsets orders
+    odradek topics offsets orders --at 2026-11-21T10:00
+    odradek topics offsets orders audit --at 2h --json""",
+)
+def show_offsets(
+    cluster: ClusterClients,
+    output: CommandOutput,
+    names: Names,
+    at: Annotated[str | None, Option("--at", metavar="WHERE", help="A time or another place to look for.")] = None,
+) -> None:
+    """Show where partitions begin and end, and which offset a time or another place is in each."""
+    spec = None
+    if at is not None:
+        try:
+            spec = parse_offset_spec(at, time.time_ns() // 1_000_000)
+        except ValueError as wrong:
+            raise WrongUsageError(f"--at: {wrong}") from None
+    places = [(name, number) for name in names for number in sorted(partitions_of(cluster, name))]
+    first, end = earliest(cluster.admin, places), latest(cluster.admin, places)
+    found = {} if spec is None else find(cluster.admin, places, spec)
+    rows = [
+        {"topic": each[0], "partition": each[1], "beginning": first[each], "end": end[each], "at": found.get(each)}
+        for each in places
+    ]
+    if output.json:
+        output.document({"partitions": rows})
+        return
+    columns = ["TOPIC", ">PARTITION", ">BEGINNING", ">END", *([f">AT {at}"] if spec is not None else [])]
+    output.table(columns, [list(row.values())[: len(columns)] for row in rows])
+
+
+def _of_form(names: Sequence[str], pattern: str | None) -> list[str]:
+    if pattern is None:
+        return list(names)
+    expression = regular_expression("--pattern", pattern)
+    return [name for name in names if expression.fullmatch(name)]
+
+
 def _troubled_partitions(
     cluster: ClusterClients, names: Sequence[str] | None, judgements: Sequence[str]
 ) -> set[Partition]:
@@ -251,59 +336,6 @@ def _troubled_partitions(
 
     found = describe_partitions(cluster.requests, names, with_min_isr="under_min_isr" in judgements)
     return {each.key for each in troubled(found, judgements)}
-
-
-def _show_topic(output: CommandOutput, topic: TopicFacts, only: Collection[Partition] | None) -> None:
-    replicas = max((len(part.replicas) for part in topic.partitions), default=0)
-    output.heading(topic.name)
-    output.line(f"id {topic.topic_id}, {plural(len(topic.partitions), 'partition')}, replication factor {replicas}")
-    for name, value in topic.configs.items():
-        output.line(f"{name}={value}")
-    output.table(
-        [">PARTITION", ">LEADER", "REPLICAS", "ISR", ">BEGINNING", ">END", ">SIZE"],
-        [
-            [
-                part.number,
-                part.leader,
-                _list(part.replicas),
-                _list(part.isr),
-                part.beginning,
-                part.end,
-                None if part.size is None else size_text(part.size),
-            ]
-            for part in _shown(topic, only)
-        ],
-    )
-
-
-def _shown(topic: TopicFacts, only: Collection[Partition] | None) -> list[PartitionFacts]:
-    return [each for each in topic.partitions if only is None or (topic.name, each.number) in only]
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return ",".join(str(each) for each in numbers)
-
-
-def _topic_json(topic: TopicFacts, only: Collection[Partition] | None) -> dict[str, object]:
-    return {
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "internal": topic.internal,
-        "configs": dict(topic.configs),
-        "partitions": [_partition_json(each) for each in _shown(topic, only)],
-    }
-
-
-def _partition_json(partition: PartitionFacts) -> dict[str, object]:
-    return {
-        "partition": partition.number,
-        "leader": partition.leader,
-        "replicas": list(partition.replicas),
-        "isr": list(partition.isr),
-        "beginning": partition.beginning,
-        "end": partition.end,
-        "size_bytes": partition.size,
-    }
 
 
 def _missing(names: Sequence[str]) -> str:

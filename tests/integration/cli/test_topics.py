@@ -34,7 +34,7 @@ def test_describe_prints_a_table_for_people(cli: Cli, topic: str) -> None:
     cli("topics", "create", topic)
     title, facts, heading, row = cli("topics", "describe", topic).table
     assert title == [topic]
-    assert facts[2:] == ["1", "partition,", "replication", "factor", "1"]
+    assert facts[2:] == ["1", "partition,", "replication", "factor", "1,", "0", "offsets,", "0", "B"]
     assert heading == ["PARTITION", "LEADER", "REPLICAS", "ISR", "BEGINNING", "END", "SIZE"]
     assert row == ["0", "1", "1", "1", "0", "0", "0", "B"]
 
@@ -133,3 +133,69 @@ def test_what_could_be_done_is_told_beside_what_could_not(cli: Cli, topic: str) 
     shown = cli("topics", "describe", topic, f"{topic}-3")
     assert (shown.code, topic in shown.output.decode()) == (1, True)
     assert shown.error == f"odradek: topic {topic}-3 does not exist; `odradek topics list` shows what does\n"
+
+
+def test_lists_of_a_form_with_sizes(cli: Cli, topic: str) -> None:
+    """Topics whose whole name fits, the largest first, with what all of them hold together."""
+    names = [f"{topic}-a", f"{topic}-b"]
+    cli("topics", "create", *names, f"{topic}-c", "-p", "2")
+    cli("produce", names[1], "-p", "0", stdin=b"x\n" * 7)
+    found = cli("topics", "list", "--pattern", f"{topic}-[ab]", "--sizes", "--json").json
+    assert [(each["name"], each["offsets"]) for each in found["topics"]] == [(names[1], 7), (names[0], 0)]
+    size = found["topics"][0]["size_bytes"]
+    assert size > 61
+    assert found["totals"] == {"topics": 2, "partitions": 4, "offsets": 7, "size_bytes": size}
+    shown = cli("topics", "list", "--pattern", f"{topic}-[ab]", "--sizes").lines
+    assert (shown[1].split()[0], shown[-1].startswith("2 topics, 4 partitions, 7 offsets, ")) == (names[1], True)
+    plain = cli("topics", "list", "--pattern", f"{topic}-a", "--json").json
+    assert plain["totals"] == {"topics": 1, "partitions": 2, "offsets": None, "size_bytes": None}
+    described = cli("topics", "describe", "--pattern", f"{topic}-[ab]", "--json").json["topics"]
+    assert [(each["name"], each["offsets"], each["size_bytes"] > 0) for each in described] == [
+        (names[0], 0, False),
+        (names[1], 7, True),
+    ]
+    assert cli("topics", "list", "--pattern", f"{topic}-x").error == f"no topic is of the form {topic}-x\n"
+    assert cli("topics", "describe", "--pattern", f"{topic}-x").code == 1
+    assert cli("topics", "describe", topic, "--pattern", "x").code == 2
+
+
+def test_offsets_at_a_time(cli: Cli, topic: str) -> None:
+    """Where each partition begins and ends, and the first offset that is not older than a time."""
+    cli("topics", "create", topic, "-c", "retention.ms=-1")
+    lines = b"".join(b'{"value": "v", "timestamp": %d}\n' % (1_700_000_000_000 + each * 1000) for each in range(5))
+    cli("produce", topic, "--json", stdin=lines)
+    place = {"topic": topic, "partition": 0, "beginning": 0, "end": 5}
+    assert cli("topics", "offsets", topic, "--json").json == {"partitions": [{**place, "at": None}]}
+    at = cli("topics", "offsets", topic, "--at", "@1700000002500", "--json").json
+    assert at == {"partitions": [{**place, "at": 3}]}
+    assert cli("topics", "offsets", topic, "--at", "-2").table[1] == [topic, "0", "0", "5", "3"]
+    assert cli("topics", "offsets", topic, "--at", "soon").code == 2
+
+
+def test_configs_in_units(cli: Cli, topic: str) -> None:
+    """Durations and sizes are given as people write them, and set in what the config counts."""
+    cli("topics", "create", topic, "-c", "retention.ms=7d", "-c", "segment.bytes=256MiB")
+    [described] = cli("topics", "describe", topic, "--json").json["topics"]
+    assert described["configs"] == {"retention.ms": "604800000", "segment.bytes": "268435456"}
+    assert cli("configs", "alter", "--topic", topic, "--set", "retention.ms=1h30m").code == 0
+    [described] = cli("topics", "describe", topic, "--json").json["topics"]
+    assert described["configs"]["retention.ms"] == "5400000"
+
+
+def test_records_are_deleted_up_to_a_place(cli: Cli, topic: str) -> None:
+    """What lies before it is gone; what was shown with --dry-run is what happens without it."""
+    cli("topics", "create", topic, "-p", "2")
+    cli("produce", topic, "-p", "0", stdin=b"x\n" * 10)
+    rows = [
+        {"topic": topic, "partition": 0, "before": 0, "after": 4},
+        {"topic": topic, "partition": 1, "before": 0, "after": 0},
+    ]
+    shown = cli("records", "delete", topic, "--before", "4", "--dry-run", "--json").json
+    assert shown == {"dry_run": True, "partitions": rows}
+    assert len(cli("consume", topic).lines) == 10
+    assert cli("records", "delete", topic, "--before", "4", "--json").json == {"dry_run": False, "partitions": rows}
+    assert len(cli("consume", topic).lines) == 6
+    more = cli("records", "delete", topic, "--before", "end", "-p", "0")
+    assert (more.table[1], more.error) == ([topic, "0", "4", "10"], "6 offsets deleted\n")
+    for arguments, code in ((["--before", "x"], 2), (["--before", "1", "-p", "7"], 1)):
+        assert cli("records", "delete", topic, *arguments).code == code

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.cli.arguments import assignment, pairs, topic_partitions
+from odradek.cli.arguments import assignment, config_value, pairs, topic_partitions
 from odradek.terminal.errors import WrongUsageError
 
 
@@ -29,3 +29,33 @@ def test_topics_with_partitions() -> None:
     for wrong in ("orders:", "orders:x", "orders:1,"):
         with pytest.raises(WrongUsageError, match="--topic"):
             topic_partitions(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("retention.ms", "7d", "604800000"),
+        ("retention.ms", "1h30m", "5400000"),
+        ("retention.ms", "-1", "-1"),
+        ("retention.ms", "604800000", "604800000"),
+        ("log.retention.hours", "7d", "168"),
+        ("log.roll.jitter.hours", "soon", "soon"),
+        ("offsets.retention.minutes", "2h", "120"),
+        ("segment.bytes", "1GiB", "1073741824"),
+        ("segment.bytes", "1 gb", "1000000000"),
+        ("max.message.bytes", "10kib", "10240"),
+        ("log.cleaner.dedupe.buffer.size", "128MiB", "134217728"),
+        ("segment.bytes", "7d", "7d"),
+        ("cleanup.policy", "7d", "7d"),
+        ("retention.bytes", "-1", "-1"),
+    ],
+)
+def test_values_of_configs_in_their_units(name: str, given: str, value: str) -> None:
+    """A unit is understood where the name of the config says what it counts; anything else is the broker's to judge."""
+    assert config_value(name, given) == value
+
+
+def test_a_duration_is_a_whole_number_of_what_a_config_counts() -> None:
+    """Half an hour is nothing that a number of hours could say."""
+    with pytest.raises(WrongUsageError, match=r"log.retention.hours=30m: give a whole number of hours"):
+        config_value("log.retention.hours", "30m")
