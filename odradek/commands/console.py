@@ -13,9 +13,12 @@ from odradek.cli import options
 from odradek.cli.command import offline
 from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.reaching import parse_addresses
+from odradek.commands.log_errors import in_one_sentence
 from odradek.config.http_listener import parse_http_listener
-from odradek.console.settings import LEAST_TOKEN_LENGTH, ConsoleSettings, is_loopback
+from odradek.console.settings import LEAST_TOKEN_LENGTH, ConsoleSettings, check_metrics_url, is_loopback
 from odradek.documents import console as documents
+from odradek.logs.verify.directory import read_layout
+from odradek.storage.files import PosixFiles
 from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.output import CommandOutput
 
@@ -29,6 +32,7 @@ app = typer.Typer()
     examples="""\
     odradek console
     odradek console -b kafka-1:9092 --command-config client.properties --read-only
+    odradek console --log-dir odradek-data --metrics http://127.0.0.1:9404/metrics
     odradek console --listen :8090 --token-file token.txt --allowed-host console.example.org""",
 )
 def console(
@@ -58,6 +62,14 @@ def console(
             help="A host name by which browsers reach the console, beside localhost and addresses; repeatable.",
         ),
     ] = None,
+    log_dir: Annotated[
+        list[Path] | None,
+        Option("--log-dir", metavar="DIR", help="A log directory on this machine to look into; repeatable."),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        Option("--metrics", metavar="URL", help="A broker's page of metrics, for charts of how long requests take."),
+    ] = None,
 ) -> None:
     """Show a cluster in the browser: topics, messages, groups, and changes to them.
 
@@ -78,6 +90,8 @@ def console(
         token=token,
         read_only=read_only,
         allowed_hosts=allowed_host or [],
+        log_dirs=[_log_directory(each) for each in log_dir or ()],
+        metrics_url=None if metrics is None else check_metrics_url(metrics),
     )
     try:
         from odradek.console.app import console_app
@@ -96,6 +110,15 @@ def console(
             output.note(f"console of {cluster.bootstrap} at {url}; Ctrl-C ends it")
 
     serve(console_app(started_with), address.host, address.port, ready)
+
+
+def _log_directory(path: Path) -> Path:
+    """Return the log directory at a path; CommandError where there is none."""
+    with in_one_sentence(str(path)):
+        layout = read_layout(PosixFiles(), str(path))
+    if not layout.is_whole:
+        raise WrongUsageError(f"--log-dir {path}: that is the directory of one partition; name the one that it is in")
+    return Path(layout.path)
 
 
 def _token(path: Path | None, *, is_local: bool) -> str | None:

@@ -17,9 +17,10 @@ from starlette.staticfiles import StaticFiles
 
 from odradek.cluster.connection import ClusterClients, connect
 from odradek.console.clusters import ClusterPool
+from odradek.console.measuring import ClusterProbe, make_sampler
 from odradek.console.overviews import Overviews
 from odradek.console.page import ConsolePage
-from odradek.console.pages import login, topics
+from odradek.console.pages import charts, login, logs, topics
 from odradek.console.rendering import templates
 from odradek.console.routes import check_routes
 from odradek.console.security import Guard
@@ -27,7 +28,7 @@ from odradek.console.sessions import SessionKeeper
 from odradek.console.settings import ConsoleSettings
 from odradek.console.visit import ConsoleState, Visit
 
-PAGES: Final[Sequence[ConsolePage]] = (topics.PAGE,)
+PAGES: Final[Sequence[ConsolePage]] = (topics.PAGE, charts.PAGE, logs.PAGE)
 """In the order of the bar on top; the first one is where a visitor begins."""
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -35,7 +36,8 @@ STATIC: Final = Path(__file__).parent / "static"
 def console_app(settings: ConsoleSettings, make: Callable[[], ClusterClients] | None = None) -> Starlette:
     """Return the application; `make` connects to the cluster, by default as the settings say."""
     pages = [each for each in PAGES if each.is_offered(settings)]
-    clusters = ClusterPool(make or (lambda: connect(settings.bootstrap, settings.client_settings)))
+    connects = make or (lambda: connect(settings.bootstrap, settings.client_settings))
+    clusters = ClusterPool(connects)
     state = ConsoleState(
         settings=settings,
         clusters=clusters,
@@ -53,7 +55,12 @@ def console_app(settings: ConsoleSettings, make: Callable[[], ClusterClients] | 
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        probe = ClusterProbe(connects)
+        sampler = make_sampler(settings, state.history, probe)
+        sampler.start()
         yield
+        if sampler.stop():
+            probe.close()
         state.clusters.close()
 
     app = Starlette(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from odradek import __version__
+from odradek.logs.dump_text import printable
 from odradek.terminal.human import count_text, plural, size_text, time_text
+
+LONGEST_BYTES: Final = 10_000
+"""Of a key or value that is shown in one piece."""
 
 
 def templates() -> Environment:
@@ -24,6 +29,7 @@ def templates() -> Environment:
         "size": lambda size: "–" if size is None else size_text(size),
         "time": lambda milliseconds: "–" if milliseconds is None else time_text(milliseconds),
         "rate": _rate,
+        "bytes_text": lambda content: "null" if content is None else printable(content[:LONGEST_BYTES]),
         "word": lambda name: str(name).lower().replace("_", " "),
         "in_path": lambda text: quote(str(text), safe=""),
     }

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+
+from odradek.terminal.errors import WrongUsageError
 
 LEAST_TOKEN_LENGTH: Final = 16
 
@@ -39,3 +42,17 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check_metrics_url(url: str) -> str:
+    """Return the address of a page of metrics; WrongUsageError where it cannot be one."""
+    try:
+        split = urlsplit(url)
+        is_one = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise WrongUsageError(
+            f"--metrics: {url!r} is no address of a page; expected one as http://127.0.0.1:9404/metrics"
+        )
+    return url

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from odradek.cluster.connection import ClusterClients
 from odradek.console.clusters import ClusterPool
+from odradek.console.history import History
 from odradek.console.overviews import Overviews
 from odradek.console.security import SESSION
 from odradek.console.sessions import BrowserSession, Notices, SessionKeeper
@@ -34,6 +35,8 @@ class ConsoleState:
     navigation: Sequence[tuple[str, str]]
     """Titles and paths of the pages in the bar on top."""
     notices: Notices = field(default_factory=Notices)
+    history: History = field(default_factory=History)
+    """What the console has measured of the cluster: rates of topics, lags of groups."""
     parts: dict[str, Any] = field(default_factory=dict)
     """What pages keep between requests, each under a name of its own."""
 

@@ -30,8 +30,14 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def time_text(milliseconds: int) -> str:
-    """Return a time, given in milliseconds since 1970, in the zone of this machine: `2026-11-21 10:00:00.123`."""
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    """Return a time, given in milliseconds since 1970, in the zone of this machine: `2026-11-21 10:00:00.123`.
+
+    A record may have any number for a time; one of no year from 1 to 9999 is returned as it is.
+    """
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
 
 
 def duration_text(seconds: float) -> str:

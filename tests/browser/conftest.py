@@ -27,8 +27,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 @pytest.fixture(scope="session")
 def console_address(broker: BrokerProcess) -> Iterator[str]:
-    """A running console of the shared broker."""
-    with console_process(broker.bootstrap) as address:
+    """A running console of the shared broker, which may look into its logs."""
+    with console_process(broker.bootstrap, ["--log-dir", str(broker.data)]) as address:
         yield address
 
 

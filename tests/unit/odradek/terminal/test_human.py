@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.terminal.human import count_text, duration_text, plural, size_text
+from odradek.terminal.human import count_text, duration_text, plural, size_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,9 @@ def test_counts() -> None:
         "2,000 records",
     )
     assert plural(2, "entry", "entries") == "2 entries"
+
+
+@pytest.mark.parametrize("milliseconds", [-(2**63), 2**63 - 1, 253_402_300_800_000 * 2])
+def test_a_time_of_no_calendar_is_the_number(milliseconds: int) -> None:
+    """A record may claim any time; what no calendar has is told as it is."""
+    assert time_text(milliseconds) == f"{milliseconds} ms"

@@ -1,0 +1,145 @@
+"""What was measured lately: values over time in memory of a fixed size, the oldest forgotten for the newest.
+
+Owns the memory and its bounds; what is measured, and how often, is `sampling`. Any thread may read.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from threading import Lock
+from typing import Final, NamedTuple
+
+SLOTS: Final = 360
+"""Rounds that are kept: an hour at one in ten seconds."""
+MOST_SERIES: Final = 4000
+"""With four bytes a value, six megabytes."""
+
+
+class SeriesKind(StrEnum):
+    """What a series is about."""
+
+    RECORDS_PER_S = "records/s"
+    """Written to a topic, or to all (no name)."""
+    LAG = "lag"
+    """Records that a group is behind, or all groups (no name)."""
+    COMMITTED_PER_S = "committed/s"
+    """Records that a group has committed."""
+    LATENCY_MEDIAN = "median"
+    """Seconds that half of the requests of a kind took at most."""
+    LATENCY_P99 = "p99"
+    """Seconds that 99 of 100 requests of a kind took at most."""
+    REQUESTS_PER_S = "requests/s"
+    """Requests of a kind."""
+
+
+class SeriesKey(NamedTuple):
+    """Which series; an empty name stands for all together."""
+
+    kind: SeriesKind
+    name: str = ""
+
+
+class History:
+    """The last rounds of all series."""
+
+    def __init__(self, slots: int = SLOTS, most_series: int = MOST_SERIES) -> None:
+        self._slots = slots
+        self._most_series = most_series
+        self._lock = Lock()
+        self._times = array("d")
+        self._series: dict[SeriesKey, array[float]] = {}
+        self._written: dict[SeriesKey, int] = {}
+        self._rounds = 0
+        self.left_out = 0
+        """Series of the last round for which there was no memory."""
+        self.problem = ""
+        """Why the last round was not measured, in a sentence; empty where it was."""
+
+    def record(self, time_s: float, values: Mapping[SeriesKey, float]) -> None:
+        """Keep the values of a round; of too many series the first are kept. Time is in seconds since 1970."""
+        with self._lock:
+            place = self._rounds % self._slots
+            if len(self._times) < self._slots:
+                self._times.append(time_s)
+            else:
+                self._times[place] = time_s
+            for kept in self._series.values():
+                kept[place] = math.nan
+            self._forget_gone()
+            left_out = 0
+            for key, value in values.items():
+                series = self._series.get(key)
+                if series is None:
+                    if len(self._series) >= self._most_series:
+                        left_out += 1
+                        continue
+                    series = self._series[key] = array("f", [math.nan]) * self._slots
+                series[place] = value
+                self._written[key] = self._rounds
+            self.left_out = left_out
+            self._rounds += 1
+
+    def times(self) -> list[float]:
+        """Return the times of the rounds, oldest first."""
+        with self._lock:
+            return self._in_order(self._times)
+
+    def values(self, key: SeriesKey) -> list[float]:
+        """Return the values of a series at `times`, NaN where it was not measured."""
+        with self._lock:
+            series = self._series.get(key)
+            if series is None:
+                return [math.nan] * len(self._times)
+            return self._in_order(series[: len(self._times)] if self._rounds < self._slots else series)
+
+    def lines(self, keys: Iterable[SeriesKey]) -> tuple[list[float], dict[SeriesKey, list[float]]]:
+        """Return times and the values of several series at one moment."""
+        with self._lock:
+            count = len(self._times)
+            found = {
+                key: self._in_order(series[:count]) for key in keys if (series := self._series.get(key)) is not None
+            }
+            return self._in_order(self._times), found
+
+    def latest(self, key: SeriesKey) -> float | None:
+        """Return the value of the last round, None where it has none."""
+        with self._lock:
+            return self._latest(key)
+
+    def latest_of(self, kind: SeriesKind) -> dict[str, float]:
+        """Return the values of the last round of all series of a kind, by name."""
+        with self._lock:
+            found = {key.name: self._latest(key) for key in self._series if key.kind is kind}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def largest(self, kind: SeriesKind, count: int) -> list[str]:
+        """Return the names of the series of a kind with the largest values lately, largest first; not the sum of all.
+
+        Lately is the last round in which each was measured, so that what has just stopped is not lost.
+        """
+        with self._lock:
+            found = [
+                (max((value for value in series if not math.isnan(value)), default=0.0), key.name)
+                for key, series in self._series.items()
+                if key.kind is kind and key.name
+            ]
+        return [name for value, name in sorted(found, key=lambda each: (-each[0], each[1]))[:count] if value > 0]
+
+    def _latest(self, key: SeriesKey) -> float | None:
+        if self._written.get(key) != self._rounds - 1:
+            return None
+        return self._series[key][(self._rounds - 1) % self._slots]
+
+    def _forget_gone(self) -> None:
+        """Give back the memory of what has not been there in any round that is kept."""
+        for key in [key for key, last in self._written.items() if self._rounds - last >= self._slots]:
+            del self._series[key], self._written[key]
+
+    def _in_order(self, values: array[float]) -> list[float]:
+        if self._rounds <= self._slots:
+            return list(values)
+        place = self._rounds % self._slots
+        return [*values[place:], *values[:place]]

@@ -1,0 +1,1 @@
+"""Pictures as SVG, made here: no script draws them, and colours come from the style sheet by class. Pure."""
