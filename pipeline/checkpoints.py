@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Final
 
 from odradek.pipeline.batches import Batch, from_json, from_offset_log, to_json
@@ -10,6 +12,7 @@ from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
 
 START: Final = "odradek-start.json"
+TOPICS: Final = "odradek-topics.json"
 
 
 class Checkpoint:
@@ -32,6 +35,23 @@ class Checkpoint:
         """Note where the first micro-batch begins: Spark asks again for it if it is cut short in that one."""
         self._store.remove(f"{self.path}/{START}")
         self._store.create(f"{self.path}/{START}", to_json(offsets).encode())
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of the topics that were read, as far as they were told."""
+        path = f"{self.path}/{TOPICS}"
+        text = self._store.read(path)
+        if text is None:
+            return {}
+        try:
+            return {str(name): str(topic_id) for name, topic_id in json.loads(text).items()}
+        except (AttributeError, ValueError) as wrong:
+            raise PipelineError(f"{path} has no ids of topics that can be read: {wrong}") from wrong
+
+    def note_topic_ids(self, ids: Mapping[str, str]) -> None:
+        """Note the ids of the topics that are read."""
+        path = f"{self.path}/{TOPICS}"
+        self._store.remove(path)
+        self._store.create(path, json.dumps(ids, sort_keys=True).encode())
 
     def batch(self, number: int) -> Batch:
         """Return a micro-batch that was begun."""

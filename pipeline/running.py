@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,6 +18,7 @@ from odradek.pipeline.progress import BatchProgress, from_spark
 from odradek.pipeline.sink import FORMAT
 from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
+from pyspark_odradek.reading.options import ReadOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,6 +81,8 @@ class Runner:
         self._working = False
         self._kept = -1
         self._failure: BaseException | None = None
+        self._topics: Set[str] = frozenset()
+        """Topics whose ids are noted."""
 
     def run(self, asked: Callable[[], bool], show: Callable[[BatchProgress], None]) -> None:
         """Run until there is nothing more to do or `asked` says stop; the micro-batch in work is finished first.
@@ -117,10 +120,28 @@ class Runner:
         begun = self._checkpoint.has_batches()
         if known is None and not begun:
             known = furthest(reached, stored if self._run.resumes_from_offsets else {})
-        offsets = source.beginning(source.checked(self._run.options), known or {})
+        options = source.checked(self._run.options)
+        offsets = source.beginning(options, known or {})
+        self._check_topics(options)
         if not begun:
             self._checkpoint.begin(offsets)
         return offsets
+
+    def _check_topics(self, options: ReadOptions) -> None:
+        """Refuse topics that were made anew, and note which ones are read."""
+        before, now = self._checkpoint.topic_ids(), source.topic_ids(options)
+        if options.fail_on_data_loss:
+            source.check_topic_ids(before, now)
+        if before | now != before:
+            self._checkpoint.note_topic_ids(before | now)
+        self._topics = (before | now).keys()
+
+    def _note_new_topics(self, batch: Batch) -> None:
+        """Note topics that have come since the start, once they are in a batch."""
+        topics = {partition.topic for partition in batch.end}
+        if self._topics and topics - self._topics:
+            self._check_topics(source.checked(self._run.options))
+            self._topics |= topics
 
     def _keep(self, records: DataFrame, number: int) -> None:
         """Keep a micro-batch; Spark calls this on a thread of its own."""
@@ -130,6 +151,7 @@ class Runner:
             self._working = True
         try:
             batch = self._checkpoint.batch(number)
+            self._note_new_topics(batch)
             self._job.keep(records, batch)
             if self._run.offsets is not None:
                 self._run.offsets.commit(batch)

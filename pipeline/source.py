@@ -45,3 +45,23 @@ def beginning(options: ReadOptions, known: Offsets) -> Offsets:
             return kept | earliest(cluster, there - kept.keys())
     except SourceError as failed:
         raise PipelineError(str(failed)) from failed
+
+
+def topic_ids(options: ReadOptions) -> dict[str, str]:
+    """Return the ids of the topics that are read now, as far as the cluster tells them. Raises PipelineError."""
+    try:
+        with connect(options) as cluster:
+            topics = {partition.topic for partition in subscribed(cluster, options, None)}
+            return {name: str(topic_id) for name, topic_id in cluster.topic_ids(topics).items()}
+    except SourceError as failed:
+        raise PipelineError(str(failed)) from failed
+
+
+def check_topic_ids(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise PipelineError where a topic is not the one that was read before, though it has its name."""
+    for name, topic_id in sorted(now.items()):
+        if topic_id != before.get(name, topic_id):
+            raise PipelineError(
+                f"topic {name} was deleted and made anew since it was read: use another --application (and another"
+                " --checkpoint), or have it read on where the old one was with --allow-data-loss"
+            )

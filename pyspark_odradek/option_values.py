@@ -91,14 +91,6 @@ def topic_names(text: str, name: str) -> tuple[str, ...]:
     return topics
 
 
-def pattern_of(text: str, name: str) -> re.Pattern[str]:
-    """Return a pattern for names of topics. Raises OptionError."""
-    try:
-        return re.compile(text)
-    except re.error as wrong:
-        raise OptionError(f"{name} {text!r} is no regular expression: {wrong}") from wrong
-
-
 def assigned_partitions(text: str) -> dict[str, tuple[int, ...]]:
     """Return the partitions of each topic that the option `assign` names. Raises OptionError."""
     example = '{"topic": [0, 1]}'

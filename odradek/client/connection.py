@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final, TypeVar
 
@@ -29,6 +30,17 @@ _FIRST_ROOM: Final = 64 * 1024
 Answer = TypeVar("Answer", bound=Message)
 
 
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Sizes of the buffers of a socket in bytes; None leaves one to the system."""
+
+    receive: int | None = None
+    send: int | None = None
+
+
+NO_BUFFERS: Final = Buffers()
+
+
 class BrokerConnection:
     """A connection; requests may be sent ahead of answers, which come in order."""
 
@@ -39,8 +51,12 @@ class BrokerConnection:
         timeout_s: float,
         tls: ssl.SSLContext | None = None,
         login: MakeExchange | None = None,
+        connect_timeout_s: float | None = None,
+        buffers: Buffers = NO_BUFFERS,
     ) -> None:
-        """Connect, and authenticate where there is a `login`; `timeout_s` holds for this and for each wait for bytes.
+        """Connect, and authenticate where there is a `login`.
+
+        `timeout_s` holds for each wait for bytes, and for connecting where `connect_timeout_s` does not say it.
 
         Raises:
             ConnectionLostError: nobody answers there.
@@ -55,9 +71,10 @@ class BrokerConnection:
         self._offered: dict[int, Versions] | None = None
         """What the broker serves, once it was asked."""
         try:
-            plain = socket.create_connection(address, timeout_s)
+            plain = socket.create_connection(address, connect_timeout_s or timeout_s)
             try:
-                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                plain.settimeout(timeout_s)
+                _configure(plain, buffers)
                 self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
             except OSError:
                 plain.close()
@@ -197,3 +214,10 @@ class BrokerConnection:
 
     def _lost(self, reason: object) -> ConnectionLostError:
         return ConnectionLostError(f"the connection to the broker at {self._name} is lost: {reason}")
+
+
+def _configure(plain: socket.socket, buffers: Buffers) -> None:
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for option, size in ((socket.SO_RCVBUF, buffers.receive), (socket.SO_SNDBUF, buffers.send)):
+        if size is not None:
+            plain.setsockopt(socket.SOL_SOCKET, option, size)

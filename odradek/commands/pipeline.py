@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
 from typer import Option
 
 from odradek.cli.command import group, offline
+from odradek.cluster.client_settings import read_client_settings
 from odradek.commands.pipeline_jobs import JobPlan, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
 from odradek.documents import pipeline as documents
@@ -123,17 +125,17 @@ def wordcount(
 
     Counts are kept in the checkpoint; without --checkpoint they begin anew with each run.
     """
-    options = {f"kafka.{name}": value for name, value in client_settings(given).items()}
+    shared = client_settings(given)
 
     def make(store: HadoopStore) -> Job:
         del store
-        from odradek.pipeline.sink import TopicSink
+        from odradek.pipeline.sink import TopicSink, sink_options
         from odradek.pipeline.wordcount import WordCount
 
         def show(batch: int, words: Sequence[tuple[str, int]]) -> None:
             _show_words(output, batch, words)
 
-        return WordCount(show, limit, TopicSink(options | {"topic": to}) if to else None)
+        return WordCount(show, limit, TopicSink(sink_options(shared, {}, to)) if to else None)
 
     return JobPlan(make)
 
@@ -167,6 +169,12 @@ def relay(
     ] = None,
     to_bootstrap_server: Annotated[
         str | None, Option("--to-bootstrap-server", metavar="HOST:PORT", help="The other cluster, if it is another.")
+    ] = None,
+    to_command_config: Annotated[
+        Path | None,
+        Option(
+            "--to-command-config", metavar="FILE", help="Settings of the producer, as in a client.properties of Kafka."
+        ),
     ] = None,
     to_kafka: Annotated[
         list[str] | None, Option("--to-kafka", metavar="NAME=VALUE", help="A setting of the producer; repeatable.")
@@ -220,19 +228,18 @@ def relay(
         raise WrongUsageError(
             "say with --checkpoint, --offsets or --transactional-id where to keep how far the relay has come"
         )
-    if one_cluster:
-        options = client_settings(given)
-    else:
-        options = {"bootstrap.servers": str(to_bootstrap_server)}
-    options |= settings(to_kafka, "--to-kafka")
+    shared = client_settings(given) if one_cluster else {}
+    own = {} if one_cluster else {"bootstrap.servers": str(to_bootstrap_server)}
+    own |= read_client_settings(to_command_config) if to_command_config else {}
+    own |= settings(to_kafka, "--to-kafka")
 
     def make(store: HadoopStore) -> Job:
         del store
         from odradek.pipeline.relay import Relay, Rules
-        from odradek.pipeline.sink import TopicSink
+        from odradek.pipeline.sink import TopicSink, sink_options
         from odradek.pipeline.transactional_relay import TransactionalRelay
 
-        sink = {f"kafka.{name}": value for name, value in options.items()} | ({"topic": to} if to else {})
+        sink = sink_options(shared, own, to)
         rules = Rules(matching, where, tuple(select or ()), source_header)
         if transactional_id is not None:
             return TransactionalRelay(rules, sink, transactional_id, group or transactional_id)

@@ -9,11 +9,19 @@ from typing import Final, TypeVar
 from odradek.client import errors
 from odradek.client.connection import DEFAULT_ANSWER_LIMIT, BrokerConnection
 from odradek.protocol.codec import Message
+from odradek.protocol.codec.fields import Versions
 from odradek.protocol.registry import ApiKey
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError
 
-VERSIONS: Final = {ApiKey.METADATA: 7, ApiKey.LIST_OFFSETS: 5, ApiKey.FETCH: 11}
+VERSIONS: Final = {
+    ApiKey.METADATA: 7,
+    ApiKey.LIST_OFFSETS: 5,
+    ApiKey.FETCH: 11,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: 3,
+}
 """The versions that are spoken: old enough for every broker since Kafka 2.3, and known to all that came later."""
+METADATA_VERSIONS: Final = Versions(7, 12)
+"""Of Metadata the newest that a broker serves: from version 10 on it tells topic ids."""
 
 Answer = TypeVar("Answer", bound=Message)
 
@@ -55,4 +63,5 @@ def call(
 ) -> Answer:
     """Send a request and receive its answer; raises what `send` and `receive` raise."""
     with source_errors():
-        return connection.call(key, VERSIONS[key], request, answer, limit)
+        version = connection.newest(key, METADATA_VERSIONS) if key == ApiKey.METADATA else VERSIONS[key]
+        return connection.call(key, version, request, answer, limit)

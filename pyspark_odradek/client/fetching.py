@@ -26,7 +26,6 @@ from pyspark_odradek.columns.body import Body
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange
 
-MAX_WAIT_MS: Final = 500
 CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Records are handed on when there is this much of them, decompressed."""
 _ANSWER_LIMIT: Final = 256 * 1024 * 1024
@@ -39,6 +38,7 @@ _LONG_WAIT_S: Final = 10.0
 """A quota that has a task wait for so long is spoken of."""
 _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
+_UNKNOWN_EPOCH: Final = -1
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +96,10 @@ class _RangeReader:
         self._moved_at = time.monotonic()
         self._symptom_at: float | None = None
         """When it first looked as if something were gone, since the position has moved."""
+        self._epoch = _UNKNOWN_EPOCH
+        """The epoch of leadership of the last batch that was read."""
+        self._leader_epoch = _UNKNOWN_EPOCH
+        """The one in which the log was known to have what was read."""
         self.position = wanted.first
 
     def step(self) -> list[_Entry]:
@@ -112,16 +116,26 @@ class _RangeReader:
             self._waited_for(gone)
             return []
         entries, is_beyond = self._entries(data.records)
+        if data.preferred_read_replica >= 0:
+            self._cluster.read_from(self._wanted.partition, data.preferred_read_replica)
+            if not entries:
+                return []
         if is_beyond and not entries:
             self._move(self._wanted.until)  # compaction has left nothing of what is wanted here
             return []
         if entries:
+            self._epoch = entries[-1].header.partition_leader_epoch
             self._move(entries[-1].header.next_offset)
             if self.position < self._wanted.until:
                 with suppress(BrokerUnreachableError, UnknownTopicError):  # then the next step asks, and tells
                     self._ahead = self._ask()
             return list(_readable(entries, data))
         before = self.position
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and not self._cluster.is_read_from_leader(
+            self._wanted.partition
+        ):
+            self._cluster.read_from(self._wanted.partition, None)  # that replica is behind, or ahead in cleaning up
+            return []
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE or self.position >= data.high_watermark:
             self._look_for_loss()
         self._check_progress(data)
@@ -132,17 +146,25 @@ class _RangeReader:
     def _ask(self) -> BrokerConnection:
         tp = self._wanted.partition
         options = self._cluster.options
-        connection = self._cluster.leader(tp)
+        epoch = self._cluster.leader_epoch(tp)
+        if epoch != self._leader_epoch:
+            self._check_history()
+            self._leader_epoch = epoch
+        connection = self._cluster.nearest(tp)
         partition = FetchPartition(
-            partition=tp.partition, fetch_offset=self.position, partition_max_bytes=options.fetch_bytes
+            partition=tp.partition,
+            current_leader_epoch=epoch,
+            fetch_offset=self.position,
+            partition_max_bytes=options.fetch_bytes,
         )
         request = FetchRequest(
             replica_id=_CONSUMER,
-            max_wait_ms=MAX_WAIT_MS,
-            min_bytes=1,
-            max_bytes=options.fetch_bytes,
+            max_wait_ms=options.fetch_max_wait_ms,
+            min_bytes=options.fetch_min_bytes,
+            max_bytes=options.fetch_max_bytes,
             isolation_level=int(options.read_committed),
             session_epoch=_NO_SESSION,
+            rack_id=options.rack,
             topics=[FetchTopic(topic=tp.topic, partitions=[partition])],
         )
         send(connection, ApiKey.FETCH, request)
@@ -209,6 +231,22 @@ class _RangeReader:
             self._symptom_at = None
         elif not self._may_pass():
             self._lose(until, f"it ends at offset {latest} now")
+
+    def _check_history(self) -> None:
+        """Go back to where a new leader's log parts from what was read (KIP-320): its election was not clean."""
+        if self._epoch == _UNKNOWN_EPOCH:
+            return
+        end = self._cluster.end_of_epoch(self._wanted.partition, self._epoch)
+        if end is None or end >= self.position:
+            return
+        message = (
+            f"offsets {end} to {self.position - 1} of partition {self._wanted.partition} were read and are gone since:"
+            f" the leader's log of epoch {self._epoch} ends at offset {end}, after an unclean election"
+        )
+        if self._fail_on_data_loss:
+            raise DataLostError(f"{message}. With the option failOnDataLoss=false reading goes on from there")
+        _log.warning("%s", message)
+        self.position, self._epoch = max(end, self._wanted.first), _UNKNOWN_EPOCH
 
     def _may_pass(self) -> bool:
         """Tell whether what looks like a loss was seen for the first time only a short while ago."""

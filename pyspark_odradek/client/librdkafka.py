@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_odradek.client.settings import librdkafka_settings
+from pyspark_odradek.client.setting_names import OF_READERS
+from pyspark_odradek.client.settings import librdkafka_reader_settings
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError, OptionError, UnknownTopicError
 from pyspark_odradek.offsets import EARLIEST, LATEST, OffsetRange, Offsets, TopicPartition
 
@@ -29,24 +30,36 @@ _log = logging.getLogger(__name__)
 class LibrdkafkaView:
     """A `ClusterView` through confluent-kafka."""
 
-    def __init__(self, settings: Mapping[str, str], retry_timeout_s: float) -> None:
-        """Take the settings; raises OptionError where librdkafka does not."""
+    def __init__(
+        self, settings: Mapping[str, str], retry_timeout_s: float, retries: int = 0, retry_interval_s: float = 1.0
+    ) -> None:
+        """Take the settings; raises OptionError where librdkafka does not.
+
+        Each time it is asked, the cluster has `retry_timeout_s` to answer.
+        """
         self._patience_s = retry_timeout_s
+        self._retries = retries
+        self._retry_interval_s = retry_interval_s
         self._read_committed = settings.get("isolation.level", "").lower() == "read_committed"
-        conf = librdkafka_settings(settings)
-        only_consumers = ("isolation.level", "check.crcs", "fetch.max.bytes", "max.partition.fetch.bytes")
-        self._admin = made("AdminClient", {k: v for k, v in conf.items() if k not in only_consumers})
+        self._internal = settings.get("exclude.internal.topics", "").strip().lower() == "false"
+        conf = librdkafka_reader_settings(settings)
+        self._admin = made("AdminClient", {k: v for k, v in conf.items() if k not in OF_READERS})
 
     def close(self) -> None:
         """Do nothing: the client ends with this object."""
 
     def topics(self) -> dict[str, list[int]]:
-        """Return all topics but the internal ones, with the numbers of their partitions."""
-        return {name: found for name, found in self._all().items() if name not in _INTERNAL}
+        """Return all topics, internal ones only where the settings ask for them, with their partitions."""
+        return {name: found for name, found in self._all().items() if self._internal or name not in _INTERNAL}
 
     def partitions(self, topics: Collection[str]) -> dict[str, list[int]]:
         """Return the partitions of these topics; those that do not exist are left out."""
         return {name: found for name, found in self._all().items() if name in topics}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, uuid.UUID]:
+        """Return nothing: what librdkafka keeps of metadata has no ids."""
+        del topics
+        return {}
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Return the offset that is wanted of each partition; raises what the cluster refuses."""
@@ -66,10 +79,14 @@ class LibrdkafkaView:
     def _all(self) -> dict[str, list[int]]:
         from confluent_kafka import KafkaException
 
-        try:
-            metadata = self._admin.list_topics(timeout=self._patience_s)
-        except KafkaException as failed:
-            raise BrokerUnreachableError(f"the cluster cannot be reached: {failed.args[0].str()}") from failed
+        for left in range(self._retries, -1, -1):
+            try:
+                metadata = self._admin.list_topics(timeout=self._patience_s)
+                break
+            except KafkaException as failed:
+                if not left:
+                    raise BrokerUnreachableError(f"the cluster cannot be reached: {failed.args[0].str()}") from failed
+                time.sleep(self._retry_interval_s)
         return {name: sorted(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
 
 
@@ -84,7 +101,7 @@ def read_messages(
         OptionError: librdkafka does not take the settings.
     """
     conf: dict[str, Any] = {
-        **librdkafka_settings(settings),
+        **librdkafka_reader_settings(settings),
         "group.id": settings.get("group.id") or f"{group_prefix}-{uuid.uuid4()}",
         "enable.auto.commit": "false",
         "enable.partition.eof": "true",

@@ -10,11 +10,14 @@ import ssl
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from odradek.client.connection import Buffers
 from odradek.client.login import login_of, uses_tls
 from odradek.client.settings import SettingError, librdkafka_names
 from odradek.client.tls import tls_context
 from odradek.protocol.sasl import MakeExchange
-from pyspark_odradek.client.cluster import FETCH_BYTES, ClusterOptions
+from pyspark_odradek.client.backoff import Backoff
+from pyspark_odradek.client.cluster import FETCH_BYTES, FETCH_MAX_BYTES, ClusterOptions
+from pyspark_odradek.client.setting_names import AS_IT_IS, KEPT_ANYWAY, OF_GROUPS, USED, check_reader, librdkafka_named
 from pyspark_odradek.errors import OptionError
 
 Settings: TypeAlias = Mapping[str, str]
@@ -25,48 +28,35 @@ PLANNING_RETRY_TIMEOUT_S: Final = 10.0
 _DEFAULT_PORT: Final = 9092
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_WITHOUT_EFFECT: Final = _names(
-    """allow.auto.create.topics auto.commit.interval.ms client.dns.lookup client.rack connections.max.idle.ms
-    default.api.timeout.ms exclude.internal.topics fetch.max.wait.ms fetch.min.bytes group.id group.instance.id
-    group.protocol heartbeat.interval.ms max.poll.interval.ms max.poll.records metadata.max.age.ms metric.reporters
-    partition.assignment.strategy receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
-    retry.backoff.max.ms retry.backoff.ms send.buffer.bytes session.timeout.ms
-    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms"""
-)
-"""Settings of Java's consumer that say nothing here: no group is joined, and nothing is polled."""
-_KNOWN: Final = _names(
-    """bootstrap.servers check.crcs client.id fetch.max.bytes isolation.level max.partition.fetch.bytes
-    request.timeout.ms sasl.jaas.config sasl.login.callback.handler.class sasl.mechanism sasl.mechanisms
-    sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.extensions sasl.oauthbearer.method
-    sasl.oauthbearer.scope sasl.oauthbearer.token.endpoint.url sasl.password sasl.username
-    security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location
-    ssl.endpoint.identification.algorithm ssl.key.location ssl.key.password ssl.keystore.location ssl.keystore.type
-    ssl.truststore.certificates ssl.truststore.location ssl.truststore.type"""
-)
-"""Settings of the small client."""
-
-
 def needs_librdkafka(settings: Settings) -> bool:
     """Return whether these settings ask for more than the small client does."""
-    return bool(settings.keys() - _KNOWN - _WITHOUT_EFFECT)
+    return bool(settings.keys() - USED - OF_GROUPS - KEPT_ANYWAY - AS_IT_IS.keys())
 
 
 def cluster_options(settings: Settings, retry_timeout_s: float) -> ClusterOptions:
     """Return the options of the small client. Raises OptionError where a setting has no valid value."""
+    check_reader(settings)
     isolation = _one_of(settings, "isolation.level", ("read_uncommitted", "read_committed"))
     found = _translated(settings)
+    api_timeout_s = _number(settings, "default.api.timeout.ms", int(PLANNING_RETRY_TIMEOUT_S * 1000)) / 1000
     return ClusterOptions(
         bootstrap=addresses(settings["bootstrap.servers"]),
         client_id=settings.get("client.id", "odradek-spark"),
         request_timeout_s=_number(settings, "request.timeout.ms", 30_000) / 1000,
         retry_timeout_s=retry_timeout_s,
-        first_retry_timeout_s=min(retry_timeout_s, PLANNING_RETRY_TIMEOUT_S),
+        first_retry_timeout_s=min(retry_timeout_s, api_timeout_s),
+        connect_timeout_s=_number(settings, "socket.connection.setup.timeout.ms", 10_000) / 1000,
+        retry_backoff=_backoff(settings, "retry.backoff", 100),
+        reconnect_backoff=_backoff(settings, "reconnect.backoff", 50),
+        idle_timeout_s=_number(settings, "connections.max.idle.ms", 540_000) / 1000,
+        buffers=Buffers(_buffer(settings, "receive.buffer.bytes"), _buffer(settings, "send.buffer.bytes")),
         read_committed=isolation == "read_committed",
+        internal_topics=_one_of(settings, "exclude.internal.topics", ("true", "false")) == "false",
+        rack=settings.get("client.rack", "").strip(),
         fetch_bytes=_number(settings, "max.partition.fetch.bytes", FETCH_BYTES),
+        fetch_max_bytes=_number(settings, "fetch.max.bytes", FETCH_MAX_BYTES),
+        fetch_min_bytes=_number(settings, "fetch.min.bytes", 1),
+        fetch_max_wait_ms=_number(settings, "fetch.max.wait.ms", 500),
         check_crcs=_one_of(settings, "check.crcs", ("true", "false")) == "true",
         tls=_tls(found) if uses_tls(found) else None,
         login=_login(found),
@@ -79,11 +69,18 @@ def librdkafka_settings(settings: Settings) -> dict[str, str]:
     Raises:
         OptionError: a setting has a value that cannot be translated.
     """
-    found = {name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT}
-    found["bootstrap.servers"] = settings["bootstrap.servers"]
-    if "request.timeout.ms" in found:
-        found["socket.timeout.ms"] = found.pop("request.timeout.ms")
-    return _translated(found)
+    return _translated(librdkafka_named(settings))
+
+
+def librdkafka_reader_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings for librdkafka of one who reads.
+
+    Raises:
+        OptionError: a setting cannot be kept to, or has a value that cannot be translated.
+    """
+    check_reader(settings)
+    not_its_own = OF_GROUPS | {"allow.auto.create.topics", "default.api.timeout.ms", "exclude.internal.topics"}
+    return librdkafka_settings({name: value for name, value in settings.items() if name not in not_its_own})
 
 
 def addresses(text: str) -> tuple[tuple[str, int], ...]:
@@ -106,6 +103,16 @@ def _number(settings: Settings, name: str, default: int) -> int:
     if not text.isdigit() or not 0 < int(text) < 2**31:
         raise OptionError(f"kafka.{name} must be a whole number above 0, not {text!r}")
     return int(text)
+
+
+def _backoff(settings: Settings, name: str, first_ms: int) -> Backoff:
+    first = _number(settings, f"{name}.ms", first_ms) / 1000
+    return Backoff(first, _number(settings, f"{name}.max.ms", 1000) / 1000)
+
+
+def _buffer(settings: Settings, name: str) -> int | None:
+    """Return the size of a buffer of a socket, None where it is left to the system."""
+    return None if settings.get(name, "-1").strip() == "-1" else _number(settings, name, 0)
 
 
 def _one_of(settings: Settings, name: str, values: tuple[str, str]) -> str:

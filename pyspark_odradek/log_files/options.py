@@ -15,11 +15,11 @@ from pyspark_odradek.option_values import (
     assigned_partitions,
     boolean,
     given_options,
-    pattern_of,
     position_of,
     topic_names,
     whole_number,
 )
+from pyspark_odradek.topic_patterns import topic_pattern
 
 DEFAULT_TASK_BYTES: Final = 64 * 1024 * 1024
 _START: Final = ("startingOffsets", "startingTimestamp")
@@ -81,7 +81,7 @@ def log_options(options: Mapping[str, str]) -> LogOptions:
     return LogOptions(
         path=os.path.abspath(re.sub("^file:(//)?(?=/)", "", path)),
         topics=topic_names(given["topic"], "topic") if "topic" in given else (),
-        pattern=pattern_of(given["topicPattern"], "topicPattern") if "topicPattern" in given else None,
+        pattern=topic_pattern(given["topicPattern"], "topicPattern") if "topicPattern" in given else None,
         assigned=assigned_partitions(given["assign"]) if "assign" in given else {},
         start=position_of(given, _START, Position(EARLIEST), "startingOffsets"),
         end=position_of(given, _END, Position(LATEST), "endingOffsets"),

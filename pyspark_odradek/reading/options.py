@@ -22,11 +22,11 @@ from pyspark_odradek.option_values import (
     given_options,
     kafka_settings,
     one_of,
-    pattern_of,
     position_of,
     topic_names,
     whole_number,
 )
+from pyspark_odradek.topic_patterns import topic_pattern
 
 
 class SubscribeOption(StrEnum):
@@ -61,6 +61,10 @@ class ReadOptions:
     group_id_prefix: str
     poll_timeout_s: float
     """For how long a broker that cannot be reached is tried again."""
+    fetch_offset_retries: int | None
+    """How often planning asks again where the cluster does not answer; None leaves that to the time."""
+    fetch_offset_retry_interval_s: float | None
+    """How long planning waits before it asks again; None leaves that to the settings of the client."""
 
 
 _SUBSCRIPTIONS: Final = tuple(SubscribeOption)
@@ -104,11 +108,12 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
     fewest = whole_number(given, "minOffsetsPerTrigger", least=1)
     if most is not None and fewest is not None and fewest > most:
         raise OptionError(f"minOffsetsPerTrigger ({fewest}) is more than maxOffsetsPerTrigger ({most})")
+    interval = whole_number(given, "fetchOffset.retryIntervalMs", least=0)
     return ReadOptions(
         kafka=kafka_settings(options),
         subscription=SubscribeOption(subscription),
         topics=topic_names(what, subscription) if subscription == SubscribeOption.TOPICS else (),
-        pattern=pattern_of(what, subscription) if subscription == SubscribeOption.PATTERN else None,
+        pattern=topic_pattern(what, subscription) if subscription == SubscribeOption.PATTERN else None,
         assigned=assigned_partitions(what) if subscription == SubscribeOption.ASSIGN else {},
         start=start,
         end=end,
@@ -122,6 +127,8 @@ def read_options(options: Mapping[str, str], streaming: bool | None) -> ReadOpti
         max_trigger_delay_ms=duration_ms(given.get("maxTriggerDelay", "15m"), "maxTriggerDelay"),
         group_id_prefix=given.get("groupIdPrefix", "spark-kafka-source"),
         poll_timeout_s=(whole_number(given, "kafkaConsumer.pollTimeoutMs", least=1) or 60_000) / 1000,
+        fetch_offset_retries=whole_number(given, "fetchOffset.numRetries", least=0),
+        fetch_offset_retry_interval_s=None if interval is None else interval / 1000,
     )
 
 

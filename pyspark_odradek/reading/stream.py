@@ -6,8 +6,9 @@ began to tell a source where a micro-batch starts and how much it may take; `lim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
@@ -31,6 +32,8 @@ class StreamReader(DataSourceStreamReader):
         self._cluster: ClusterView | None = None
         self._known: frozenset[TopicPartition] = frozenset()
         """Partitions that were there, by which a deleted topic is told from one that never was."""
+        self._ids: dict[str, UUID] = {}
+        """Ids of topics that were there, by which one that was made anew is told from the one before."""
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_cluster": None}
@@ -41,6 +44,7 @@ class StreamReader(DataSourceStreamReader):
 
         with sentence_first():
             there = subscribed(self._view(), self._options)
+            self._check_ids({partition.topic for partition in there})
             return to_checkpoint(resolve(self._view(), there, self._options.start, self._options, starting=True))
 
     def latestOffset(self) -> Checkpoint:  # type: ignore[override]  # the form of Spark 4.0 and 4.1
@@ -90,6 +94,15 @@ class StreamReader(DataSourceStreamReader):
         """Return where the partitions end; `known` as in `resolving.subscribed`."""
         from pyspark_odradek.reading.resolving import latest, subscribed
 
-        ends = latest(self._view(), subscribed(self._view(), self._options, known))
+        there = subscribed(self._view(), self._options, known)
+        self._check_ids({partition.topic for partition in there})
+        ends = latest(self._view(), there)
         self._known |= ends.keys()
         return ends
+
+    def _check_ids(self, topics: Collection[str]) -> None:
+        """Report topics that were made anew: the offsets that were reached are those of others."""
+        ids = self._view().topic_ids(topics)
+        anew = [name for name in sorted(topics) if name in ids and ids[name] != self._ids.get(name, ids[name])]
+        report([f"topic {name} was deleted and made anew" for name in anew], self._options.fail_on_data_loss)
+        self._ids |= ids

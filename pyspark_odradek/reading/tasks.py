@@ -39,17 +39,19 @@ def read(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordB
 def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     from pyspark_odradek.client.cluster import ClusterConnections
     from pyspark_odradek.client.fetching import read_bodies
+    from pyspark_odradek.client.kept_connections import KEEPER
     from pyspark_odradek.client.settings import cluster_options
     from pyspark_odradek.columns.building import build
 
-    # The driver reached the cluster a moment ago: if it does not answer now it is expected back.
-    settings = cluster_options(options.kafka, options.poll_timeout_s)
-    cluster = ClusterConnections(dataclasses.replace(settings, first_retry_timeout_s=settings.retry_timeout_s))
-    try:
+    def make() -> ClusterConnections:
+        # The driver reached the cluster a moment ago: if it does not answer now it is expected back.
+        settings = cluster_options(options.kafka, options.poll_timeout_s)
+        return ClusterConnections(dataclasses.replace(settings, first_retry_timeout_s=settings.retry_timeout_s))
+
+    key = (*sorted(options.kafka.items()), options.poll_timeout_s)
+    with KEEPER.connections(key, make) as cluster:
         for bodies in read_bodies(cluster, wanted, options.fail_on_data_loss):
             yield from build(wanted, bodies, options.include_headers)
-    finally:
-        cluster.close()
 
 
 def _messages(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:

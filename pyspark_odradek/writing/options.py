@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark_odradek.client.setting_names import OF_READERS
 from pyspark_odradek.client.settings import librdkafka_settings
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.option_values import boolean, given_options, kafka_settings
@@ -33,6 +34,14 @@ _FORBIDDEN_SETTINGS: Final = {
     "key.serializer": "keys are written as they are; turn them into strings or bytes in the DataFrame",
     "value.serializer": "values are written as they are; turn them into strings or bytes in the DataFrame",
     "partitioner.class": "there is no Java client here; kafka.partitioner takes the names that librdkafka has",
+    "interceptor.classes": "there is no Java client here",
+    "metric.reporters": "there is no Java client here",
+    "max.block.ms": "a task waits for room as long as records may wait: set kafka.delivery.timeout.ms",
+    "partitioner.adaptive.partitioning.enable": "records without a key go to partitions at random, whichever are slow",
+    "partitioner.availability.timeout.ms": "records without a key go to partitions at random, whichever are slow",
+    "partitioner.ignore.keys": "set kafka.partitioner=random to have keys ignored",
+    "socket.connection.setup.timeout.max.ms": "the time to connect does not grow here;"
+    " socket.connection.setup.timeout.ms says it",
     "transactional.id": "a task that Spark tries again could not go on with the transaction of the one before; the"
     " relay has --transactional-id",
 }
@@ -48,15 +57,6 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "client.id": "odradek-spark",
 }
 _TRANSACTION_TIMEOUT_MS: Final = "60000"
-_WITHOUT_EFFECT: Final = frozenset(
-    {
-        "max.block.ms",
-        "partitioner.adaptive.partitioning.enable",
-        "partitioner.availability.timeout.ms",
-        "partitioner.ignore.keys",
-    }
-)
-"""Settings of Java's producer that say nothing to librdkafka."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,12 @@ def producer_settings(settings: Mapping[str, str]) -> dict[str, Any]:
 
     A producer is idempotent unless a setting rules that out, as with Java's. Raises OptionError.
     """
-    for name, why in _FORBIDDEN_SETTINGS.items():
-        if name in settings:
-            raise OptionError(f"kafka.{name} cannot be set: {why}")
-    found = librdkafka_settings({name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT})
+    for name in settings:
+        if name in _FORBIDDEN_SETTINGS:
+            raise OptionError(f"kafka.{name} cannot be set: {_FORBIDDEN_SETTINGS[name]}")
+        if name in OF_READERS:
+            raise OptionError(f"kafka.{name} cannot be set: it is a setting of consumers, and says nothing to a writer")
+    found = librdkafka_settings(settings)
     if "max.request.size" in found:
         found["message.max.bytes"] = found.pop("max.request.size")
     if "buffer.memory" in found:

@@ -19,7 +19,7 @@ from odradek.protocol.messages.fetch import (
 from odradek.protocol.records.building import BatchFields, build_batch, make_records
 from odradek.protocol.records.errors import CorruptRecord
 from pyspark_odradek.client import fetching
-from pyspark_odradek.client.cluster import ClusterConnections, ClusterOptions
+from pyspark_odradek.client.cluster import ClusterConnections, ClusterOptions, PartitionLeader
 from pyspark_odradek.columns.building import build
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, DataLostError
 from pyspark_odradek.offsets import EARLIEST, OffsetRange, Offsets, TopicPartition
@@ -36,9 +36,17 @@ class PlayedCluster(ClusterConnections):
         self.play = play
         self.ends = (earliest, latest)
         self.asked: list[int] = []
+        self.requests: list[FetchRequest] = []
+        self.leading = PartitionLeader(1, 0)
+        self.read_at: list[int] = []
+        """Nodes that connections were asked for to."""
+        self._addresses = {1: ("", 0), 2: ("", 0)}
 
-    def leader(self, partition: TopicPartition) -> BrokerConnection:
-        """Return what takes the place of a connection."""
+    def _leader(self, partition: TopicPartition) -> PartitionLeader:
+        return self.leading
+
+    def _connected(self, node: int) -> BrokerConnection:
+        self.read_at.append(node)
         return self  # type: ignore[return-value]
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
@@ -48,6 +56,7 @@ class PlayedCluster(ClusterConnections):
     def send(self, key: object, version: int, request: FetchRequest) -> None:
         """Note which offset is asked for."""
         self.asked.append(request.topics[0].partitions[0].fetch_offset)
+        self.requests.append(request)
 
     def receive(self, *_: object) -> FetchResponse:
         """Answer the newest request."""
@@ -255,3 +264,70 @@ def test_a_broker_that_answers_at_once_with_nothing_is_asked_with_pauses() -> No
     with pytest.raises(ClusterError, match="did not arrive within"):
         read(cluster, 0, 3)
     assert len(cluster.asked) <= 10
+
+
+def test_a_nearer_replica_is_read_from_and_left_when_it_is_behind() -> None:
+    """The leader tells a reader with a rack where to read (KIP-392); what that one lacks the leader has."""
+
+    def play(offset: int) -> Answer:
+        if cluster.read_at[-1] == 1 and offset < 2:
+            return PartitionData(partition_index=0, high_watermark=4, preferred_read_replica=2)
+        if cluster.read_at[-1] == 2 and offset == 2:
+            return PartitionData(partition_index=0, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+        return records_of(batch(offset, b"%d" % offset), until=4)
+
+    cluster = PlayedCluster(play, latest=4, rack="a")
+    assert read(cluster, 0, 4) == {offset: b"%d" % offset for offset in range(4)}
+    assert cluster.read_at == [1, 2, 2, 2, 1, 1]
+    assert {request.rack_id for request in cluster.requests} == {"a"}
+
+
+def test_settings_of_fetches_are_those_of_the_options() -> None:
+    """Sizes, the least of bytes and the longest wait are asked for as they were set, with the leader's epoch."""
+    options = {"fetch_bytes": 5, "fetch_max_bytes": 7, "fetch_min_bytes": 3, "fetch_max_wait_ms": 11}
+    cluster = PlayedCluster(lambda offset: records_of(batch(offset, b"x"), until=1), **options)
+    cluster.leading = PartitionLeader(1, 9)
+    read(cluster, 0, 1)
+    [request] = cluster.requests
+    assert (request.max_bytes, request.min_bytes, request.max_wait_ms) == (7, 3, 11)
+    [partition] = request.topics[0].partitions
+    assert (partition.partition_max_bytes, partition.current_leader_epoch) == (5, 9)
+
+
+class ForgetfulCluster(PlayedCluster):
+    """A cluster with a new leader after offset 2, whose log of the old epoch ends at `end`."""
+
+    end = 2
+
+    def end_of_epoch(self, partition: TopicPartition, epoch: int) -> int | None:
+        """Return where the old epoch ends."""
+        assert epoch == 0
+        return self.end
+
+    def send(self, key: object, version: int, request: FetchRequest) -> None:
+        """Have a new leader once three records were asked for."""
+        super().send(key, version, request)
+        if len(self.asked) == 3:
+            self.leading = PartitionLeader(2, 1)
+
+
+def test_a_log_that_was_cut_off_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    """What was read and is not in the log of a new leader counts as lost before anything after it is read (KIP-320)."""
+
+    def answers(offset: int) -> Answer:
+        return records_of(batch(offset, b"%d" % offset, leader_epoch=0), until=5)
+
+    with pytest.raises(DataLostError, match=r"offsets 2 to 2 .* were read and are gone since: .* ends at offset 2"):
+        read(ForgetfulCluster(answers, latest=5), 0, 5)
+    cluster = ForgetfulCluster(answers, latest=5)
+    assert sorted(read(cluster, 0, 5, fail=False)) == [0, 1, 2, 3, 4]
+    assert cluster.asked == [0, 1, 2, 2, 3, 4]
+    assert "after an unclean election" in caplog.text
+
+
+def test_a_log_that_goes_on_under_a_new_leader_is_read_on() -> None:
+    """A clean election takes nothing away."""
+    cluster = ForgetfulCluster(lambda offset: records_of(batch(offset, b"x", leader_epoch=0), until=5), latest=5)
+    cluster.end = 3
+    assert sorted(read(cluster, 0, 5)) == [0, 1, 2, 3, 4]
+    assert cluster.asked == [0, 1, 2, 3, 4]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_odradek.client.settings import addresses, cluster_options, librdkafka_settings, needs_librdkafka
+from odradek.client.connection import Buffers
+from pyspark_odradek.client.backoff import Backoff
+from pyspark_odradek.client.settings import (
+    addresses,
+    cluster_options,
+    librdkafka_reader_settings,
+    librdkafka_settings,
+    needs_librdkafka,
+)
 from pyspark_odradek.errors import OptionError
 
 HERE = {"bootstrap.servers": "a:1"}
@@ -32,6 +40,50 @@ def test_settings_of_the_small_client() -> None:
     assert found.read_committed
     assert (found.request_timeout_s, found.retry_timeout_s, found.first_retry_timeout_s) == (1.5, 3, 3)
     assert (found.client_id, found.check_crcs, found.fetch_bytes) == ("me", False, 1000)
+
+
+def test_settings_of_fetches_connections_and_retries() -> None:
+    """What concerns one who reads is acted upon, whether a group would be joined or not."""
+    given = {
+        "client.rack": "a",
+        "exclude.internal.topics": "false",
+        "fetch.min.bytes": "2",
+        "fetch.max.bytes": "3",
+        "fetch.max.wait.ms": "4",
+        "connections.max.idle.ms": "5000",
+        "default.api.timeout.ms": "6000",
+        "socket.connection.setup.timeout.ms": "7000",
+        "retry.backoff.ms": "8000",
+        "retry.backoff.max.ms": "9000",
+        "reconnect.backoff.ms": "10000",
+        "reconnect.backoff.max.ms": "11000",
+        "receive.buffer.bytes": "12",
+        "send.buffer.bytes": "-1",
+    }
+    assert not needs_librdkafka(HERE | given)
+    found = cluster_options(HERE | given, retry_timeout_s=60)
+    assert (found.rack, found.internal_topics) == ("a", True)
+    assert (found.fetch_min_bytes, found.fetch_max_bytes, found.fetch_max_wait_ms) == (2, 3, 4)
+    assert (found.idle_timeout_s, found.first_retry_timeout_s, found.connect_timeout_s) == (5, 6, 7)
+    assert (found.retry_backoff, found.reconnect_backoff) == (Backoff(8, 9), Backoff(10, 11))
+    assert found.buffers == Buffers(12, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("metric.reporters", "x", "cannot be set: there is no Java client here"),
+        ("socket.connection.setup.timeout.max.ms", "1", "does not grow here"),
+        ("allow.auto.create.topics", "true", "can only be false: reading makes no topic"),
+        ("client.dns.lookup", "default", "can only be use_all_dns_ips"),
+    ],
+)
+def test_settings_that_cannot_be_kept_to_are_refused(name: str, value: str, said: str) -> None:
+    """A reader does not take what it will not do, whichever client reads."""
+    for read in (lambda given: cluster_options(given, 1), librdkafka_reader_settings):
+        with pytest.raises(OptionError, match=f"kafka.{name} .*{said}"):
+            read(HERE | {name: value})
+    assert not needs_librdkafka(HERE | {"allow.auto.create.topics": "False", "metadata.max.age.ms": "5"})
 
 
 @pytest.mark.parametrize(
@@ -81,14 +133,27 @@ def test_java_names_are_translated_for_librdkafka() -> None:
         "ssl.truststore.location": "/ca.pem",
         "ssl.endpoint.identification.algorithm": "",
         "max.poll.records": "10",
+        "exclude.internal.topics": "false",
+        "fetch.max.wait.ms": "7",
+        "fetch.min.bytes": "9",
+        "metadata.max.age.ms": "1000",
+        "receive.buffer.bytes": "65536",
+        "send.buffer.bytes": "-1",
+        "retry.backoff.ms": "50",
     }
-    assert librdkafka_settings(HERE | given) == {
+    assert librdkafka_reader_settings(HERE | given) == {
         "bootstrap.servers": "a:1",
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-256",
         "sasl.username": "me",
         "sasl.password": 'a"b',
         "socket.timeout.ms": "500",
+        "fetch.wait.max.ms": "7",
+        "fetch.min.bytes": "9",
+        "topic.metadata.refresh.interval.ms": "1000",
+        "socket.receive.buffer.bytes": "65536",
+        "socket.send.buffer.bytes": "0",
+        "retry.backoff.ms": "50",
         "ssl.ca.location": "/ca.pem",
         "ssl.endpoint.identification.algorithm": "none",
     }

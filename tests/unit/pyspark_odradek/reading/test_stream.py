@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
@@ -27,6 +28,7 @@ class PlayedView:
 
     def __init__(self, bounds: Mapping[TopicPartition, tuple[int, int]]) -> None:
         self.bounds = dict(bounds)
+        self.ids = {topic: UUID(int=1) for topic, _ in bounds}
 
     def close(self) -> None:
         """Do nothing."""
@@ -41,6 +43,10 @@ class PlayedView:
     def partitions(self, topics: Collection[str]) -> dict[str, list[int]]:
         """Return some topics."""
         return {topic: found for topic, found in self.topics().items() if topic in topics}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, UUID]:
+        """Return ids of topics."""
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
 
     def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Return offsets."""
@@ -169,6 +175,20 @@ def test_a_topic_that_was_there_is_deleted_not_unknown(played: PlayedView) -> No
     start = reader.initialOffset()
     del played.bounds[C]
     assert reader.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 100, "1": 50}}
+
+
+def test_a_topic_that_was_made_anew_is_not_read_on(played: PlayedView, caplog: pytest.LogCaptureFixture) -> None:
+    """However far the new topic has come: its offsets are not those that were reached in the old one."""
+    reader, lenient = stream(), stream(failOnDataLoss="false")
+    start = reader.initialOffset()
+    lenient.initialOffset()
+    played.bounds[A] = (0, 500)
+    played.ids["a"] = UUID(int=2)
+    with pytest.raises(DataLostError, match="topic a was deleted and made anew"):
+        reader.latestOffset(start, ReadAllAvailable())
+    assert lenient.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 500, "1": 50}}
+    assert lenient.latestOffset(start, ReadAllAvailable()) == {"a": {"0": 500, "1": 50}}
+    assert caplog.text.count("topic a was deleted and made anew") == 1
 
 
 def test_a_topic_that_is_gone_when_a_query_starts_again(played: PlayedView) -> None:

@@ -7,6 +7,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_odradek.errors import OptionError
 from pyspark_odradek.writing.options import producer_settings, write_options
+from pyspark_odradek.writing.producer import Sink
 
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 VALUE = "value binary"
@@ -85,11 +86,10 @@ def test_brokers_must_be_named() -> None:
 
 def test_java_names_are_translated() -> None:
     """Settings that librdkafka calls otherwise, or does not have, are taken in Java's form."""
-    java = {"max.request.size": "5000000", "buffer.memory": "33554432", "max.block.ms": "1", "batch.size": "16384"}
+    java = {"max.request.size": "5000000", "buffer.memory": "33554432", "batch.size": "16384"}
     found = producer_settings({"bootstrap.servers": "h", **java})
     assert (found["message.max.bytes"], found["queue.buffering.max.kbytes"]) == ("5000000", "32768")
     assert found["batch.size"] == "16384"
-    assert "max.block.ms" not in found
     assert (found["partitioner"], found["acks"]) == ("murmur2_random", "all")
 
 
@@ -107,3 +107,50 @@ def test_java_names_are_translated() -> None:
 def test_producers_are_idempotent_unless_that_is_ruled_out(settings: dict[str, str], idempotent: str) -> None:
     """As with Java's producer, settings that contradict idempotence turn it off, unless it is asked for."""
     assert producer_settings({"bootstrap.servers": "h", **settings})["enable.idempotence"] == idempotent
+
+
+def test_settings_of_connections_reach_the_producer() -> None:
+    """What concerns every client is not left out because consumers have it, too."""
+    given = {
+        "retry.backoff.ms": "50",
+        "retry.backoff.max.ms": "500",
+        "reconnect.backoff.ms": "10",
+        "reconnect.backoff.max.ms": "20",
+        "metadata.max.age.ms": "30000",
+        "connections.max.idle.ms": "40000",
+        "receive.buffer.bytes": "65536",
+        "send.buffer.bytes": "-1",
+        "socket.connection.setup.timeout.ms": "5000",
+        "client.dns.lookup": "use_all_dns_ips",
+        "request.timeout.ms": "6000",
+    }
+    found = producer_settings({"bootstrap.servers": "h", **given})
+    renamed = {
+        "metadata.max.age.ms": "topic.metadata.refresh.interval.ms",
+        "receive.buffer.bytes": "socket.receive.buffer.bytes",
+        "send.buffer.bytes": "socket.send.buffer.bytes",
+        "request.timeout.ms": "socket.timeout.ms",
+    }
+    for name, value in given.items():
+        assert found[renamed.get(name, name)] == ("0" if value == "-1" else value), name
+    Sink(found).discard()  # librdkafka takes each of them
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "group.id",
+        "isolation.level",
+        "max.poll.records",
+        "fetch.min.bytes",
+        "client.rack",
+        "max.block.ms",
+        "partitioner.ignore.keys",
+        "metric.reporters",
+        "socket.connection.setup.timeout.max.ms",
+    ],
+)
+def test_settings_that_say_nothing_to_a_writer_are_refused(name: str) -> None:
+    """None is thrown away in silence."""
+    with pytest.raises(OptionError, match=f"kafka.{name} cannot be set: "):
+        producer_settings({"bootstrap.servers": "h", name: "1"})
