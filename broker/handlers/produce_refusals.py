@@ -127,9 +127,11 @@ def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCo
 def refused(
     index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
 ) -> ProduceResult:
-    """The result for a partition that refused its records with `error`, which is logged."""
+    """The result for a partition that refused its records with `error`, which is logged, a lasting one rarely."""
     if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
-        log.error("append failed", topic=topic.name, partition=index, reason=error.message)
+        partition = topic.open_replica(index)
+        if partition is not None:  # of one that is offline its table has told
+            partition.append_failed(error.message)
     elif error.code is not ErrorCode.NONE:
         log.debug(
             "append refused",

@@ -15,6 +15,7 @@ from typing import Protocol
 from odradek.broker.partitions.awaited import AwaitedDisk, AwaitedOffset
 from odradek.broker.partitions.damages import DamageReports
 from odradek.broker.partitions.delayed_operation import Waiter
+from odradek.broker.partitions.failed_appends import FailedAppends
 from odradek.broker.partitions.roles import LeaderReplicas, Role
 from odradek.broker.partitions.transaction_marker import TransactionMarker
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -46,6 +47,7 @@ class Partition:
         "_awaited",
         "_awaiting_disk",
         "_damages",
+        "_failed_appends",
         "_flush_messages",
         "_flusher",
         "_is_retired",
@@ -88,6 +90,7 @@ class Partition:
         self._awaiting_disk = AwaitedDisk()
         self._is_retired = False
         self._damages = DamageReports()
+        self._failed_appends: FailedAppends | None = None
         self.replicas: LeaderReplicas | None = None
         """The other replicas while this broker leads; None where there are none."""
         if role is Role.LEADER:
@@ -114,6 +117,9 @@ class Partition:
         """
         log = self.log
         info = log.append(batch, self.leader_epoch, now_ms, origin, guard, effort)
+        if self._failed_appends is not None:
+            self._failed_appends.over()
+            self._failed_appends = None
         local = log.local
         end = local.log_end_offset
         if end - local.recovery_point >= self._flush_messages:  # what follows is `_grown`, without a call
@@ -126,6 +132,12 @@ class Partition:
             self.replicas.advance()
             self.wake_fetches()
         return info
+
+    def append_failed(self, reason: str) -> None:
+        """Take note that the disk did not take a client's batch, which is told as long as it lasts, but rarely."""
+        if self._failed_appends is None:
+            self._failed_appends = FailedAppends(self.topic, self.index)
+        self._failed_appends.failed(reason)
 
     def append_marker(self, marker: TransactionMarker, now_ms: int) -> AppendInfo:
         """Append the control batch that ends a transaction here.

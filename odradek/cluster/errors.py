@@ -34,6 +34,10 @@ _ADVICE = {
     KafkaError.NOT_COORDINATOR: _NO_COORDINATOR,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS: _NO_COORDINATOR,
     KafkaError._MSG_TIMED_OUT: "{what}: no acknowledgement in time; is the broker still there?",
+    KafkaError.KAFKA_STORAGE_ERROR: "{what}: its broker cannot use the files (KAFKA_STORAGE_ERROR), as where a disk is "
+    "full or has failed; `odradek cluster status` shows the disks, and the broker's log says more",
+    KafkaError.NOT_ENOUGH_REPLICAS: "{what}: fewer replicas are in sync than min.insync.replicas asks for "
+    "(NOT_ENOUGH_REPLICAS); `odradek topics describe --under-min-isr` shows where",
     KafkaError.MSG_SIZE_TOO_LARGE: "{what}: larger than max.message.bytes of the topic lets in (MSG_SIZE_TOO_LARGE)",
     KafkaError._TIMED_OUT: "{what}: " + _NO_ANSWER,
     KafkaError._TRANSPORT: "{what}: " + _NO_ANSWER,

@@ -108,6 +108,11 @@ class Tally:
         partition.last_offset = max(partition.last_offset, offset)
         partition.first_offset = min(partition.first_offset, offset)
 
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether a record was not acknowledged in time, and nobody said why."""
+        return self.error is not None and self.error.code() == KafkaError._MSG_TIMED_OUT
+
     def failed_ranges(self) -> list[tuple[int, int]]:
         """Return the numbers of the records that were not acknowledged, as first and last of each run."""
         ranges: list[tuple[int, int]] = []
@@ -118,8 +123,11 @@ class Tally:
                 ranges.append((number, number))
         return ranges
 
-    def problem(self, topic: str) -> str:
-        """Return what was not acknowledged and why in one sentence; empty where everything was."""
+    def problem(self, topic: str, why: str | None = None) -> str:
+        """Return what was not acknowledged and why in one sentence; empty where everything was.
+
+        `why` is what the cluster says of the topic, where no acknowledgement came in time.
+        """
         if not self.failed:
             return ""
         ranges = self.failed_ranges()
@@ -127,6 +135,8 @@ class Tally:
         more = [plural(len(ranges) - RANGES_SHOWN, "more range")] if len(ranges) > RANGES_SHOWN else []
         lines = "line" if len(self.failed) == 1 else "lines"
         reason = sentence(self.error, f"topic {topic}") if self.error is not None else ""
+        if why is not None:
+            reason = f"topic {topic}: no acknowledgement in time, as {why}"
         rest = f", and nothing from line {self.skipped + self.handed_over + 1} on was sent" if self.is_cut else ""
         told = f"{lines} {', '.join([*shown, *more])} not acknowledged{rest}: {reason}"
         before = ranges[0][0] - 1

@@ -33,6 +33,7 @@ from odradek.cluster.producing import (
     send,
 )
 from odradek.cluster.topics import partitions_of
+from odradek.cluster.writability import why_not_writable
 from odradek.documents import records as documents
 from odradek.records.reading import (
     LineReader,
@@ -191,7 +192,8 @@ def produce(
             code = EXIT_INTERRUPTED
             give_up(producer, tally)
     _summary(output, topic, tally, time.monotonic() - began)
-    for problem in filter(None, [*problems, tally.problem(topic)]):
+    why = why_not_writable(cluster.requests, [topic]) if tally.is_timed_out else None
+    for problem in filter(None, [*problems, tally.problem(topic, why)]):
         complain(problem)
         code = code or EXIT_FAILED
     return code

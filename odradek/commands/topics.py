@@ -35,6 +35,10 @@ from odradek.terminal.output import CommandOutput
 app = group("topics", "List, create, describe, alter and delete topics, and find offsets in them.")
 
 BROKER_DEFAULT = -1
+USABLE_TIMEOUT_S = 2.0
+"""For leaders to be elected and to know of it."""
+USABLE_PAUSE_S = 0.1
+PLACES_TRIED = 1_000
 
 Names = Annotated[
     list[str], Argument(metavar="TOPIC...", help="Names of topics.", show_default=False, autocompletion=topic_names)
@@ -158,6 +162,8 @@ def create_topics(
         else:
             for each in created:
                 output.line(f"topic {each['name']} " + ("created" if each["created"] else "exists already"))
+    if created and not problems and (unusable := _unusable(cluster, [str(each["name"]) for each in created])):
+        problems.append(unusable)
     if problems:
         raise CommandError("; ".join(problems))
 
@@ -319,6 +325,23 @@ def show_offsets(
         return
     columns = ["TOPIC", ">PARTITION", ">BEGINNING", ">END", *([f">AT {at}"] if spec is not None else [])]
     output.table(columns, [list(row.values())[: len(columns)] for row in rows])
+
+
+def _unusable(cluster: ClusterClients, names: Sequence[str]) -> str | None:
+    """Return why new topics take no records, as on a full disk; None where they do after a moment at most."""
+    places = [(name, number) for name in names for number in partitions_of(cluster, name)][:PLACES_TRIED]
+    deadline = time.monotonic() + USABLE_TIMEOUT_S
+    while True:
+        try:
+            latest(cluster.admin, places)
+        except CommandError as refused:
+            if time.monotonic() < deadline:
+                time.sleep(USABLE_PAUSE_S)
+                continue
+            from odradek.cluster.writability import why_not_writable  # only now: mostly nothing is wrong
+
+            return f"created, but not usable: {why_not_writable(cluster.requests, names) or refused}"
+        return None
 
 
 def _of_form(names: Sequence[str], pattern: str | None) -> list[str]:

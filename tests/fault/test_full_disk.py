@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from odradek.cli.app import run
 from tests.conftest import BrokerFactory
 from tests.fault.talk import (
     STORAGE_ERROR,
@@ -68,6 +69,26 @@ def broker(new_broker: BrokerFactory, small_disk: Path) -> BrokerProcess:
     broker = new_broker(often, directory=small_disk)
     broker.start()
     return broker
+
+
+def test_the_command_says_that_the_disk_is_full(
+    broker: BrokerProcess, ballast: Ballast, topic: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Who produces is told which broker's disk it is, and so is who makes a topic that cannot be used; the broker's log
+    has the condition a few times, not for each attempt, and its end."""
+    file = tmp_path / "value"
+    file.write_bytes(bytes(VALUE_BYTES))
+    settings = ["-b", broker.bootstrap, "-X", "message.timeout.ms=2500"]
+    assert run([*settings, "topics", "create", topic]) == 0
+    ballast.fill()
+    assert run([*settings, "produce", topic, str(file), "--whole"]) == 1
+    assert "no acknowledgement in time, as the disk of broker 1 is full: " in capfd.readouterr().err
+    assert run([*settings, "topics", "create", f"{topic}-new"]) == 1
+    assert "created, but not usable: the disk of broker 1 is full: " in capfd.readouterr().err
+    ballast.drop()
+    assert run([*settings, "produce", topic, str(file), "--whole"]) == 0
+    eventually(lambda: "appends go well again" in broker.log, "the log has the end of it")
+    assert 1 <= broker.log.count("append failed") <= 2
 
 
 def _fill_by_producing(wire: WireClient, topic: str) -> list[bytes]:
