@@ -20,7 +20,7 @@ from odradek.console.clusters import ClusterPool
 from odradek.console.measuring import ClusterProbe, make_sampler
 from odradek.console.overviews import Overviews
 from odradek.console.page import ConsolePage
-from odradek.console.pages import charts, login, logs, topics
+from odradek.console.pages import charts, cluster, login, logs, security, topics, transactions
 from odradek.console.rendering import templates
 from odradek.console.routes import check_routes
 from odradek.console.security import Guard
@@ -28,7 +28,14 @@ from odradek.console.sessions import SessionKeeper
 from odradek.console.settings import ConsoleSettings
 from odradek.console.visit import ConsoleState, Visit
 
-PAGES: Final[Sequence[ConsolePage]] = (topics.PAGE, charts.PAGE, logs.PAGE)
+PAGES: Final[Sequence[ConsolePage]] = (
+    topics.PAGE,
+    cluster.PAGE,
+    transactions.PAGE,
+    security.PAGE,
+    charts.PAGE,
+    logs.PAGE,
+)
 """In the order of the bar on top; the first one is where a visitor begins."""
 STATIC: Final = Path(__file__).parent / "static"
 

@@ -1,0 +1,66 @@
+"""The pages of the cluster, security and transactions, used."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.support.broker import BrokerProcess
+from tests.support.browser import BrowserWindow
+
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
+
+
+def test_the_cluster(window: BrowserWindow) -> None:
+    """Brokers, directories and the quorum, on a page that keeps nobody out."""
+    window.open("/cluster")
+    window.wait_for("Metadata quorum")
+    window.check_page("cluster")
+
+
+def test_users_and_quotas(window: BrowserWindow) -> None:
+    """A person makes a user and sets a quota for him, and deletes both."""
+    window.open("/security/users")
+    window.fill("User", "browser-user")
+    window.fill("Password", "of no matter")
+    window.fill("Once more", "of no matter")
+    window.press("Set password")
+    window.wait_for("user browser-user may log in by SCRAM-SHA-512")
+    window.check_page("security-users")
+    window.open("/security/quotas")
+    window.field("User").send_keys("of this name")
+    window.fill("User, by name", "browser-user")
+    window.fill("Limit in a second", "1000000")
+    window.press("Set quota")
+    window.wait_for("user browser-user: producer_byte_rate is 1,000,000")
+    window.check_page("security-quotas")
+    window.press("Delete")
+    window.press("Delete this quota")
+    window.wait_for("producer_byte_rate is no longer set")
+    window.open("/security/users")
+    window.press("Delete")
+    window.fill("Type browser-user to delete it", "browser-user")
+    window.press("Delete user")
+    window.wait_for("user browser-user is deleted")
+    window.open("/security/acls")
+    window.wait_for("without an authorizer")
+    window.check_page("security-acls")
+
+
+def test_a_transaction(window: BrowserWindow, broker: BrokerProcess, topic: str) -> None:
+    """A person finds an open transaction and aborts it."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"browser-{topic}"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(topic, b"never counts")
+    producer.flush(60)
+    window.open(f"/transactions?q=browser-{topic}")
+    window.wait_for("Ongoing")
+    window.check_page("transactions")
+    window.press(f"browser-{topic}")
+    window.wait_for("Partitions that wait for its end")
+    window.press("Abort this transaction")
+    window.check_page("transaction")
+    window.fill(f"Type browser-{topic} to abort it", f"browser-{topic}")
+    window.press("Abort transaction")
+    window.wait_for("its transaction is aborted")
