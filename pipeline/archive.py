@@ -10,24 +10,25 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.data_files import DataFile, DataWriter
+from odradek.pipeline.layout import ALWAYS, COLUMNS, Layout
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
-"""What is kept of a record if nothing else is said; the topic and the date are in the names of directories."""
-ALWAYS: Final = ("partition", "offset")
-
 _SECONDS_A_DAY: Final = 86_400
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+"""Of the years 1 and 9999, in days from 1970; others are in no calendar of those who read archives."""
 
 
 def archived(records: DataFrame, columns: Sequence[str] = COLUMNS, as_text: bool = False) -> DataFrame:
     """Return records as they are kept: the wanted columns, and the date of the timestamp in UTC.
 
-    With `as_text` keys and values are strings; what is no UTF-8 in them has replacement characters, for good.
+    Without a timestamp, and with one that no calendar has, the date is null. With `as_text` keys and values are
+    strings; what is no UTF-8 in them has replacement characters, for good.
     """
-    date = F.date_from_unix_date(F.floor(F.unix_seconds("timestamp") / _SECONDS_A_DAY).cast("int"))
+    day = F.floor(F.unix_seconds("timestamp") / _SECONDS_A_DAY)
+    date = F.when(day.between(_FIRST_DAY, _LAST_DAY), F.date_from_unix_date(day.cast("int")))
     wanted = dict.fromkeys((*columns, *ALWAYS))
     return records.select(
         *(_as_text(name) if as_text and name in ("key", "value") else F.col(name) for name in wanted),
@@ -53,7 +54,7 @@ def only_unseen(records: DataFrame, ranges: Sequence[OffsetRange], until: Mappin
 
 
 class Commits(Protocol):
-    """What an archive holds, and how a batch gets in: `ledger.Ledger`. Methods raise PipelineError."""
+    """What an archive holds, and how a batch gets in: `ledger.Ledger`, `delta.DeltaLog`. Raises PipelineError."""
 
     @property
     def until(self) -> Offsets:
@@ -78,13 +79,10 @@ class Archive:
 
     output_mode: Final = "append"
 
-    def __init__(
-        self, commits: Commits, writer: DataWriter, columns: Sequence[str] = COLUMNS, as_text: bool = False
-    ) -> None:
+    def __init__(self, commits: Commits, writer: DataWriter, layout: Layout) -> None:
         self._commits = commits
         self._writer = writer
-        self._columns = tuple(columns)
-        self._as_text = as_text
+        self._layout = layout
 
     def reached(self) -> Offsets:
         """Return the next offset of each partition that is in the archive; finishes what was cut short."""
@@ -100,7 +98,7 @@ class Archive:
         until = self._commits.until
         if not unseen(batch.ranges, until):
             return
-        records = archived(only_unseen(records, batch.ranges, until), self._columns, self._as_text)
+        records = archived(only_unseen(records, batch.ranges, until), self._layout.columns, self._layout.as_text)
         self._commits.commit(batch, self._writer.write(records, *self._commits.place()))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -21,7 +22,9 @@ MEASURED: Final = ("partition", "offset", "timestamp")
 FILE_BYTES: Final = 256 << 20
 HELD_BYTES: Final = 64 << 20
 OPEN_FILES: Final = 32
-_RESULT: Final = "path string, bytes long, rows long, least string, most string"
+_RESULT: Final = "path string, bytes long, rows long, written_ms long, least string, most string"
+NO_DATE: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What readers of such directories take for null."""
 _SPARKS_NUMBER: Final = "c000."
 
 
@@ -33,6 +36,7 @@ class DataFile:
     size: int = 0
     """Bytes; 0, and nothing of the rest, where Spark wrote it."""
     rows: int = 0
+    written_ms: int = 0
     least: Mapping[str, int] | None = None
     """The smallest values of the measured columns; of timestamps the microseconds since 1970."""
     most: Mapping[str, int] | None = None
@@ -90,7 +94,10 @@ class TaskFiles:
         """See DataWriter."""
         task = ArchiveTask(self._store, directory, name, self._compression, self._file_bytes)
         rows = records.mapInArrow(task, _RESULT).collect()
-        found = [DataFile(row.path, row.bytes, row.rows, json.loads(row.least), json.loads(row.most)) for row in rows]
+        found = [
+            DataFile(row.path, row.bytes, row.rows, row.written_ms, json.loads(row.least), json.loads(row.most))
+            for row in rows
+        ]
         return sorted(found, key=lambda each: each.path)
 
 
@@ -171,8 +178,14 @@ class _OpenFile:
         size = self._sink.tell()
         self._sink.close()
         self._task.store.keep(self._scratch, f"{self._task.directory}/{self._path}")
-        least, most = json.dumps(self._least), json.dumps(self._most)
-        return {"path": self._path, "bytes": size, "rows": self._rows, "least": least, "most": most}
+        return {
+            "path": self._path,
+            "bytes": size,
+            "rows": self._rows,
+            "written_ms": time.time_ns() // 1_000_000,
+            "least": json.dumps(self._least),
+            "most": json.dumps(self._most),
+        }
 
     def _measure(self, rows: pa.RecordBatch) -> None:
         import pyarrow
@@ -197,8 +210,10 @@ def _by_directory(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
     for topic in pc.unique(topics).to_pylist():
         of_topic = pc.equal(topics, topic)
         for date in pc.unique(dates.filter(of_topic)).to_pylist():
-            chosen = pc.and_(of_topic, pc.equal(dates, date))
-            yield f"topic={topic}/date={date.isoformat()}", rest.filter(chosen) if not _all(chosen) else rest
+            of_date = pc.is_null(dates) if date is None else pc.equal(dates, date)
+            chosen = pc.and_(of_topic, pc.fill_null(of_date, False))
+            directory = f"topic={topic}/date={NO_DATE if date is None else date.isoformat()}"
+            yield directory, rest if _all(chosen) else rest.filter(chosen)
 
 
 def _all(chosen: Any) -> bool:

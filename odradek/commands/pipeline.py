@@ -44,6 +44,13 @@ class ParquetCompression(StrEnum):
     NONE = "none"
 
 
+class ArchiveFormat(StrEnum):
+    """What an archive is to those who read it."""
+
+    PARQUET = "parquet"
+    DELTA = "delta"
+
+
 @register(
     app,
     "archive",
@@ -53,6 +60,7 @@ class ParquetCompression(StrEnum):
     odradek pipeline archive --pattern 'orders-.*' --output archive --interval 1m --text
     odradek pipeline archive orders --output archive --available-now --json
     odradek pipeline archive orders --output archive --offsets redis://127.0.0.1:6379/0
+    odradek pipeline archive orders --output archive --format delta --interval 1m
     odradek pipeline archive orders --output s3://bucket/archive --interval 1m
     odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
 )
@@ -62,6 +70,9 @@ def archive(
     archive: Annotated[
         str, Option("--output", "-o", metavar="DIR", help="Where to: a directory, hdfs://, s3://.", show_default=False)
     ],
+    format: Annotated[
+        ArchiveFormat, Option("--format", help="Plain Parquet files, or a table of Delta Lake.")
+    ] = ArchiveFormat.PARQUET,
     columns: Annotated[
         str | None,
         Option("--columns", metavar="NAMES", help="What to keep of a record, with commas; everything if not given."),
@@ -77,7 +88,7 @@ def archive(
         ),
     ] = None,
 ) -> JobPlan:
-    """Keep topics as Parquet files in directories by topic and date, every record exactly once.
+    """Keep topics as Parquet files by topic and date, or as a Delta table, every record exactly once.
 
     The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
     with its checkpoint (in the archive, if --checkpoint does not say another), with --offsets, or with neither.
@@ -86,18 +97,10 @@ def archive(
     of_storage = settings(storage, "--storage")
 
     def make(hadoop: HadoopStore) -> Job:
-        from odradek.pipeline.archive import COLUMNS, Archive
-        from odradek.pipeline.errors import WrongOptionError
-        from odradek.pipeline.ledger import Ledger
-        from odradek.pipeline.places import open_store, writer_for
+        from odradek.pipeline.archive_places import ArchivePlan, make_archive
 
-        chosen = [each.strip() for each in columns.split(",")] if columns else COLUMNS
-        for each in chosen:
-            if each not in COLUMNS:
-                raise WrongOptionError(f"--columns names {each!r}; there are {', '.join(COLUMNS)}")
-        store, path = open_store(hadoop, archive, of_storage)
-        commits = Ledger(store, path, name, uuid4().hex, output.note)
-        return Archive(commits, writer_for(store, compression.value), chosen, text)
+        job = ArchivePlan(name, archive, format.value, columns, text, compression.value, of_storage)
+        return make_archive(hadoop, job, uuid4().hex, output.note)
 
     at = None if archive.startswith(OBJECT_STORES) else f"{archive.rstrip('/')}/_odradek/{name}/checkpoint"
     return JobPlan(make, checkpoint=at)

@@ -1,7 +1,8 @@
 """Records that are produced, and what an archive must have of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,14 +40,23 @@ def produce(bootstrap: str, topic: str, count: int, compression: str = "lz4") ->
     admin = AdminClient({"bootstrap.servers": bootstrap})
     forever = {"retention.ms": "-1"}  # the records are from years ago
     admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=forever)])[topic].result(60)
+    _produce(bootstrap, topic, samples(count), compression)
+
+
+def produce_more(bootstrap: str, topic: str, count: int, compression: str = "lz4") -> None:
+    """Produce the second half of `samples(count)` to a topic that has the first."""
+    _produce(bootstrap, topic, islice(samples(count), count // 2, None), compression)
+
+
+def _produce(bootstrap: str, topic: str, records: Iterable[Sample], compression: str) -> None:
     settings = {"bootstrap.servers": bootstrap, "compression.type": compression, "enable.idempotence": True}
     producer = Producer(settings | {"topic.metadata.refresh.interval.ms": 100})
-    for each in samples(count):
+    for each in records:
         producer.produce(
             topic, each.value, each.key, each.partition, timestamp=each.timestamp_ms, headers=list(each.headers)
         )
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(30) == 0
 
 
 def archived(archive: Path, topic: str) -> list[Sample]:

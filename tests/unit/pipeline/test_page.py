@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from odradek.pipeline import redis_offsets
-from odradek.pipeline.archive import COLUMNS
+from odradek.pipeline.layout import COLUMNS
 from pyspark_odradek.client.setting_names import OF_GROUPS
 from pyspark_odradek.reading import options
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.archive import archived, only_unseen
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
@@ -48,6 +49,18 @@ def test_the_date_is_that_of_the_timestamp_in_utc(spark: SparkSession) -> None:
         assert [row["date"] for row in frame.collect()] == [date(2026, 11, 21), date(1969, 12, 31)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_without_a_date_in_a_calendar_there_is_none(spark: SparkSession) -> None:
+    """A record without a timestamp, or with one that no calendar has, has no date; the first and last days have one."""
+    micros = [None, -62_135_596_800_000_000, 253_402_300_799_999_000, 253_402_300_800_000_000]
+    frame = spark.createDataFrame([(each,) for each in micros], "micros bigint")
+    named = frame.selectExpr(
+        *("null AS key", "null AS value", "'a' AS topic", "0 AS partition", "0 AS offset", "0 AS timestampType"),
+        *("timestamp_micros(micros) AS timestamp", "null AS headers"),
+    )
+    dates = [row["date"] for row in archived(named).select(F.col("date").cast("string")).collect()]
+    assert dates == [None, "0001-01-01", "9999-12-31", None]
 
 
 def test_partition_and_offset_are_always_kept(spark: SparkSession) -> None:

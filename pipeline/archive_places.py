@@ -1,13 +1,18 @@
-"""Where an archive lies: the file systems that keep two runs apart, and how tasks write to them."""
+"""The archive job put together: where it lies, which file systems keep two runs apart, and what its format is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from odradek.pipeline.archive import Archive, Commits
 from odradek.pipeline.data_files import DataWriter, SparkFiles, TaskFiles
+from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import WrongOptionError
+from odradek.pipeline.layout import BYTES, DELTA, TEXT, Layout, chosen_columns, schema_of, settle
+from odradek.pipeline.ledger import Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
 from odradek.pipeline.store import HadoopStore, Store
@@ -54,7 +59,41 @@ def open_store(hadoop: HadoopStore, output: str, storage: Mapping[str, str]) -> 
     )
 
 
-def writer_for(store: Store, compression: str) -> DataWriter:
+@dataclass(frozen=True, slots=True)
+class ArchivePlan:
+    """What the command was told of an archive."""
+
+    application: str
+    output: str
+    format: str
+    columns: str | None
+    as_text: bool
+    compression: str
+    storage: Mapping[str, str]
+
+
+def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callable[[str], None]) -> Archive:
+    """Return the job; `run` is a name that no other run has, `tell` shows a sentence.
+
+    Raises:
+        WrongOptionError: the archive cannot be there, or has another format or other columns.
+        PipelineError: the file system does not answer, or does not keep two runs apart.
+    """
+    layout = Layout(plan.format, chosen_columns(plan.columns), TEXT if plan.as_text else BYTES)
+    store, path = open_store(hadoop, plan.output, plan.storage)
+    if layout.format == DELTA and isinstance(store, HadoopStore):
+        raise WrongOptionError(f"--format delta cannot be in {plan.output}: give a local directory or s3://")
+    settle(store, path, layout)
+    commits: Commits
+    if layout.format == DELTA:
+        options = storage_options(plan.storage) if is_s3(path) else {}
+        commits = DeltaLog(store, path, plan.application, run, schema_of(layout), options)
+    else:
+        commits = Ledger(store, path, plan.application, run, tell)
+    return Archive(commits, _writer(store, plan.compression), layout)
+
+
+def _writer(store: Store, compression: str) -> DataWriter:
     """Return how data files get to a file system."""
     if isinstance(store, LocalStore | S3Store):
         return TaskFiles(store, compression)
