@@ -16,7 +16,7 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve cluster test types pytest test-interop audit bench bench-peers bench-cluster tools clean help
+.PHONY: serve cluster test types bytecode pytest test-interop audit bench bench-peers bench-cluster tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
@@ -39,12 +39,16 @@ test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory -j 2 types bytecode
 	@$(MAKE) --no-print-directory pytest
 
 # Before the tests: beside them it would take a core from those that start first, which have deadlines.
 types:
 	$(BIN)/mypy
+
+# Beside the types, which take one core: three workers would each compile all tests. What is wrong with one is told later.
+bytecode:
+	@$(BIN)/pytest --collect-only -q -p no:randomly >/dev/null 2>&1 || true
 
 # Three at once are for two cores: a third of what tests take is waiting for processes that start, answer or end.
 pytest:

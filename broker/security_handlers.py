@@ -81,7 +81,8 @@ class SecurityHandlers:
         """Of users of SCRAM."""
         from odradek.broker.handlers.scram_users import ScramUserHandlers
 
-        return ScramUserHandlers(self._services.metadata, self._services.controller)
+        services = self._services
+        return ScramUserHandlers(services.loop, services.metadata, services.controller, self._converter)
 
     @cached_property
     def acls(self) -> AclHandlers:

@@ -25,15 +25,15 @@ MAX_CHANGES: Final = 2_000
 """In one request, which cannot be divided: who is named twice is left as he is. They hold up others for 10 ms."""
 _TWICE: Final = "A user credential cannot be altered twice in the same request"
 
+TOO_MANY: Final = f"{MAX_CHANGES} credentials are changed in a request at most"
+
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 def plan_scram_changes(
     view: ControllerView, request: AlterUserScramCredentialsRequest
 ) -> tuple[list[MetadataRecord], AlterUserScramCredentialsResponse]:
-    """Return the records of what can be done, and what became of each user; KafkaError where they are too many."""
-    if len(request.deletions) + len(request.upsertions) > MAX_CHANGES:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{MAX_CHANGES} credentials are changed in a request at most")
+    """Return the records of what can be done, and what became of each user; they are not too many (`TOO_MANY`)."""
     verdicts: dict[str, KafkaError | None] = {}
     records: dict[str, MetadataRecord] = {}
     for change in _changes(request):
@@ -51,6 +51,11 @@ def plan_scram_changes(
     return list(records.values()), AlterUserScramCredentialsResponse(
         results=[_result(user, verdict) for user, verdict in verdicts.items()]
     )
+
+
+def are_too_many(request: AlterUserScramCredentialsRequest) -> bool:
+    """Whether a request names more than `MAX_CHANGES` credentials."""
+    return len(request.deletions) + len(request.upsertions) > MAX_CHANGES
 
 
 def refused_scram_changes(

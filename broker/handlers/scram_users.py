@@ -4,16 +4,19 @@ Any broker tells of credentials, from its image; the controller changes them (`c
 keys are never told.
 """
 
+from asyncio import AbstractEventLoop
 from collections import Counter
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from odradek.broker.controller.controller import Controller
-from odradek.broker.controller.scram import plan_scram_changes, refused_scram_changes
+from odradek.broker.controller.scram import TOO_MANY, are_too_many, plan_scram_changes, refused_scram_changes
+from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.metadata.scram import ScramCredentials, ScramKey
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
-from odradek.protocol.errors import ErrorCode
+from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -24,6 +27,7 @@ from odradek.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from odradek.protocol.registry import encode
 from odradek.protocol.scram import ScramMechanism
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
@@ -33,8 +37,16 @@ _UNKNOWN: Final = "Attempt to describe a user credential that does not exist: "
 class ScramUserHandlers:
     """Answers the requests about users of SCRAM."""
 
-    def __init__(self, metadata: MetadataImages, controller: Controller | None) -> None:
-        """`controller` is None where changes are handed on."""
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        metadata: MetadataImages,
+        controller: Controller | None,
+        converter: Callable[[], Converter],
+    ) -> None:
+        """`controller` is None where changes are handed on; `converter` has the thread for much."""
+        self._loop = loop
+        self._converter = converter
         self._metadata = metadata
         self._controller = controller
 
@@ -51,10 +63,14 @@ class ScramUserHandlers:
         return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
     def alter(
-        self, _context: RequestContext, request: AlterUserScramCredentialsRequest
-    ) -> AlterUserScramCredentialsResponse | Deferred[AlterUserScramCredentialsResponse]:
-        """Answer AlterUserScramCredentials."""
+        self, context: RequestContext, request: AlterUserScramCredentialsRequest
+    ) -> AlterUserScramCredentialsResponse | Deferred[Any]:
+        """Answer AlterUserScramCredentials; where it is refused as too large, with the bytes of the answer."""
         assert self._controller is not None, "changes are handed on to the controller"
+        if are_too_many(request):
+            version, error = context.api_version, KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+            work = self._converter().run(lambda: encode(refused_scram_changes(request, error), version), 0)
+            return in_task(self._loop, work)
         return self._controller.change(
             lambda view: plan_scram_changes(view, request), lambda error: refused_scram_changes(request, error)
         )

@@ -404,3 +404,19 @@ def test_no_request_costs_more_than_its_share(measured: tuple[MeasuredBroker, li
     sys.stdout.write(f"{len(seen)} requests; longest turn {longest[0] * 1000:.0f} ms: {longest[2]}\n")
     sys.stdout.write(f"most memory {most[1] >> 20} MiB: {most[2]}\n")
     assert not too_much, (seed, too_much)
+
+
+def test_a_request_that_names_too_many_users_is_refused_for_little(
+    measured: tuple[MeasuredBroker, list[Target]],
+) -> None:
+    """As many as there is room for in a frame: each is told, and none of the turns that this takes is long."""
+    broker, (target, *_) = measured
+    api = "AlterUserScramCredentials"
+    for blown in range(_array_count(SCHEMAS[f"{api}Request", 0])):
+        count = _most_elements(api, 0, blown, True, {})
+        frame = _blown_frame(random.Random(0), api, 0, blown, count, True, {})
+        broker.start_measuring()
+        with WireClient(target.port, timeout=60) as wire:
+            wire.send_frame(frame)
+            assert len(wire.receive_frame()) > 8 * count
+        assert broker.longest_turn_s < LONGEST_TURN_S, f"{count} in array {blown}"

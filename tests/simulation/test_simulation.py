@@ -1,8 +1,10 @@
 """Lives of clusters that seeds decide on: no promise of a cluster is broken, whatever happens to its nodes.
 
-As many as there is time for; `python -m tests.simulation --seeds 0-10000` for more, `--seed N` for one again.
+As many as there is time for, ODRADEK_SIMULATION_SECONDS for more of it; `python -m tests.simulation --seeds 0-10000`
+for that many, `--seed N` for one again.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = 45
+SECONDS = int(os.environ.get("ODRADEK_SIMULATION_SECONDS", "15"))
 MOST_SEEDS = 1_000
 SEARCHED = 150
 """Lives with a planted bug that are looked through."""

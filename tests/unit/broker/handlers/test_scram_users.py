@@ -1,22 +1,31 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials."""
 
+import asyncio
+from asyncio import AbstractEventLoop
+
 import pytest
 
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.scram import MAX_CHANGES
+from odradek.broker.handlers.converting import Converter
 from odradek.broker.handlers.scram_users import ScramUserHandlers
 from odradek.broker.metadata.broker_configs import BrokerConfigs
 from odradek.broker.metadata.scram import ScramKey
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
 from odradek.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from odradek.protocol.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from odradek.protocol.registry import decode
 from odradek.protocol.scram import ScramMechanism, credential_of
 from tests.support.deferred import now
+from tests.support.manual_loop import ManualLoop
 from tests.unit.broker.handlers.metadata_support import at
 from tests.unit.broker.metadata.support import NODE, ONE_BROKER, RULES, MemorySource
 
@@ -33,10 +42,13 @@ def upsertion(name: str, mechanism: int = SHA_256, iterations: int = 4096) -> Sc
 class World:
     """A node with two users."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: AbstractEventLoop | None = None) -> None:
+        loop = loop or ManualLoop()
         self.source = MemorySource()
         controller = Controller(self.source, RULES, BrokerConfigs(self.source, NODE, {}), ONE_BROKER)
-        self.handlers = ScramUserHandlers(self.source, controller)
+        self.handlers = ScramUserHandlers(
+            loop, self.source, controller, lambda: Converter(loop, RequestMemory(1 << 30, loop.call_soon))
+        )
         self.alter(upsertion("a"), upsertion("b", SHA_512, 8192))
 
     def alter(self, *changes: ScramCredentialUpsertion | ScramCredentialDeletion) -> dict[str, int]:
@@ -45,7 +57,9 @@ class World:
             deletions=[one for one in changes if isinstance(one, ScramCredentialDeletion)],
             upsertions=[one for one in changes if isinstance(one, ScramCredentialUpsertion)],
         )
-        return {one.user: one.error_code for one in now(self.handlers.alter(at(0), request)).results}
+        answer = now(self.handlers.alter(at(0), request))
+        assert isinstance(answer, AlterUserScramCredentialsResponse)
+        return {one.user: one.error_code for one in answer.results}
 
     def describe(self, *names: str) -> dict[str, tuple[int, list[tuple[int, int]]]]:
         """Return code, mechanisms and iterations of each user."""
@@ -131,9 +145,16 @@ def test_where_nothing_can_be_stored_every_user_is_told() -> None:
     }
 
 
-def test_a_request_changes_so_many_users_at_most() -> None:
-    """Others are served meanwhile; nothing of a larger one is done."""
-    world = World()
-    codes = world.alter(*(upsertion(f"u{number}") for number in range(MAX_CHANGES + 1)))
-    assert set(codes.values()) == {ErrorCode.POLICY_VIOLATION}
+async def test_a_request_changes_so_many_users_at_most() -> None:
+    """Nothing of a larger one is done; it is refused on a thread, user by user, while others are served."""
+    world = World(asyncio.get_running_loop())
+    request = AlterUserScramCredentialsRequest(
+        deletions=[ScramCredentialDeletion(name=f"u{number}", mechanism=SHA_256) for number in range(MAX_CHANGES)],
+        upsertions=[upsertion("u0"), upsertion("v")],
+    )
+    refused = world.handlers.alter(at(0), request)
+    assert isinstance(refused, Deferred)
+    response, _ = decode(AlterUserScramCredentialsResponse, await refused, 0, 0)
+    assert {one.error_code for one in response.results} == {ErrorCode.POLICY_VIOLATION}
+    assert len(response.results) == MAX_CHANGES + 1
     assert len(world.describe()) == 2
