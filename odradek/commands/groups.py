@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Annotated
 
 from typer import Argument, Option
@@ -12,23 +11,20 @@ from odradek.cli.arguments import topic_partitions
 from odradek.cli.command import group, online
 from odradek.cli.completion import group_names
 from odradek.cluster.connection import ClusterClients
+from odradek.cluster.group_resets import plan_reset
 from odradek.cluster.groups import (
     CommittedPosition,
     GroupDescription,
-    check_empty,
-    committed_offsets,
     delete_group,
     describe_group,
     list_groups,
     move_offsets,
 )
-from odradek.cluster.offset_spec import SYNTAX, parse_offset_spec
-from odradek.cluster.offsets import Offsets, Partition, find, within
-from odradek.cluster.topics import partitions_of
+from odradek.cluster.offset_spec import SYNTAX, OffsetSpecification, parse_offset_spec
 from odradek.commands import groups_import
 from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
-from odradek.terminal.errors import CommandError, WrongUsageError
+from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.human import count_text, plural
 from odradek.terminal.output import CommandOutput
 
@@ -107,17 +103,14 @@ def reset(
     """
     if (to is None) == (shift_by is None):
         raise WrongUsageError("give either --to or --shift-by")
-    check_empty(cluster, name)
-    before = committed_offsets(cluster, name)
-    wanted = _wanted(cluster, name, topics, before)
+    spec: OffsetSpecification | int = shift_by or 0
     if to is not None:
         try:
             spec = parse_offset_spec(to, time.time_ns() // 1_000_000)
         except ValueError as wrong:
             raise WrongUsageError(f"--to: {wrong}") from None
-        after = find(cluster.admin, wanted, spec)
-    else:
-        after = within(cluster.admin, _shifted(name, wanted, before, shift_by or 0))
+    planned = plan_reset(cluster, name, [topic_partitions(each) for each in topics or ()], spec)
+    before, after = planned.before, planned.after
     if not dry_run:
         move_offsets(cluster, name, after)
     if output.json:
@@ -141,32 +134,6 @@ def delete(cluster: ClusterClients, output: CommandOutput, names: Names) -> None
 
 
 app.add_typer(groups_import.app)
-
-
-def _wanted(cluster: ClusterClients, name: str, topics: Sequence[str] | None, committed: Offsets) -> list[Partition]:
-    """Return the partitions to move: those named, or all that have an offset."""
-    if not topics:
-        if not committed:
-            raise CommandError(f"group {name} has committed nothing; name topics with --topic")
-        return sorted(committed)
-    wanted: list[Partition] = []
-    for given in topics:
-        topic, numbers = topic_partitions(given)
-        existing = partitions_of(cluster, topic)
-        for number in numbers:
-            if number not in existing:
-                raise CommandError(f"topic {topic} has no partition {number}; it has 0 to {max(existing)}")
-        wanted += [(topic, number) for number in numbers or existing]
-    return wanted
-
-
-def _shifted(name: str, wanted: Sequence[Partition], committed: Offsets, by: int) -> dict[Partition, int]:
-    for topic, number in wanted:
-        if (topic, number) not in committed:
-            raise CommandError(
-                f"group {name} has no offset in partition {number} of {topic} that could be shifted; use --to"
-            )
-    return {each: committed[each] + by for each in wanted}
 
 
 def _show(output: CommandOutput, group: GroupDescription) -> None:

@@ -20,7 +20,7 @@ from odradek.console.clusters import ClusterPool
 from odradek.console.measuring import ClusterProbe, make_sampler
 from odradek.console.overviews import Overviews
 from odradek.console.page import ConsolePage
-from odradek.console.pages import charts, cluster, login, logs, security, topics, transactions
+from odradek.console.pages import charts, cluster, groups, login, logs, security, topics, transactions
 from odradek.console.rendering import templates
 from odradek.console.routes import check_routes
 from odradek.console.security import Guard
@@ -30,6 +30,7 @@ from odradek.console.visit import ConsoleState, Visit
 
 PAGES: Final[Sequence[ConsolePage]] = (
     topics.PAGE,
+    groups.PAGE,
     cluster.PAGE,
     transactions.PAGE,
     security.PAGE,

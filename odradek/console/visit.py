@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from anyio import CancelScope
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from odradek.cluster.connection import ClusterClients
 from odradek.console.clusters import ClusterPool
@@ -104,6 +106,14 @@ class Visit:
         }
         return HTMLResponse(self.console.templates.get_template(template).render(shared | values), status)
 
+    def part(self, template: str, **values: object) -> str:
+        """Return the markup that a template makes by itself."""
+        return self.console.templates.get_template(template).render(values)
+
+    def events(self, iterator: Generator[bytes, None, None]) -> Response:
+        """Return what an iterator gives, as it comes, as server-sent events; each step of it runs on a thread."""
+        return StreamingResponse(_stepwise(iterator), media_type="text/event-stream")
+
     def go(self, path: str, notice: str = "", **query: str) -> Response:
         """Send the browser to another page of the console, where the notice is shown."""
         if notice:
@@ -114,3 +124,13 @@ class Visit:
 def is_within(path: str, place: str) -> bool:
     """Say whether a path is a page or one below it."""
     return path == place or path.startswith(f"{place.rstrip('/')}/")
+
+
+async def _stepwise(iterator: Generator[bytes, None, None]) -> AsyncIterator[bytes]:
+    """Go through an iterator that blocks, and close it when the browser has gone."""
+    try:
+        while (piece := await run_in_threadpool(next, iterator, None)) is not None:
+            yield piece
+    finally:
+        with CancelScope(shield=True):
+            await run_in_threadpool(iterator.close)

@@ -27,7 +27,7 @@ WAIT_S = 60
 WIDE, NARROW = (1200, 900), (360, 740)
 _AXE_CALL = """
 const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ["violations"]}).then(
+axe.run(document, {resultTypes: ["violations"], ...arguments[0]}).then(
   found => done(found.violations.map(one => [one.id, one.help, one.nodes.map(node => node.html.slice(0, 300))])),
   failed => done([["axe itself", String(failed), []]]));
 """
@@ -120,7 +120,7 @@ class BrowserWindow:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def check_page(self, name: str) -> None:
-        """Hold the page against axe-core, wide and light, then narrow and dark, and take its pictures.
+        """Hold the page against axe-core, wide and light, then its contrast narrow and dark; take pictures.
 
         AssertionError for what axe-core finds, and where the narrow page has to be pushed sideways.
         """
@@ -129,7 +129,8 @@ class BrowserWindow:
         for size, is_dark, kind in ((WIDE, False, "wide"), (NARROW, True, "narrow")):
             self.resize(size)
             self.prefer_dark(is_dark)
-            problems += self.driver.execute_async_script(_AXE_CALL)
+            only = {"runOnly": ["color-contrast", "target-size"]} if is_dark else {}
+            problems += self.driver.execute_async_script(_AXE_CALL, only)
             self.picture(f"{name}-{kind}")
             over = self.driver.execute_script(_LEFT)
             if over > 0:

@@ -25,3 +25,13 @@ def assignments(text: str) -> list[tuple[str, str]]:
             raise WrongUsageError(f"{line[:80]!r} is no name=value; give one a line")
         found.append((name.strip(), value.strip()))
     return found
+
+
+def bytes_typed(text: str) -> bytes:
+    """Return the bytes of a text; of `0x…` those that the digits write."""
+    if not text.startswith("0x"):
+        return text.encode("utf-8", "surrogatepass")
+    try:
+        return bytes.fromhex(text[2:])
+    except ValueError:
+        raise WrongUsageError(f"{text[:40]!r} is no hex; after 0x give two digits for each byte") from None

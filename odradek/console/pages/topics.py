@@ -12,7 +12,7 @@ from odradek.cluster.overview import TopicOverview
 from odradek.cluster.topics import wait_until_known
 from odradek.console.listing import list_page
 from odradek.console.page import ConsolePage
-from odradek.console.pages import topic
+from odradek.console.pages import messages, produce, tail, topic
 from odradek.console.pages.fields import assignments, whole_number
 from odradek.console.routes import action, view
 from odradek.console.visit import Visit
@@ -93,6 +93,9 @@ PAGE = ConsolePage(
         view("/topics", show_topics),
         view("/new-topic", new_topic),
         action("/new-topic", create_topic),
+        *messages.ROUTES,
+        *produce.ROUTES,
+        *tail.ROUTES,
         *topic.ROUTES,
     ],
 )
