@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from odradek import __version__
 from odradek.broker.metadata.image import NO_LEADER, ImageDelta, MetadataImage
 from odradek.metrics.samples import Samples
 
@@ -72,6 +73,7 @@ class MetadataCollector:
 
     def collect(self, samples: Samples, _now_s: float) -> Iterator[None]:
         """Add topics and brokers."""
+        samples.add("kafka_exporter_build_info", 1, __version__)
         image = self._image()
         for topic in image.topics_by_id.values():
             samples.add("kafka_topic_partitions", len(topic.partitions), topic.name)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from odradek import __version__
 from odradek.cluster.broker_requests import Address, BrokerRequests
 from odradek.cluster.bulk_questions import (
     EARLIEST,
@@ -126,6 +127,7 @@ class ClusterCollector:
 
 
 def _of_brokers(samples: Samples, metadata: MetadataResponse) -> None:
+    samples.add("kafka_exporter_build_info", 1, __version__)
     samples.add("kafka_brokers", len(metadata.brokers))
     for broker in metadata.brokers:
         samples.add("kafka_broker_info", 1, str(broker.node_id), f"{broker.host}:{broker.port}")

@@ -14,6 +14,13 @@ _GROUP = ("consumergroup", "topic", "partition")
 _META, _GROUPS = "metadata", "committed offsets"
 
 CLUSTER: Final = (
+    Metric(
+        "kafka_exporter_build_info",
+        _GAUGE,
+        ("version",),
+        "The version of odradek; always 1. Dashboards look for clusters by it.",
+        "package",
+    ),
     Metric("kafka_brokers", _GAUGE, (), "Brokers of the cluster that clients are told of.", _META),
     Metric("kafka_broker_info", _GAUGE, ("id", "address"), "A broker, and where it is reached; always 1.", _META),
     Metric("kafka_topic_partitions", _GAUGE, ("topic",), "Partitions of the topic.", _META),
