@@ -1,12 +1,14 @@
 """What can be wrong with a configuration, said so that the person who wrote it can mend it.
 
 ConfigError                      the value cannot be used; a stored or requested change answers INVALID_CONFIG
++-- SeveralConfigErrors          several values of a file, each with its own error
 +-- ConfigRequestError           the change as such makes no sense, whatever the value: INVALID_REQUEST
     +-- UnknownOperationError    an operation number that there is not: UNKNOWN_SERVER_ERROR
 
 This package knows no error codes of the wire; whoever answers a client maps these classes to them.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -25,6 +27,14 @@ class ConfigError(ValueError):
         where = f"{origin}: " if origin else ""
         what = "" if key is None else f"{key}: " if value is None else f"{key}={value}: "
         super().__init__(f"{where}{what}{reason}")
+
+
+class SeveralConfigErrors(ConfigError):  # noqa: N818 - what it is, not another kind of error
+    """Several values that cannot be used, so that all of them can be mended at once; each is in `errors`."""
+
+    def __init__(self, errors: Sequence[ConfigError]):
+        self.errors = tuple(errors)
+        super().__init__("".join([f"{len(self.errors)} settings cannot be used:", *(f"\n  {each}" for each in errors)]))
 
 
 class ConfigRequestError(ConfigError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from odradek.config.container import DEFAULT, container_defaults, settings_of
 from odradek.config.definitions import Service, broker_definitions
-from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.errors import ConfigError, ConfigWarning, SeveralConfigErrors
 from odradek.config.node import DEFAULT_NODE_ID
 from odradek.config.quorum import DEFAULT_ROLES
 from odradek.config.settings import BrokerSettings, build_settings
@@ -74,11 +74,18 @@ def _build(values: Mapping[str, str], origins: Mapping[str, str]) -> BrokerSetti
 
     try:
         return build_settings(resolve(values, origins), origins)
+    except SeveralConfigErrors as wrong:
+        raise SeveralConfigErrors([_as_written(each, values) for each in wrong.errors]) from None
     except ConfigError as wrong:
-        written = None if wrong.key is None else values.get(wrong.key)
-        if wrong.value is None or written is None or wrong.value == written:
-            raise
-        raise ConfigError(wrong.reason, key=wrong.key, value=written, origin=wrong.origin) from None
+        raise _as_written(wrong, values) from None
+
+
+def _as_written(wrong: ConfigError, values: Mapping[str, str]) -> ConfigError:
+    """Return an error with the value as the file has it, and not what stands elsewhere."""
+    written = None if wrong.key is None else values.get(wrong.key)
+    if wrong.value is None or written is None or wrong.value == written:
+        return wrong
+    return ConfigError(wrong.reason, key=wrong.key, value=written, origin=wrong.origin)
 
 
 def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from odradek.config import listeners as addresses
 from odradek.config import node
 from odradek.config.authorization import AuthorizationSettings, read_authorization
 from odradek.config.definitions import UpdateMode, broker_definitions
-from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.errors import ConfigError, ConfigWarning, SeveralConfigErrors
 from odradek.config.http_listener import HttpListener, read_http_listener
 from odradek.config.listener_keys import ListenerConfigReader
 from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
@@ -249,14 +249,12 @@ def _dynamic_problem(key: str, text: str) -> str | None:
 
 
 def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> BrokerSettings:
-    """Return the settings that these texts mean; ConfigError for the first value that cannot be used.
+    """Return the settings that these texts mean.
 
-    Keys without a definition are kept in `values` and not looked at: the loader has warned of them.
+    Raises ConfigError for all values that are nothing that their keys can have, or for the first rule between keys that
+    does not hold. Keys without a definition are kept in `values` and not looked at: the loader has warned of them.
     """
-    for key, text in values.items():
-        definition = broker_definitions().get(key)
-        if definition is not None:
-            definition.parse(text, origins.get(key))
+    _check_each(values, origins)
     read = BrokerConfigReader(values, origins)
     check_rules(read)
     node_id = node.read_node_id(read)
@@ -297,6 +295,20 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         **{key.replace(".", "_"): read.real(key) for key in REALS},  # type: ignore[arg-type]  # fields of real numbers
         **{key.replace(".", "_"): read.integer(key) for key in INTEGERS},  # type: ignore[arg-type]  # fields of integers
     )
+
+
+def _check_each(values: Mapping[str, str], origins: Mapping[str, str]) -> None:
+    errors = []
+    for key, text in values.items():
+        definition = broker_definitions().get(key)
+        if definition is None:
+            continue
+        try:
+            definition.parse(text, origins.get(key))
+        except ConfigError as wrong:
+            errors.append(wrong)
+    if errors:
+        raise errors[0] if len(errors) == 1 else SeveralConfigErrors(errors)
 
 
 def _protocols(read: BrokerConfigReader, quorum: QuorumSettings) -> dict[str, str]:

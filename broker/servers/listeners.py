@@ -5,6 +5,8 @@ Owns: binding with a sentence where it fails, and the limits of the settings tha
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Callable, Sequence
 
 from odradek.broker.network.listener import BoundListener, NetworkLimits
@@ -37,8 +39,7 @@ class ServerListeners:
                 self._bound[listener.name] = network.bind(listener.name, listener.host, listener.port)
             except OSError as failed:
                 raise OSError(
-                    f"listener {listener} cannot be opened: {failed.strerror or failed}; stop what uses the port, or"
-                    " choose another in listeners (port 0 takes any free one)"
+                    f"listener {listener} cannot be opened: {failed.strerror or failed}; {_remedy(failed)}"
                 ) from failed
 
     def advertised_for(self, context: RequestContext) -> tuple[str, int]:
@@ -80,3 +81,15 @@ def request_memory_bytes(settings: BrokerSettings) -> int:
     """Return the budget of requests that arrive."""
     queued = settings.queued_max_request_bytes
     return queued if queued > 0 else REQUEST_MEMORY_BYTES
+
+
+def _remedy(failed: OSError) -> str:
+    """Return what to do about a listener that cannot be opened."""
+    if isinstance(failed, socket.gaierror) or failed.errno == errno.EADDRNOTAVAIL:
+        return (
+            "give in listeners an address of this machine, or none for all of them, and the name for clients in "
+            "advertised.listeners"
+        )
+    if failed.errno in (errno.EACCES, errno.EPERM):
+        return "choose a port from 1024 on in listeners, or start it with the right to open this one"
+    return "stop what uses the port, or choose another in listeners (port 0 takes any free one)"

@@ -37,6 +37,7 @@ class _Records(StrEnum):
     document=DUMPED,
     examples="""
     odradek log dump odradek-data/lines-0/00000000000000000000.log
+    odradek log dump odradek-data/lines-0                                     all files of the partition
     odradek log dump --print-data odradek-data/lines-0/*.log
     odradek log dump odradek-data/lines-0/*.index odradek-data/lines-0/*.timeindex odradek-data/lines-0/*.snapshot
     odradek log dump --print-data odradek-data/__cluster_metadata-0/*.log     the cluster's metadata, decoded
@@ -48,7 +49,9 @@ class _Records(StrEnum):
 )
 def dump(
     output: CommandOutput,
-    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of a log directory, told by their names.")],
+    files: Annotated[
+        list[Path], Argument(metavar="FILE...", help="Files of a log directory, or directories with them.")
+    ],
     print_data: Annotated[bool, Option("--print-data", help="Show records with their keys and values.")] = False,
     deep: Annotated[bool, Option("--deep", help="Show records, without keys and values.")] = False,
     records: Annotated[
@@ -62,7 +65,8 @@ def dump(
     (.checkpoint). Files are only read, also those of a running broker.
     """
     contents = None if records is _Records.AUTO else Contents(records.value)
-    whole = log_dump.run(output, [str(path) for path in files], DumpOptions(deep, print_data, contents))
+    paths = [name for path in files for name in log_dump.files_of(str(path))]
+    whole = log_dump.run(output, paths, DumpOptions(deep, print_data, contents))
     return EXIT_OK if whole else EXIT_FAILED
 
 

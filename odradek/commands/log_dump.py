@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,14 +10,29 @@ from odradek.commands.log_errors import sentence
 from odradek.logs.dump import DumpOptions, open_dump
 from odradek.logs.dump_json import DOCUMENT_BEGIN, DOCUMENT_END, close_failed, dump_pieces, failed_object
 from odradek.logs.dump_text import dump_lines
+from odradek.logs.kinds import kind_of
 from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem, PosixFiles
+from odradek.storage.names import parse_directory_name
 from odradek.storage.segment.entry_walk import Progress
-from odradek.terminal.errors import complain
+from odradek.terminal.errors import CommandError, complain
 from odradek.terminal.output import CommandOutput
 
 _WRITTEN_AT_ONCE = 1 << 16
 """Characters: a write for each line would take longer than all else."""
+
+
+def files_of(path: str) -> list[str]:
+    """Return a file as it is, and of a directory the files of Kafka's in it; CommandError where there are none."""
+    if not os.path.isdir(path):
+        return [path]
+    names = sorted(os.listdir(path))
+    found = [os.path.join(path, name) for name in names if kind_of(name) is not None]
+    if not found:
+        inside = next((name for name in names if parse_directory_name(name) is not None), None)
+        hint = f"such as {os.path.join(path, inside)}" if inside is not None else "such as odradek-data/orders-0"
+        raise CommandError(f"{path}: none of Kafka's files is in this directory; give that of a partition, {hint}")
+    return found
 
 
 def run(output: CommandOutput, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:

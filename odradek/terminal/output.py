@@ -14,12 +14,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
+from odradek.terminal.layout import GAP, LEAST, TableLayout, fit
+
 if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
 
 UNBOUNDED_WIDTH = 1 << 16
+_IN_ASCII = str.maketrans({**dict.fromkeys("█▉▊▋▌▍▎▏", "#"), "░": "-", "·": ".", "…": "~", "–": "-", "→": ">"})
+"""For pictures on a terminal without their letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +35,25 @@ class CommandOutput:
 
     def document(self, value: object) -> None:
         """Print a value as one JSON document; its dictionaries' order is that of the output."""
-        self.text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        self.text(json.dumps(value, indent=2, ensure_ascii=not _takes_all_letters(sys.stdout)) + "\n")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print rows under their headings, aligned; a heading that begins with `>` makes its column right-aligned.
 
         None is shown as `-`; a `rich.text.Text` keeps its style on a terminal.
         """
-        from rich.table import Table
+        from rich.console import Console
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-        for column in columns:
-            justify = "right" if column.startswith(">") else "left"
-            table.add_column(column.removeprefix(">"), justify=justify, overflow="fold")  # type: ignore[arg-type]
-        for row in rows:
-            table.add_row(*(cell if isinstance(cell, Text) else Text(_shown(cell)) for cell in row))
-        self.text(_rendered(table, sys.stdout))
+        headings = [each.removeprefix(">") for each in columns]
+        cells = [[each if isinstance(each, Text) else Text(_shown(each)) for each in row] for row in rows]
+        widths = [
+            max([len(headings[number]), *(row[number].cell_len for row in cells)]) for number in range(len(columns))
+        ]
+        outer = Console(file=sys.stdout)
+        layout = fit(headings, widths, outer.width if outer.is_terminal else UNBOUNDED_WIDTH)
+        draw = _upright if layout.is_upright else _table
+        self.text(_rendered(draw(columns, cells, layout), sys.stdout))
 
     def heading(self, text: str) -> None:
         """Print a line that stands above a table."""
@@ -60,8 +66,16 @@ class CommandOutput:
         self.text(text + "\n")
 
     def text(self, text: str) -> None:
-        """Print text as it is; what is no Unicode text in a name or a key is shown with replacement characters."""
-        sys.stdout.write(text if text.isascii() else text.encode("utf-8", "replace").decode())
+        """Print text as it is, with replacement characters for what is no Unicode or has no letter on a terminal.
+
+        Names and keys may hold any bytes.
+        """
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode()
+            if not _takes_all_letters(sys.stdout):
+                encoding = sys.stdout.encoding
+                text = text.translate(_IN_ASCII).encode(encoding, "replace").decode(encoding)
+        sys.stdout.write(text)
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -99,6 +113,42 @@ def nobody_reads(stream: BinaryIO) -> bool:
         return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
     except (OSError, ValueError):  # no descriptor, or closed already
         return False
+
+
+def _takes_all_letters(stream: TextIO) -> bool:
+    return (stream.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Text]], layout: TableLayout) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", show_edge=False)
+    for number in layout.columns:
+        justify = "right" if columns[number].startswith(">") else "left"
+        table.add_column(
+            columns[number].removeprefix(">"),
+            justify=justify,  # type: ignore[arg-type]
+            overflow="fold",
+            no_wrap=number not in layout.folded,
+            min_width=LEAST if number in layout.folded else None,
+        )
+    for row in rows:
+        table.add_row(*(row[number] for number in layout.columns))
+    return table
+
+
+def _upright(columns: Sequence[str], rows: Sequence[Sequence[Text]], layout: TableLayout) -> Text:
+    from rich.text import Text
+
+    headings = {number: columns[number].removeprefix(">") for number in layout.columns}
+    widest = max(map(len, headings.values())) + GAP
+    shown = [
+        Text("\n").join(
+            Text.assemble((headings[number].ljust(widest), "bold"), row[number]) for number in layout.columns
+        )
+        for row in rows
+    ]
+    return Text("\n\n").join(shown)
 
 
 def _shown(cell: object) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from odradek.config.errors import ConfigError, ConfigWarning
+from odradek.config.errors import ConfigError, ConfigWarning, SeveralConfigErrors
 from odradek.config.loading import load_settings
 
 NOT_SERVED = "Kafka knows this key, odradek does not serve it"
@@ -66,6 +66,34 @@ def test_a_bad_value_names_file_line_key_value_and_what_was_expected(tmp_path: P
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
     assert str(caught.value) == f"{path}:4: log.segment.bytes=100: expected at least 1048576"
+
+
+def test_all_bad_values_are_named_at_once(tmp_path: Path) -> None:
+    """Each with its line, so that all of them can be mended before the next start."""
+    path = write(tmp_path, "log.segment.bytes=100\nnum.partitions=2\nnum.io.threads=x\n")
+    with pytest.raises(SeveralConfigErrors) as caught:
+        load_settings(path, ["num.network.threads=0"])
+    assert str(caught.value).splitlines() == [
+        "3 settings cannot be used:",
+        f"  {path}:1: log.segment.bytes=100: expected at least 1048576",
+        f"  {path}:3: num.io.threads=x: expected a whole number, digits only",
+        "  --override: num.network.threads=0: expected at least 1",
+    ]
+
+
+def test_several_bad_values_that_stand_elsewhere_stay_there(tmp_path: Path) -> None:
+    """What a provider put in their place is in no error."""
+    secrets = tmp_path / "secrets"
+    secrets.write_text("a=hush\nb=silence\n")
+    provider = (
+        "config.providers=f\nconfig.providers.f.class=org.apache.kafka.common.config.provider.FileConfigProvider\n"
+    )
+    path = write(tmp_path, f"{provider}num.partitions=${{f:{secrets}:a}}\nnum.network.threads=${{f:{secrets}:b}}\n")
+    with pytest.raises(SeveralConfigErrors) as caught:
+        load_settings(path)
+    assert len(caught.value.errors) == 2
+    assert "hush" not in str(caught.value)
+    assert "silence" not in str(caught.value)
 
 
 def test_a_secret_is_not_shown(tmp_path: Path) -> None:

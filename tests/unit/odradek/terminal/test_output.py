@@ -1,6 +1,9 @@
 """Tables and documents, away from a terminal."""
 
+import io
 import json
+import re
+import sys
 
 import pytest
 from rich.text import Text
@@ -33,3 +36,40 @@ def test_no_progress_away_from_a_terminal(capsys: pytest.CaptureFixture[str]) ->
     with CommandOutput().progress() as progress:
         progress.update(progress.add_task("work", total=10), completed=5)
     assert capsys.readouterr() == ("", "")
+
+
+class Terminal(io.StringIO):
+    """A terminal of 40 columns."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+def test_a_table_that_is_too_wide_for_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows stand upright, with every value whole."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    for name, value in (("COLUMNS", "40"), ("NO_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    CommandOutput().table(["NAME", ">COUNT", "ID", ""], [["a" * 20, 5, "b" * 20, "###"], ["c", 6, "d", "#"]])
+    assert re.sub("\x1b\\[[0-9;]*m", "", terminal.getvalue()).splitlines() == [
+        f"NAME   {'a' * 20}",
+        "COUNT  5",
+        f"ID     {'b' * 20}",
+        "",
+        "NAME   c",
+        "COUNT  6",
+        "ID     d",
+    ]
+
+
+def test_a_terminal_without_the_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are drawn with others, letters are replaced, and JSON stays what it says."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    CommandOutput().line("\u2588\u2588\u2591 \u00fc \udcff")
+    CommandOutput().document({"a": "\u00fc"})
+    first, document = written.getvalue().split(b"\n", 1)
+    assert first == b"##- ? ?"
+    assert json.loads(document) == {"a": "\u00fc"}
