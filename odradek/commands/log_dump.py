@@ -15,7 +15,7 @@ from odradek.storage.errors import StorageError
 from odradek.storage.files import FileSystem, PosixFiles
 from odradek.storage.names import parse_directory_name
 from odradek.storage.segment.entry_walk import Progress
-from odradek.terminal.errors import CommandError, complain
+from odradek.terminal.errors import complain
 from odradek.terminal.output import CommandOutput
 
 _WRITTEN_AT_ONCE = 1 << 16
@@ -23,16 +23,10 @@ _WRITTEN_AT_ONCE = 1 << 16
 
 
 def files_of(path: str) -> list[str]:
-    """Return a file as it is, and of a directory the files of Kafka's in it; CommandError where there are none."""
+    """Return a file as it is, and of a directory the files of Kafka's in it; itself where there are none."""
     if not os.path.isdir(path):
         return [path]
-    names = sorted(os.listdir(path))
-    found = [os.path.join(path, name) for name in names if kind_of(name) is not None]
-    if not found:
-        inside = next((name for name in names if parse_directory_name(name) is not None), None)
-        hint = f"such as {os.path.join(path, inside)}" if inside is not None else "such as odradek-data/orders-0"
-        raise CommandError(f"{path}: none of Kafka's files is in this directory; give that of a partition, {hint}")
-    return found
+    return [os.path.join(path, name) for name in sorted(os.listdir(path)) if kind_of(name) is not None] or [path]
 
 
 def run(output: CommandOutput, paths: Sequence[str], options: DumpOptions, fs: FileSystem | None = None) -> bool:
@@ -62,7 +56,7 @@ def _lines(
         try:
             yield from dump_lines(open_dump(fs, path, options, on_bytes))
         except (OSError, StorageError) as error:
-            failed.append(sentence(path, error))
+            failed.append(_reason(path, error))
 
 
 def _document(
@@ -74,15 +68,23 @@ def _document(
         try:
             dump = open_dump(fs, path, options, on_bytes)
         except (OSError, StorageError) as error:
-            failed.append(sentence(path, error))
+            failed.append(_reason(path, error))
             yield failed_object(path, failed[-1])
             continue
         try:
             yield from dump_pieces(dump)
         except (OSError, StorageError) as error:
-            failed.append(sentence(path, error))
+            failed.append(_reason(path, error))
             yield close_failed(failed[-1])
     yield DOCUMENT_END
+
+
+def _reason(path: str, error: OSError | StorageError) -> str:
+    if not os.path.isdir(path):
+        return sentence(path, error)
+    inside = next((name for name in sorted(os.listdir(path)) if parse_directory_name(name) is not None), None)
+    partition = "odradek-data/orders-0" if inside is None else os.path.join(path, inside)
+    return f"{path}: none of Kafka's files is in this directory; give that of a partition, such as {partition}"
 
 
 def _write(output: CommandOutput, pieces: Iterable[str]) -> None:

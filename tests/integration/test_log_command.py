@@ -254,7 +254,10 @@ def test_stat_adds_up(log: Command, written: Path) -> None:
     [
         (["dump", "nowhere/00000000000000000000.log"], "No such file or directory"),
         (["dump", "setup.cfg"], "Kafka has no file of such a name"),
-        (["dump", "a/00000000000000000000.log"], "none of Kafka's files is in this directory; give that of a partition"),
+        (
+            ["dump", "a/00000000000000000000.log"],
+            "none of Kafka's files is in this directory; give that of a partition",
+        ),
         (["verify", "nowhere"], "No such file or directory"),
         (["verify", "setup.cfg"], "Not a directory"),
         (["verify", "a"], "neither a log directory nor the directory of a partition"),

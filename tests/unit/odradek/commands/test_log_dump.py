@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from odradek.cli.app import run
 from odradek.commands.log_dump import files_of
-from odradek.terminal.errors import CommandError
 
 
 def test_a_directory_stands_for_the_files_in_it(tmp_path: Path) -> None:
@@ -18,10 +18,12 @@ def test_a_directory_stands_for_the_files_in_it(tmp_path: Path) -> None:
     assert files_of(str(tmp_path / "missing.log")) == [str(tmp_path / "missing.log")]
 
 
-def test_a_directory_without_such_files(tmp_path: Path) -> None:
+def test_a_directory_without_such_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The error says which one to give instead."""
-    with pytest.raises(CommandError, match="give that of a partition, such as odradek-data/orders-0"):
-        files_of(str(tmp_path))
+    assert run(["log", "dump", str(tmp_path)]) == 1
+    assert "give that of a partition, such as odradek-data/orders-0" in capsys.readouterr().err
     (tmp_path / "lines-3").mkdir()
-    with pytest.raises(CommandError, match=f"such as {tmp_path}/lines-3"):
-        files_of(str(tmp_path))
+    assert run(["log", "dump", str(tmp_path)]) == 1
+    assert f"none of Kafka's files is in this directory; give that of a partition, such as {tmp_path}/lines-3" in (
+        capsys.readouterr().err
+    )
