@@ -1,7 +1,8 @@
 """What a service manager is told: systemd's protocol for services of `Type=notify`.
 
-Owns: the datagrams and the watchdog's turns. Must not know: what the broker does. A service manager that has gone or
-does not read is nobody's loss: nothing here waits or fails. Source: sd_notify(3), sd_watchdog_enabled(3).
+Owns: the datagrams and the watchdog's turns. Must not know: what the broker does. A service manager that has gone is
+nobody's loss. One that is too busy to read misses signs of life and statuses; only for what it must not miss, that the
+broker serves or stops, it is waited for a moment. Source: sd_notify(3), sd_watchdog_enabled(3).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from contextlib import suppress
 _SOCKET, _WATCHDOG_US, _WATCHDOG_PID = "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"
 _TURNS = 2
 """Signs of life in each period of the watchdog, as sd_watchdog_enabled(3) advises."""
+_PATIENCE_S = 5.0
+"""For a manager that has more to read than it comes to: one that never hears that a service is ready waits for ever."""
 _LONGEST_STATUS = 1000
 """Characters: what is longer is of no use in a status line, and a datagram has its limit."""
 
@@ -30,11 +33,11 @@ class ServiceManager:
 
     def ready(self, status: str) -> None:
         """The process serves from now on."""
-        self._send("READY=1", status)
+        self._send("READY=1", status, _PATIENCE_S)
 
     def stopping(self, status: str) -> None:
         """The process has begun to stop in order."""
-        self._send("STOPPING=1", status)
+        self._send("STOPPING=1", status, _PATIENCE_S)
 
     def status(self, status: str) -> None:
         """What it is at, in a line for people."""
@@ -52,14 +55,14 @@ class ServiceManager:
             self._turn.cancel()
             self._turn = None
 
-    def _send(self, state: str, status: str | None) -> None:
+    def _send(self, state: str, status: str | None, patience_s: float = 0.0) -> None:
         if self._address is None:
             return
         lines = [state] if state else []
         if status is not None:
             lines.append(f"STATUS={' '.join(status.split())[:_LONGEST_STATUS]}")
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-            sender.setblocking(False)
+            sender.settimeout(patience_s)
             sender.sendto("\n".join(lines).encode("utf-8", "replace"), self._address)
 
 

@@ -22,7 +22,7 @@ def test_a_broker_tells_systemd_when_it_serves_and_when_it_stops(tmp_path: Path)
         manager.bind("")  # an abstract name, as a manager of containers may have
         manager.settimeout(START_TIMEOUT_S)
         name = "@" + manager.getsockname()[1:].decode()
-        environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000", "PYTHONPATH": str(REPOSITORY)}
+        environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "500000", "PYTHONPATH": str(REPOSITORY)}
         broker = subprocess.Popen(
             shlex.split(command.removeprefix("ExecStart=")),
             env={**os.environ, **environment},

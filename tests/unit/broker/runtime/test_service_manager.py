@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,13 +57,28 @@ def test_who_cannot_be_reached_is_told_nothing(address: str) -> None:
 
 
 def test_a_manager_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
-    """When its buffer is full, states are dropped."""
+    """When its buffer is full, statuses are dropped."""
     path = str(tmp_path / "notify")
     with receiver(path) as manager:
         found = find_service_manager({"NOTIFY_SOCKET": path}, PID)
         for _ in range(10_000):
             found.status("x" * 1000)
         assert manager.recv(4096)
+
+
+def test_a_busy_manager_does_not_miss_that_the_broker_serves(tmp_path: Path) -> None:
+    """While its buffer is full, readiness waits for it to read on."""
+    path = str(tmp_path / "notify")
+    with receiver(path) as manager:
+        found = find_service_manager({"NOTIFY_SOCKET": path}, PID)
+        for _ in range(10_000):
+            found.status("x" * 1000)
+        telling = threading.Thread(target=found.ready, args=("serves",))
+        telling.start()
+        manager.settimeout(60)
+        while not (told := manager.recv(4096)).startswith(b"READY=1"):
+            assert told.startswith(b"STATUS=")
+        telling.join()
 
 
 @pytest.mark.parametrize(
