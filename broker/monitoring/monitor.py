@@ -34,6 +34,17 @@ Why = Callable[[], str | None]
 """Says why a node is not ready; None: it is. Called on a thread."""
 
 
+class _Scrape:
+    """What is collected for those who asked while it is."""
+
+    __slots__ = ("readers", "task")
+
+    def __init__(self, task: asyncio.Task[Samples]) -> None:
+        self.task = task
+        self.readers = 0
+        """Who has no page of it yet."""
+
+
 class Monitor:
     """What is measured in a process, and its pages."""
 
@@ -49,7 +60,7 @@ class Monitor:
         self._of_disk: list[Callable[[Samples], None]] = []
         self._not_ready: list[Why] = []
         self._is_serving = False
-        self._scrape: asyncio.Task[Samples] | None = None
+        self._scrape: _Scrape | None = None
         pages = {"/metrics": self._metrics, "/health": self._health, "/ready": self._ready}
         self._http = HttpServer(pages, lambda path, failed: log.error("a page failed", page=path, exc_info=failed))
 
@@ -68,7 +79,7 @@ class Monitor:
         self._lag.stop()
         await self._http.stop()
         if self._scrape is not None:
-            self._scrape.cancel()
+            self._scrape.task.cancel()
         self._threads.shutdown(wait=False)
 
     # what is told
@@ -121,12 +132,27 @@ class Monitor:
     # pages
 
     async def _metrics(self, request: PageRequest) -> Answer:
-        if self._scrape is None or self._scrape.done():
-            self._scrape = self._loop.create_task(self._collected())
-        samples = await asyncio.shield(self._scrape)
-        write = partial(page_of, samples, request.accept)
-        page = await self._loop.run_in_executor(self._threads, in_short_turns, write)
+        scrape = self._scrape
+        if scrape is None or scrape.task.done():
+            scrape = self._scrape = _Scrape(self._loop.create_task(self._collected()))
+        scrape.readers += 1
+        try:
+            samples = await asyncio.shield(scrape.task)
+            write = partial(page_of, samples, request.accept)
+            page = await self._loop.run_in_executor(self._threads, in_short_turns, write)
+        finally:
+            scrape.readers -= 1
+            if not scrape.readers:
+                self._forget(scrape)
         return Answer(HTTPStatus.OK, page.body, page.content_type)
+
+    def _forget(self, scrape: _Scrape) -> None:
+        """Give back what was collected, on the thread: all of it in one go takes long."""
+        task = scrape.task
+        if self._scrape is scrape and task.done():
+            self._scrape = None
+        if task.done() and not task.cancelled() and task.exception() is None:
+            self._loop.run_in_executor(self._threads, in_short_turns, task.result().clear)
 
     async def _health(self, _request: PageRequest) -> Answer:
         return Answer(HTTPStatus.OK, b"alive\n")

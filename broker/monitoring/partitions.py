@@ -9,7 +9,7 @@ from odradek.broker.metadata.image import ImageDelta, MetadataImage, PartitionIm
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
 from odradek.broker.partitions.table import PartitionTable
-from odradek.metrics.samples import Samples
+from odradek.metrics.samples import Labels, Samples
 
 _MANAGER = "kafka_server_replicamanager_"
 
@@ -38,12 +38,13 @@ class PartitionCollector:
         waiting: set[int] = set()
         for partition in self._partitions.in_steps():
             waiting.update(map(id, partition.delayed_fetches))
-            self._of_log(samples, partition)
+            labels = partition.topic, str(partition.index)
+            _of_log(samples, labels, partition)
             image = self._image().partition(partition.topic, partition.index)
             if image is not None and partition.role is Role.LEADER:
                 counts.led += 1
-                _count(counts, samples, partition, image)
-                _of_leader(samples, partition, image)
+                _count(counts, samples, labels, partition, image)
+                _of_leader(samples, labels, partition, image)
             yield
         samples.add(f"{_MANAGER}partitioncount", self._partitions.replica_count)
         samples.add(f"{_MANAGER}leadercount", counts.led)
@@ -54,42 +55,41 @@ class PartitionCollector:
         samples.add(f"{_MANAGER}reassigningpartitions", counts.reassigning)
         samples.add("kafka_server_delayedoperationpurgatory_purgatorysize", len(waiting), "Fetch")
 
-    def _of_log(self, samples: Samples, partition: Partition) -> None:
-        log, labels = partition.log, (partition.topic, str(partition.index))
-        samples.add("kafka_log_log_size", log.size, *labels)
-        samples.add("kafka_log_log_logstartoffset", log.log_start_offset, *labels)
-        samples.add("kafka_log_log_logendoffset", log.log_end_offset, *labels)
-        samples.add("kafka_log_log_numlogsegments", len(log.segments), *labels)
+
+def _of_log(samples: Samples, labels: Labels, partition: Partition) -> None:
+    log = partition.log
+    samples.add_at(labels, "kafka_log_log_size", log.size)
+    samples.add_at(labels, "kafka_log_log_logstartoffset", log.log_start_offset)
+    samples.add_at(labels, "kafka_log_log_logendoffset", log.log_end_offset)
+    samples.add_at(labels, "kafka_log_log_numlogsegments", len(log.segments))
 
 
-def _count(counts: _Counts, samples: Samples, partition: Partition, image: PartitionImage) -> None:
+def _count(counts: _Counts, samples: Samples, labels: Labels, partition: Partition, image: PartitionImage) -> None:
     in_sync, least = len(image.isr), min(partition.log.config.min_insync_replicas, len(image.replicas))
     counts.under_replicated += _is_under_replicated(image)
     counts.under_min_isr += in_sync < least
     counts.at_min_isr += in_sync == least
     counts.reassigning += bool(image.adding_replicas or image.removing_replicas)
-    labels = partition.topic, str(partition.index)
-    samples.add("kafka_cluster_partition_replicascount", len(image.replicas), *labels)
-    samples.add("kafka_cluster_partition_insyncreplicascount", in_sync, *labels)
-    samples.add("kafka_cluster_partition_underreplicated", int(_is_under_replicated(image)), *labels)
-    samples.add("kafka_cluster_partition_underminisr", int(in_sync < least), *labels)
-    samples.add("kafka_cluster_partition_atminisr", int(in_sync == least), *labels)
+    samples.add_at(labels, "kafka_cluster_partition_replicascount", len(image.replicas))
+    samples.add_at(labels, "kafka_cluster_partition_insyncreplicascount", in_sync)
+    samples.add_at(labels, "kafka_cluster_partition_underreplicated", int(_is_under_replicated(image)))
+    samples.add_at(labels, "kafka_cluster_partition_underminisr", int(in_sync < least))
+    samples.add_at(labels, "kafka_cluster_partition_atminisr", int(in_sync == least))
 
 
 def _is_under_replicated(image: PartitionImage) -> bool:
     return len(image.isr) < len(image.replicas) - len(image.adding_replicas)
 
 
-def _of_leader(samples: Samples, partition: Partition, image: PartitionImage) -> None:
-    labels = partition.topic, str(partition.index)
+def _of_leader(samples: Samples, labels: Labels, partition: Partition, image: PartitionImage) -> None:
     prefix = "kafka_topic_partition_"
-    samples.add(f"{prefix}current_offset", partition.high_watermark, *labels)
-    samples.add(f"{prefix}oldest_offset", partition.log.log_start_offset, *labels)
-    samples.add(f"{prefix}leader", image.leader, *labels)
-    samples.add(f"{prefix}replicas", len(image.replicas), *labels)
-    samples.add(f"{prefix}in_sync_replica", len(image.isr), *labels)
-    samples.add(f"{prefix}leader_is_preferred", int(image.leader == image.replicas[0]), *labels)
-    samples.add(f"{prefix}under_replicated_partition", int(_is_under_replicated(image)), *labels)
+    samples.add_at(labels, f"{prefix}current_offset", partition.high_watermark)
+    samples.add_at(labels, f"{prefix}oldest_offset", partition.log.log_start_offset)
+    samples.add_at(labels, f"{prefix}leader", image.leader)
+    samples.add_at(labels, f"{prefix}replicas", len(image.replicas))
+    samples.add_at(labels, f"{prefix}in_sync_replica", len(image.isr))
+    samples.add_at(labels, f"{prefix}leader_is_preferred", int(image.leader == image.replicas[0]))
+    samples.add_at(labels, f"{prefix}under_replicated_partition", int(_is_under_replicated(image)))
 
 
 class IsrCounts:

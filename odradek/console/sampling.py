@@ -53,13 +53,13 @@ class Sighting:
 def sighting_of(samples: Samples, time_s: float, requests: Mapping[str, RequestTimes] | None = None) -> Sighting:
     """Return what a round is about, out of everything that was collected."""
     seen = Sighting(time_s, requests=dict(requests or {}))
-    for labels, value in samples.by_name["kafka_topic_partition_current_offset"]:
+    for labels, value in samples.of("kafka_topic_partition_current_offset").items():
         assert isinstance(value, int | float)
         seen.ends[labels[0], labels[1]] = value
-    for labels, value in samples.by_name["kafka_consumergroup_lag_sum"]:
+    for labels, value in samples.of("kafka_consumergroup_lag_sum").items():
         assert isinstance(value, int | float)
         seen.lags[labels[0]] = seen.lags.get(labels[0], 0.0) + value
-    for labels, value in samples.by_name["kafka_consumergroup_current_offset"]:
+    for labels, value in samples.of("kafka_consumergroup_current_offset").items():
         assert isinstance(value, int | float)
         seen.committed[labels[0], labels[1], labels[2]] = value
     return seen

@@ -10,7 +10,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 
 from odradek.metrics.metric import Kind, Metric
-from odradek.metrics.samples import Distribution, Samples, Value
+from odradek.metrics.samples import Distribution, Labels, Samples, Value
 from odradek.metrics.table import METRICS
 from odradek.metrics.table_own import PROCESS
 
@@ -38,9 +38,8 @@ class _Collected:
         self._process = with_process
 
     def collect(self) -> Iterator[Family]:
-        for name, values in self._samples.by_name.items():
-            if values:
-                yield _family(METRICS[name], values)
+        for name, labels, values in self._samples:
+            yield _family(METRICS[name], labels, values)
         if self._process:
             documented = {one.name: one.help for one in PROCESS}
             for family in ProcessCollector(registry=None).collect():
@@ -50,10 +49,10 @@ class _Collected:
                     yield family
 
 
-def _family(metric: Metric, values: Sequence[tuple[tuple[str, ...], Value]]) -> Family:
+def _family(metric: Metric, every: Sequence[Labels], values: Sequence[Value]) -> Family:
     name = metric.name.removesuffix(TOTAL) if metric.kind is Kind.COUNTER else metric.name
     family = Family(name, metric.help, metric.kind.value)
-    for labels, value in values:
+    for labels, value in zip(every, values, strict=True):
         named = {label: text for label, text in zip(metric.labels, labels, strict=False) if text}
         if isinstance(value, Distribution):
             _add_distribution(family, metric, named, value)

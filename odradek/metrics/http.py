@@ -18,6 +18,8 @@ HEAD_S: Final = 5.0
 """How long a client may take for it."""
 SEND_S: Final = 30.0
 """How long it may take for reading the answer, which has some megabytes where there are many partitions."""
+PIECE_BYTES: Final = 256 * 1024
+"""So much of an answer is sent in a turn of the event loop."""
 MOST_CONNECTIONS: Final = 16
 PLAIN: Final = "text/plain; charset=utf-8"
 
@@ -102,8 +104,12 @@ class HttpServer:
             method, answer = await self._answer_to(head.decode("latin-1"))
         writer.transport.set_write_buffer_limits(0)  # so that all of it is sent, or the time is up
         async with asyncio.timeout(SEND_S):
-            writer.write(_written(answer, with_body=method != "HEAD"))
+            writer.write(_head_of(answer))
             await writer.drain()
+            body = memoryview(answer.body if method != "HEAD" else b"")
+            for start in range(0, len(body), PIECE_BYTES):
+                writer.write(body[start : start + PIECE_BYTES])
+                await writer.drain()
 
     async def _answer_to(self, head: str) -> tuple[str, Answer]:
         first, *lines = head.split("\r\n")
@@ -130,7 +136,7 @@ def _refusal(status: HTTPStatus) -> Answer:
     return Answer(status, f"{status.phrase}\n".encode())
 
 
-def _written(answer: Answer, with_body: bool) -> bytes:
+def _head_of(answer: Answer) -> bytes:
     status, body, content_type = answer
     lines = [
         f"HTTP/1.1 {status.value} {status.phrase}",
@@ -142,4 +148,4 @@ def _written(answer: Answer, with_body: bool) -> bytes:
     ]
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         lines.append("Allow: GET, HEAD")
-    return "\r\n".join((*lines, "", "")).encode("latin-1") + (body if with_body else b"")
+    return "\r\n".join((*lines, "", "")).encode("latin-1")

@@ -23,7 +23,7 @@ def counted(before: PartitionImage | None, after: PartitionImage | None) -> obje
     elections.on_metadata(old, new, delta)
     for _ in elections.collect(samples, 1.0):
         pass
-    [(_, count)] = samples.by_name["kafka_controller_controllerstats_uncleanleaderelections_total"]
+    [count] = samples.of("kafka_controller_controllerstats_uncleanleaderelections_total").values()
     return count
 
 
@@ -58,5 +58,5 @@ def test_the_partition_that_is_furthest_behind_counts() -> None:
     for replicas, lag, received, steps in ((manager, 3 * AT_ONCE - 1, 77, 4), (None, 0, 0, 1)):
         samples = Samples()
         assert len(list(FollowerCollector(replicas).collect(samples, 1.0))) == steps
-        assert samples.by_name["kafka_server_replicafetchermanager_maxlag"] == [(("Replica",), lag)]
-        assert samples.by_name["kafka_server_brokertopicmetrics_replicationbytesin_total"] == [((), received)]
+        assert samples.of("kafka_server_replicafetchermanager_maxlag") == {("Replica",): lag}
+        assert samples.of("kafka_server_brokertopicmetrics_replicationbytesin_total") == {(): received}

@@ -15,7 +15,7 @@ def counts(errors: ErrorCounts) -> dict[tuple[str, ...], object]:
     samples = Samples()
     for _ in errors.collect(samples, 1.0):
         pass
-    return dict(samples.by_name["kafka_network_requestmetrics_errors_total"])
+    return {**samples.of("kafka_network_requestmetrics_errors_total")}
 
 
 def test_codes_are_found_at_every_depth() -> None:

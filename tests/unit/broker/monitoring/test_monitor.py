@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from odradek.broker.monitoring.monitor import Monitor
-from odradek.metrics.samples import Samples
+from odradek.metrics.samples import AT_ONCE, Samples
 from tests.support.scraped import get, parse
+from tests.support.waiting import eventually
 
 PORTS: dict[Monitor, int] = {}
 """Where each monitor has its pages."""
@@ -84,3 +85,25 @@ async def test_collector_that_fails_is_an_error_of_the_page(monitor: Monitor) ->
     assert [status for status, _ in await ask(monitor, "/metrics")] == [500]
     fails = False
     assert [status for status, _ in await ask(monitor, "/metrics")] == [200]
+
+
+async def test_what_was_collected_is_given_back_once_everybody_has_a_page(monitor: Monitor) -> None:
+    """On the thread, some at a time; who asks later gets what is collected then."""
+    collected: list[Samples] = []
+
+    def collect(samples: Samples, _now_s: float) -> Iterator[None]:
+        collected.append(samples)
+        for broker in range(3 * AT_ONCE):
+            samples.add("kafka_broker_info", 1, str(broker), "h")
+        for _ in range(20_000):
+            yield
+
+    monitor.collect(collect)
+    for _ in range(2):
+        answers = await ask(monitor, *["/metrics"] * 4)
+        assert [len(parse(page).of("kafka_broker_info")) for _, page in answers] == [3 * AT_ONCE] * 4
+
+    def is_given_back() -> bool:
+        return not any(one.of("kafka_broker_info") for one in collected)
+
+    await asyncio.to_thread(eventually, is_given_back, "the values to be given back")

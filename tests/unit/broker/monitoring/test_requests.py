@@ -30,7 +30,7 @@ def counts(meter: RequestMeter) -> dict[tuple[str, ...], object]:
     samples = Samples()
     for _ in meter.collect(samples, 1.0):
         pass
-    return dict(samples.by_name["kafka_network_requestmetrics_requests_total"])
+    return {**samples.of("kafka_network_requestmetrics_requests_total")}
 
 
 def test_answers_are_handed_on_and_counted_by_api_and_version() -> None:
@@ -98,8 +98,7 @@ def test_phases_add_up() -> None:
     for _ in meter.collect(samples, 1.0):
         pass
     total, local, remote = (
-        dict(samples.by_name[f"kafka_network_requestmetrics_{part}timems"])[("Fetch",)]
-        for part in ("total", "local", "remote")
+        samples.of(f"kafka_network_requestmetrics_{part}timems")[("Fetch",)] for part in ("total", "local", "remote")
     )
     assert isinstance(total, Distribution)
     assert isinstance(local, Distribution)

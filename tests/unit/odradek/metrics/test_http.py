@@ -8,7 +8,9 @@ from http import HTTPStatus
 import pytest
 
 from odradek.metrics import http
-from odradek.metrics.http import HEAD_BYTES, MOST_CONNECTIONS, Answer, HttpServer, PageRequest
+from odradek.metrics.http import HEAD_BYTES, MOST_CONNECTIONS, PIECE_BYTES, Answer, HttpServer, PageRequest
+
+LARGE = bytes(range(256)) * (5 * PIECE_BYTES // 256) + b"end"
 
 
 async def closed(writer: asyncio.StreamWriter) -> None:
@@ -31,6 +33,10 @@ class Pages:
         self.asked.append(request)
         return Answer(HTTPStatus.OK, b"one\ntwo\n")
 
+    async def large(self, _request: PageRequest) -> Answer:
+        """Answer with more than is sent at once."""
+        return Answer(HTTPStatus.OK, LARGE)
+
     async def broken(self, _request: PageRequest) -> Answer:
         """Fail."""
         raise RuntimeError("a bug")
@@ -51,7 +57,7 @@ class Pages:
 async def pages() -> AsyncIterator[Pages]:
     """A server with two pages."""
     found = Pages()
-    routes = {"/there": found.there, "/broken": found.broken}
+    routes = {"/there": found.there, "/large": found.large, "/broken": found.broken}
     server = HttpServer(routes, lambda path, failed: found.failed.append(f"{path}: {failed}"))
     found.port = await server.start("127.0.0.1", 0)
     yield found
@@ -148,3 +154,10 @@ async def test_stop_waits_for_nobody() -> None:
         await asyncio.open_connection("127.0.0.1", port)
     await closed(writer)
     assert reader is not None
+
+
+async def test_a_large_answer_comes_whole(pages: Pages) -> None:
+    """It is sent in pieces."""
+    head, _, body = (await pages.ask("GET /large HTTP/1.1\r\n\r\n")).partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(LARGE)}".encode() in head
+    assert body == LARGE
