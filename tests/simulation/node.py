@@ -32,17 +32,21 @@ class SimulatedExecutor(Executor):
         self._threads = threads
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Do it after a while."""
+        """Do it after a while, unless nobody wants it any more by then."""
         future: Future[T] = Future()
         result: list[T] = []
+
+        def do() -> None:
+            if future.set_running_or_notify_cancel():
+                result.append(fn(*args, **kwargs))
 
         def done(failed: BaseException | None) -> None:
             if failed is not None:
                 future.set_exception(failed)
-            else:
+            elif result:
                 future.set_result(result[0])
 
-        self._threads.submit(lambda: result.append(fn(*args, **kwargs)), done)
+        self._threads.submit(do, done)
         return future
 
 
