@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "produce": "Produce each line of a file or of standard input as a record.",
     "consume": "Read the records of topics and write them to standard output.",
     "records": "Delete records from the beginning of topics.",
-    "groups": "List, describe, reset and delete consumer groups.",
+    "groups": "List, describe, watch, reset and delete consumer groups.",
     "transactions": "List, describe and end transactions, and find those that nobody ends.",
     "configs": "Describe and alter the configs of topics, brokers and groups.",
     "users": "List, create, alter and delete users who log in with a password.",

@@ -29,6 +29,7 @@ _ADVICE = {
     KafkaError.TOPIC_ALREADY_EXISTS: "{what} exists already; `odradek topics describe` shows it",
     KafkaError.NON_EMPTY_GROUP: "{what} has members; stop its consumers first",
     KafkaError.UNKNOWN_MEMBER_ID: "{what} has members; stop its consumers first",
+    KafkaError.GROUP_SUBSCRIBED_TO_TOPIC: "{what}: a member reads the topic; stop its consumers first",
     KafkaError.GROUP_ID_NOT_FOUND: "{what} does not exist; `odradek groups list` shows those that do",
     KafkaError.COORDINATOR_NOT_AVAILABLE: _NO_COORDINATOR,
     KafkaError.NOT_COORDINATOR: _NO_COORDINATOR,

@@ -137,6 +137,52 @@ def delete_group(cluster: ClusterClients, name: str) -> None:
     )
 
 
+def group_lags(cluster: ClusterClients, names: Sequence[str]) -> dict[str, int]:
+    """Return how many offsets each group is behind in all partitions that it has committed."""
+    committed = {name: committed_offsets(cluster, name) for name in names}
+    topics = cluster.metadata().topics
+    places = {
+        (topic, number)
+        for offsets in committed.values()
+        for topic, number in offsets
+        if topic in topics and number in topics[topic].partitions
+    }
+    ends = latest(cluster.admin, places)
+    return {
+        name: sum(max(0, ends[place] - offset) for place, offset in offsets.items() if place in ends)
+        for name, offsets in committed.items()
+    }
+
+
+def forget_offsets(cluster: ClusterClients, name: str, partitions: Sequence[Partition]) -> None:
+    """Delete what a group has committed for partitions; CommandError where a member of it reads one of their topics."""
+    from odradek.client.errors import ClientError  # only now: no other command here asks by itself
+    from odradek.cluster.broker_requests import check
+    from odradek.protocol.messages.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteRequestPartition,
+        OffsetDeleteRequestTopic,
+        OffsetDeleteResponse,
+    )
+
+    coordinator = _description(cluster, name).coordinator
+    topics: dict[str, list[OffsetDeleteRequestPartition]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition_index=number))
+    request = OffsetDeleteRequest(
+        group_id=name,
+        topics=[OffsetDeleteRequestTopic(name=topic, partitions=numbers) for topic, numbers in topics.items()],
+    )
+    try:
+        told = cluster.requests.ask_at((str(coordinator.host), coordinator.port), request, OffsetDeleteResponse)
+    except ClientError as refused:
+        raise CommandError(f"group {name}: {refused}") from refused
+    check(told.error_code, None, f"group {name}")
+    for each in told.topics:
+        for part in each.partitions:
+            check(part.error_code, None, f"group {name}, partition {part.partition_index} of {each.name}")
+
+
 def _description(cluster: ClusterClients, name: str) -> ConsumerGroupDescription:
     found: ConsumerGroupDescription = ask_coordinator(
         lambda: cluster.admin.describe_consumer_groups([name], request_timeout=ANSWER_TIMEOUT_S)[name],

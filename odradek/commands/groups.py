@@ -1,4 +1,4 @@
-"""`odradek groups`: list, describe, reset, delete."""
+"""`odradek groups`: list, describe, reset, delete groups, delete offsets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from odradek.cli.arguments import topic_partitions
+from odradek.cli.arguments import regular_expression, topic_partitions
 from odradek.cli.command import group, online
 from odradek.cli.completion import group_names
 from odradek.cluster.connection import ClusterClients
@@ -15,20 +15,24 @@ from odradek.cluster.group_resets import plan_reset
 from odradek.cluster.groups import (
     CommittedPosition,
     GroupDescription,
+    committed_offsets,
     delete_group,
     describe_group,
+    forget_offsets,
+    group_lags,
     list_groups,
     move_offsets,
 )
 from odradek.cluster.offset_spec import SYNTAX, OffsetSpecification, parse_offset_spec
-from odradek.commands import groups_import
+from odradek.commands import groups_import, groups_watch
 from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
-from odradek.terminal.errors import WrongUsageError
+from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.human import count_text, plural
 from odradek.terminal.output import CommandOutput
 
-app = group("groups", "List, describe, reset and delete consumer groups.")
+app = group("groups", "List, describe, watch, reset and delete consumer groups.")
+app.add_typer(groups_watch.app)
 
 Name = Annotated[
     str, Argument(metavar="GROUP", help="Name of the group.", show_default=False, autocompletion=group_names)
@@ -38,18 +42,46 @@ Names = Annotated[
 ]
 
 
-@online(app, "list", document=documents.LISTED, examples="odradek groups list\nodradek groups list --json")
-def list_all(cluster: ClusterClients, output: CommandOutput) -> None:
+@online(
+    app,
+    "list",
+    document=documents.LISTED,
+    examples="""\
+    odradek groups list
+    odradek groups list --lag --pattern 'billing.*'
+    odradek groups list --json""",
+)
+def list_all(
+    cluster: ClusterClients,
+    output: CommandOutput,
+    pattern: Annotated[str | None, Option("--pattern", metavar="REGEX", help="Only groups of this form.")] = None,
+    with_lag: Annotated[
+        bool, Option("--lag", help="Also how many offsets they are behind, those that are most so first.")
+    ] = False,
+) -> None:
     """List consumer groups with their state and the protocol they use."""
-    groups = list_groups(cluster)
+    expression = None if pattern is None else regular_expression("--pattern", pattern)
+    groups = [each for each in list_groups(cluster) if expression is None or expression.fullmatch(each.group_id)]
+    lags = group_lags(cluster, [each.group_id for each in groups]) if with_lag else {}
+    groups.sort(key=lambda each: (-lags.get(each.group_id, 0), each.group_id))
     if output.json:
-        rows = [{"group": each.group_id, "state": each.state.name, "type": each.type.name} for each in groups]
+        rows = [
+            {
+                "group": each.group_id,
+                "state": each.state.name,
+                "type": each.type.name,
+                "lag": lags.get(each.group_id),
+            }
+            for each in groups
+        ]
         output.document({"groups": rows})
     elif groups:
-        output.table(
-            ["GROUP", "STATE", "TYPE"],
-            [[each.group_id, _word(each.state.name), _word(each.type.name)] for each in groups],
-        )
+        shown = [[each.group_id, _word(each.state.name), _word(each.type.name)] for each in groups]
+        if with_lag:
+            shown = [[*row, count_text(lags[each.group_id])] for row, each in zip(shown, groups, strict=True)]
+        output.table(["GROUP", "STATE", "TYPE", *([">LAG"] if with_lag else [])], shown)
+    elif pattern is not None:
+        output.note(f"no group is of the form {pattern}")
     else:
         output.note("there are no groups yet; `odradek consume TOPIC --group NAME` makes one")
 
@@ -134,6 +166,41 @@ def delete(cluster: ClusterClients, output: CommandOutput, names: Names) -> None
 
 
 app.add_typer(groups_import.app)
+
+
+@online(
+    app,
+    "delete-offsets",
+    document=documents.FORGOTTEN,
+    examples="""\
+    odradek groups delete-offsets billing --topic orders
+    odradek groups delete-offsets billing --topic orders:0,1 --topic audit --json""",
+)
+def delete_offsets(
+    cluster: ClusterClients,
+    output: CommandOutput,
+    name: Name,
+    topics: Annotated[
+        list[str], Option("--topic", "-t", metavar="TOPIC[:0,1]", help="Of these; repeatable.", show_default=False)
+    ],
+) -> None:
+    """Delete what a group has committed for topics that no member of it reads, and keep the rest."""
+    before = committed_offsets(cluster, name)
+    named = [topic_partitions(each) for each in topics]
+    gone = [
+        (topic, number)
+        for topic, number in sorted(before)
+        if any(topic == wanted and (not numbers or number in numbers) for wanted, numbers in named)
+    ]
+    if not gone:
+        shows = f"`odradek groups describe {name}` shows where it has"
+        raise CommandError(f"group {name} has committed nothing there; {shows}")
+    forget_offsets(cluster, name, gone)
+    if output.json:
+        rows = [{"topic": topic, "partition": number, "before": before[topic, number]} for topic, number in gone]
+        output.document({"group": name, "offsets": rows})
+    else:
+        output.table(["TOPIC", ">PARTITION", ">DELETED OFFSET"], [[*each, before[each]] for each in gone])
 
 
 def _show(output: CommandOutput, group: GroupDescription) -> None:

@@ -7,7 +7,27 @@ LISTED: Document = {
         "group": "its name",
         "state": "EMPTY, STABLE, ...: Kafka's name",
         "type": "CLASSIC or CONSUMER: the protocol that its members speak",
+        "lag": "how many offsets it is behind in all; null without --lag",
     }
+}
+WATCHED: Document = {
+    "": "One document a line, for each group at each time.",
+    "time": "milliseconds since 1970",
+    "group": "its name",
+    "state": "EMPTY, STABLE, ...: Kafka's name",
+    "members": "how many it has",
+    "lag": "how many offsets it is behind in all",
+    "consumed_per_second": "offsets by which it has come further since the time before; null the first time",
+    "produced_per_second": "offsets that were added meanwhile to the partitions that it reads; null the first time",
+    "caught_up_in_seconds": "when there is no lag any more if it goes on like that; null if never or not known",
+}
+FORGOTTEN: Document = {
+    "group": "its name",
+    "offsets[]": {
+        "topic": "name of the topic",
+        "partition": "number of the partition",
+        "before": "the offset that was committed",
+    },
 }
 DESCRIBED: Document = {
     "groups[]": {

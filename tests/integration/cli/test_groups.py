@@ -37,7 +37,8 @@ def _offsets(cli: Cli, group: str) -> dict[int, int]:
 
 def test_list(cli: Cli, group: str) -> None:
     """Groups are listed with their state and type."""
-    assert {"group": group, "state": "EMPTY", "type": "CLASSIC"} in cli("groups", "list", "--json").json["groups"]
+    row = {"group": group, "state": "EMPTY", "type": "CLASSIC", "lag": None}
+    assert row in cli("groups", "list", "--json").json["groups"]
     assert [group, "empty", "classic"] in cli("groups", "list").table
 
 
@@ -148,3 +149,42 @@ def test_resets_that_say_too_little_or_too_much(cli: Cli, topic: str, group: str
         assert result.code == code
         assert result.error.startswith(f"odradek: {sentence}")
         assert result.error.count("\n") == 1
+
+
+def test_list_with_lag(cli: Cli, topic: str, group: str) -> None:
+    """Those that are most behind come first; a form chooses among them."""
+    cli("groups", "reset", f"{group}-done", "--to", "end", "--topic", topic)
+    found = cli("groups", "list", "--lag", "--pattern", f"{group}.*", "--json").json["groups"]
+    assert [(each["group"], each["lag"]) for each in found] == [(group, 6), (f"{group}-done", 0)]
+    assert cli("groups", "list", "--lag", "--pattern", group).table[1] == [group, "empty", "classic", "6"]
+    assert cli("groups", "list", "--pattern", f"{group}-x").error == f"no group is of the form {group}-x\n"
+
+
+def test_watch(cli: Cli, group: str) -> None:
+    """How far it is behind at each look, and from the second one on how fast it reads."""
+    first = cli("groups", "watch", group, "--count", "1", "--json").json
+    assert (first["group"], first["members"], first["lag"], first["consumed_per_second"]) == (group, 0, 6, None)
+    result = cli("groups", "watch", group, "-n", "2", "--interval", "50ms")
+    heading, _, second = result.table
+    assert heading[:5] == ["TIME", "GROUP", "STATE", "MEMBERS", "LAG"]
+    assert second[1:] == [group, "empty", "0", "6", "0", "0", "never"]
+    assert cli("groups", "watch", group, "--interval", "soon").code == 2
+    assert cli("groups", "watch", f"{group}-no", "-n", "1").code == 1
+
+
+def test_offsets_are_deleted_by_topic(cli: Cli, topic: str, group: str) -> None:
+    """Only those that are named go; nothing to delete is an error."""
+    cli("groups", "reset", group, "--to", "0", "--topic", f"{topic}:1")
+    deleted = cli("groups", "delete-offsets", group, "--topic", f"{topic}:0", "--json").json
+    assert deleted == {"group": group, "offsets": [{"topic": topic, "partition": 0, "before": 4}]}
+    assert _offsets(cli, group) == {1: 0}
+    nothing = cli("groups", "delete-offsets", group, "--topic", f"{topic}:0")
+    assert (nothing.code, nothing.error.startswith(f"odradek: group {group} has committed nothing there;")) == (1, True)
+
+
+def test_offsets_of_a_topic_that_is_read_stay(cli: Cli, topic: str, group: str, member: Consumer) -> None:
+    """The sentence says whose consumers are to be stopped."""
+    refused = cli("groups", "delete-offsets", group, "--topic", topic)
+    assert refused.code == 1
+    assert "a member reads the topic; stop its consumers first" in refused.error
+    assert _offsets(cli, group)[0] == 4
