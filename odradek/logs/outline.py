@@ -65,6 +65,10 @@ class SegmentOutline(NamedTuple):
     """When the data file was last written to."""
 
 
+_CHECKPOINT_FILES = (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
+"""In the order of the fields of `Checkpoints`."""
+
+
 class Checkpoints(NamedTuple):
     """What the small files of the log directory say of a partition, each None where it says nothing.
 
@@ -145,8 +149,32 @@ def find_partition(fs: FileSystem, log_directories: Sequence[str], partition: To
     return next((each.directory for each in find_partitions(fs, log_directories) if each.partition == partition), None)
 
 
-def outline_log(fs: FileSystem, directory: str, partition: TopicPartition) -> LogOutline:
-    """Return the outline of the log in a partition's directory. Raises OSError; CorruptFile where there is no log."""
+class DirectoryCheckpoints:
+    """The checkpoints of a log directory, read once; one that cannot be read is told in `notes`, and says nothing."""
+
+    def __init__(self, fs: FileSystem, home: str) -> None:
+        self.notes: list[str] = []
+        self._offsets = [self._read(fs, home, name) for name in _CHECKPOINT_FILES]
+
+    def of(self, partition: TopicPartition) -> Checkpoints:
+        """Return what they say of a partition."""
+        return Checkpoints(*(each.get(partition) for each in self._offsets))
+
+    def _read(self, fs: FileSystem, home: str, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offset_checkpoint(fs, f"{home}/{name}")
+        except (OSError, CorruptFile) as error:
+            self.notes.append(f"{name} is passed over: {error}")
+            return {}
+
+
+def outline_log(
+    fs: FileSystem, directory: str, partition: TopicPartition, checkpoints: DirectoryCheckpoints | None = None
+) -> LogOutline:
+    """Return the outline of the log in a partition's directory; who looks at many passes the checkpoints in.
+
+    Raises OSError; CorruptFile where there is no log.
+    """
     bases: list[int] = []
     going = 0
     for name in fs.listdir(directory):
@@ -164,13 +192,14 @@ def outline_log(fs: FileSystem, directory: str, partition: TopicPartition) -> Lo
             segments.append(_outline_segment(fs, directory, base, following))
         except FileNotFoundError:
             continue  # retention or compaction has taken it meanwhile
-    notes: list[str] = []
+    told = checkpoints or DirectoryCheckpoints(fs, os.path.dirname(directory))
+    notes = [*told.notes]
     return LogOutline(
         directory,
         partition,
         _topic_id(fs, directory, notes),
         segments,
-        _checkpoints(fs, os.path.dirname(directory), partition, notes),
+        told.of(partition),
         _epochs(fs, directory, notes),
         going,
         notes,
@@ -231,22 +260,6 @@ def _open(fs: FileSystem, directory: str, base: int, suffix: str) -> OpenFile | 
         return fs.open(f"{directory}/{file_name(base, suffix)}", writable=False)
     except FileNotFoundError:
         return None
-
-
-def _checkpoints(fs: FileSystem, home: str, partition: TopicPartition, notes: list[str]) -> Checkpoints:
-    def read(name: str) -> int | None:
-        try:
-            return read_offset_checkpoint(fs, f"{home}/{name}").get(partition)
-        except (OSError, CorruptFile) as error:
-            notes.append(f"{name} is passed over: {error}")
-            return None
-
-    return Checkpoints(
-        recovery_point=read(RECOVERY_POINT_FILE),
-        log_start=read(LOG_START_FILE),
-        high_watermark=read(HIGH_WATERMARK_FILE),
-        cleaned_to=read(CLEANER_OFFSET_FILE),
-    )
 
 
 def _epochs(fs: FileSystem, directory: str, notes: list[str]) -> list[EpochStart]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,7 +23,14 @@ from odradek.console.visit import Visit
 from odradek.logs.explain import Explanation, explain_offset, explain_timestamp
 from odradek.logs.explain_text import explain_lines
 from odradek.logs.index_marks import index_marks
-from odradek.logs.outline import Checkpoints, FoundPartition, LogOutline, find_partitions, outline_log
+from odradek.logs.outline import (
+    Checkpoints,
+    DirectoryCheckpoints,
+    FoundPartition,
+    LogOutline,
+    find_partitions,
+    outline_log,
+)
 from odradek.logs.upkeep import LogUpkeep, plan_upkeep
 from odradek.storage.files import PosixFiles
 
@@ -62,7 +70,10 @@ def show_logs(visit: Visit) -> Response:
     if search:
         found = [each for each in found if search.lower() in str(each.partition).lower()]
     page = visit.number("page", 1, 1, max(1, -(-len(found) // ON_A_PAGE)))
-    shown = [_row(each) for each in found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]]
+    some = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+    homes = {os.path.dirname(each.directory) for each in some}
+    checkpoints = {home: DirectoryCheckpoints(fs, home) for home in homes}
+    shown = [_row(each, checkpoints[os.path.dirname(each.directory)]) for each in some]
     return visit.page(
         "logs.html",
         rows=shown,
@@ -111,9 +122,9 @@ def show_log(visit: Visit) -> Response:
     )
 
 
-def _row(found: FoundPartition) -> LogOutline:
+def _row(found: FoundPartition, checkpoints: DirectoryCheckpoints) -> LogOutline:
     try:
-        return outline_log(PosixFiles(), found.directory, found.partition)
+        return outline_log(PosixFiles(), found.directory, found.partition, checkpoints)
     except Exception:  # noqa: BLE001  one that cannot be read must not hide the others; its own page says why
         return LogOutline(found.directory, found.partition, None, [], Checkpoints(), [], 0, ["it cannot be read"])
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from odradek.logs.outline import Checkpoints, find_partition, find_partitions, outline_log
+from odradek.logs.outline import Checkpoints, DirectoryCheckpoints, find_partition, find_partitions, outline_log
 from odradek.storage.checkpoints.checkpoint_file import write_offset_checkpoint
 from odradek.storage.errors import CorruptFile
 from odradek.storage.files import FileSystem
@@ -107,3 +107,14 @@ def test_partitions_are_found_by_name_and_never_by_path() -> None:
     assert find_partition(fs, homes, TopicPartition("b-c", 12)) == "/data/b-c-12"
     assert find_partition(fs, homes, TopicPartition("../other/a", 1)) is None
     assert find_partition(fs, homes, TopicPartition("a", 9)) is None
+
+
+def test_checkpoints_are_read_once_for_many_partitions() -> None:
+    """Who looks at all partitions of a directory reads its checkpoints once, and is told the same."""
+    fs = MemoryFiles()
+    make_log_directory(fs)
+    told = DirectoryCheckpoints(fs, DATA)
+    expected = outline_log(fs, SPOOL, PARTITION)
+    fs.unlink(f"{DATA}/recovery-point-offset-checkpoint")
+    assert outline_log(fs, SPOOL, PARTITION, told) == expected
+    assert outline_log(fs, SPOOL, PARTITION).checkpoints.recovery_point is None
