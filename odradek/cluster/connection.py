@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 METADATA_TIMEOUT_S = 5.0
 METADATA_STEP_S = 0.25
+"""The first time that an answer is waited for; after that it is looked why there was none, and waited twice as long."""
 
 Settings: TypeAlias = Mapping[str, Any]
 NONE: Settings = MappingProxyType({})
@@ -85,9 +86,10 @@ class ClusterClients:
     def metadata(self, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Return brokers, topics and partitions; CommandError where the cluster does not answer or let us in."""
         deadline = time.monotonic() + timeout_s
+        step_s = METADATA_STEP_S
         while True:
             try:
-                return self.admin.list_topics(timeout=METADATA_STEP_S)
+                return self.admin.list_topics(timeout=step_s)
             except KafkaException as silent:
                 self.admin.poll(0)  # calls back with what it was refused for
                 if self.refusals:
@@ -97,6 +99,8 @@ class ClusterClients:
                         f"{self.bootstrap} takes connections but does not answer as a Kafka broker within "
                         f"{timeout_s:g} seconds; is it one, and does --command-config fit its listener?"
                     ) from silent
+                # A cluster of ten thousand topics takes a second to tell of them, and each time is asked anew.
+                step_s = min(2 * step_s, max(METADATA_STEP_S, deadline - time.monotonic()))
 
     def _addresses(self) -> list[Address]:
         """Return where brokers are reached, the one that the cluster calls its controller first."""

@@ -53,8 +53,14 @@ class _Seen:
 class ClusterCollector:
     """Asks a cluster for all its metrics."""
 
-    def __init__(self, requests: BrokerRequests, topics: re.Pattern[str], groups: re.Pattern[str]) -> None:
-        """Only topics and groups whose whole name the expressions match are told of."""
+    def __init__(
+        self, requests: BrokerRequests, topics: re.Pattern[str], groups: re.Pattern[str], *, with_details: bool = True
+    ) -> None:
+        """Only topics and groups whose whole name the expressions match are told of.
+
+        Without details it is not asked where partitions begin and how many members groups have.
+        """
+        self._with_details = with_details
         self._requests = requests
         self._topics = topics
         self._groups = groups
@@ -69,7 +75,8 @@ class ClusterCollector:
         _of_brokers(samples, metadata)
         _of_partitions(samples, metadata)
         seen.ends = self._offsets(samples, seen, LATEST, "kafka_topic_partition_current_offset")
-        self._offsets(samples, seen, EARLIEST, "kafka_topic_partition_oldest_offset")
+        if self._with_details:
+            self._offsets(samples, seen, EARLIEST, "kafka_topic_partition_oldest_offset")
         self._of_groups(samples, seen)
         return samples
 
@@ -100,7 +107,8 @@ class ClusterCollector:
             names = {address: [*classic, *consumer] for address, (classic, consumer) in one_round.items()}
             for committed in committed_offsets_of(self._requests, names):
                 _of_committed(samples, seen, committed)
-            self._members(samples, one_round)
+            if self._with_details:
+                self._members(samples, one_round)
 
     def _members(self, samples: Samples, asked: Mapping[Address, tuple[list[str], list[str]]]) -> None:
         described = ask_each(

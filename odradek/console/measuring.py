@@ -28,7 +28,7 @@ class ClusterProbe:
         if self._clients is None:
             self._clients = self._make()
         try:
-            return ClusterCollector(self._clients.requests, _ANY, _ANY).collect()
+            return ClusterCollector(self._clients.requests, _ANY, _ANY, with_details=False).collect()
         except BaseException:
             self.close()
             raise
