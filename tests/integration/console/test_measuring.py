@@ -14,7 +14,8 @@ from tests.support.broker import BrokerProcess
 
 def test_rates_and_lags_of_a_cluster(broker: BrokerProcess, topic: str) -> None:
     """Two rounds tell what was written and committed in between, and what a group is behind."""
-    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([NewTopic(topic, 1)])[topic].result(60)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(60)
     history = History()
     probe = ClusterProbe(lambda: connect(broker.bootstrap, {}))
     sampler = make_sampler(ConsoleSettings(broker.bootstrap), history, probe)
