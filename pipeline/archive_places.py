@@ -12,7 +12,7 @@ from odradek.pipeline.data_files import DataWriter, SparkFiles, TaskFiles
 from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import WrongOptionError
 from odradek.pipeline.layout import BYTES, DELTA, TEXT, Layout, chosen_columns, schema_of, settle
-from odradek.pipeline.ledger import Ledger
+from odradek.pipeline.ledger import COMPACTION, DamagedCommitError, Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
 from odradek.pipeline.store import HadoopStore, Store
@@ -79,6 +79,8 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
         WrongOptionError: the archive cannot be there, or has another format or other columns.
         PipelineError: the file system does not answer, or does not keep two runs apart.
     """
+    if plan.application == COMPACTION:
+        raise WrongOptionError(f"--application {COMPACTION} is what upkeep has for itself: give another name")
     layout = Layout(plan.format, chosen_columns(plan.columns), TEXT if plan.as_text else BYTES)
     store, path = open_store(hadoop, plan.output, plan.storage)
     if layout.format == DELTA and isinstance(store, HadoopStore):
@@ -89,8 +91,36 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
         options = storage_options(plan.storage) if is_s3(path) else {}
         commits = DeltaLog(store, path, plan.application, run, schema_of(layout), options)
     else:
+        _finish_compaction(Ledger(store, path, COMPACTION, run, tell, repairs=False), tell)
         commits = Ledger(store, path, plan.application, run, tell)
     return Archive(commits, _writer(store, plan.compression), layout)
+
+
+def _finish_compaction(ledger: Ledger, tell: Callable[[str], None]) -> None:
+    """Have readers see what was being compacted when that was cut short."""
+    try:
+        ledger.open()
+    except DamagedCommitError as damaged:
+        tell(str(damaged))
+
+
+def open_without_spark(output: str, storage: Mapping[str, str]) -> tuple[LocalStore | S3Store, str]:
+    """Return the file system of an archive that needs no Spark, and the archive's path in it.
+
+    Raises:
+        WrongOptionError: the archive is in HDFS or elsewhere, or options of storage are unknown.
+        PipelineError: the file system does not answer, or does not keep two runs apart.
+    """
+    path = archive_path(output)
+    if is_s3(path):
+        s3 = S3Store(storage_options(storage))
+        s3.check(path)
+        return s3, path
+    if urlsplit(path).scheme not in ("", LOCAL):
+        raise WrongOptionError(f"upkeep is for archives in local directories and in S3, and not for {output}")
+    if storage:
+        raise WrongOptionError(f"--storage is for archives in S3, and {output} is not there")
+    return LocalStore(), local_path(path)
 
 
 def _writer(store: Store, compression: str) -> DataWriter:

@@ -47,6 +47,12 @@ class DataFile:
         return self.path.rpartition("/")[2].partition(".")[2].removeprefix(_SPARKS_NUMBER)
 
 
+def from_row(row: Mapping[str, Any]) -> DataFile:
+    """Return the file that a row of a task's result is about."""
+    least, most = json.loads(row["least"]), json.loads(row["most"])
+    return DataFile(row["path"], row["bytes"], row["rows"], row["written_ms"], least, most)
+
+
 class DataWriter(Protocol):
     """Writes the records of a micro-batch into directories by topic and date."""
 
@@ -94,11 +100,7 @@ class TaskFiles:
         """See DataWriter."""
         task = ArchiveTask(self._store, directory, name, self._compression, self._file_bytes)
         rows = records.mapInArrow(task, _RESULT).collect()
-        found = [
-            DataFile(row.path, row.bytes, row.rows, row.written_ms, json.loads(row.least), json.loads(row.most))
-            for row in rows
-        ]
-        return sorted(found, key=lambda each: each.path)
+        return sorted((from_row(row.asDict()) for row in rows), key=lambda each: each.path)
 
 
 @dataclass(frozen=True, slots=True)

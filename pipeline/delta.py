@@ -76,7 +76,7 @@ class DeltaLog:
 
     def open(self) -> None:
         """Make the table if there is none, and learn how far it is."""
-        self._table = _opened(self._archive, self._schema, self._storage)
+        self._table = _made(self._archive, self._schema, self._storage)
         version = self._table.transaction_version(self._transaction)
         if version is not None:
             self._version = version
@@ -110,7 +110,7 @@ class DeltaLog:
             self._check(table)
             with_it = CommitProperties(app_transactions=[transaction], max_commit_retries=0)
             try:
-                with _in_a_sentence(self._archive):
+                with in_a_sentence(self._archive):
                     table.create_write_transaction(
                         added, "append", self._schema, list(DIRECTORIES), commit_properties=with_it
                     )
@@ -128,7 +128,7 @@ class DeltaLog:
 
     def _refreshed(self) -> DeltaTable:
         assert self._table is not None, "it is opened first"
-        with _in_a_sentence(self._archive):
+        with in_a_sentence(self._archive):
             self._table.update_incremental()
         return self._table
 
@@ -174,24 +174,29 @@ class DeltaLog:
         return f"{self._root}/offsets/{version}.json"
 
 
-def _opened(path: str, schema: pa.Schema, storage: dict[str, str]) -> DeltaTable:
+def opened(path: str, storage: dict[str, str]) -> DeltaTable | None:
+    """Return a table as it is now, None where there is none. Raises PipelineError."""
     try:
         from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError, TableNotFoundError
+        from deltalake.exceptions import TableNotFoundError
     except ImportError as missing:
         raise PipelineError("--format delta needs deltalake: pip install 'odradek[delta]'") from missing
 
-    with _in_a_sentence(path):
+    with in_a_sentence(path):
         try:
-            table = DeltaTable(path, storage_options=storage)
+            return DeltaTable(path, storage_options=storage)
         except TableNotFoundError:
-            try:
-                DeltaTable.create(path, schema, partition_by=list(DIRECTORIES), storage_options=storage)
-            except DeltaError as failed:
-                if not DeltaTable.is_deltatable(path, storage):
-                    raise
-                del failed  # another run made it
-            table = DeltaTable(path, storage_options=storage)
+            return None
+
+
+def _made(path: str, schema: pa.Schema, storage: dict[str, str]) -> DeltaTable:
+    """Return a table, which is made if there is none."""
+    table = opened(path, storage)
+    if table is None:
+        _make(path, schema, storage)
+        table = opened(path, storage)
+    if table is None:
+        raise PipelineError(f"{path} has no Delta table although one was made; does another job remove it?")
     there, wanted = _fields(table.schema()), _fields_of_arrow(schema)
     if there != wanted or table.metadata().partition_columns != list(DIRECTORIES):
         raise WrongOptionError(
@@ -199,6 +204,18 @@ def _opened(path: str, schema: pa.Schema, storage: dict[str, str]) -> DeltaTable
             " give another --output"
         )
     return table
+
+
+def _make(path: str, schema: pa.Schema, storage: dict[str, str]) -> None:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    with in_a_sentence(path):
+        try:
+            DeltaTable.create(path, schema, partition_by=list(DIRECTORIES), storage_options=storage)
+        except DeltaError:
+            if not DeltaTable.is_deltatable(path, storage):  # else another run made it
+                raise
 
 
 def _fields_of_arrow(schema: pa.Schema) -> dict[str, str]:
@@ -238,8 +255,8 @@ def _shown(name: str, values: Mapping[str, int] | None) -> int | str | None:
         return None
 
 
-class _in_a_sentence:  # noqa: N801  used as a function
-    """Have what the library raises come out as PipelineError; a commit that failed is for who asked for it."""
+class in_a_sentence:  # noqa: N801  used as a function
+    """Have what the library raises come out as PipelineError; a commit that failed is for who asked."""
 
     def __init__(self, path: str) -> None:
         self._path = path

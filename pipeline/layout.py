@@ -68,6 +68,13 @@ def settle(store: Store, archive: str, wanted: Layout) -> None:
     _check(archive, _from_text(text or b"", path), wanted)
 
 
+def kept(store: Store, archive: str) -> Layout | None:
+    """Return the layout of an archive, None where there is none. Raises PipelineError for one that cannot be read."""
+    path = f"{archive}/{NAME}"
+    text = store.read(path)
+    return _of_before(store, archive) if text is None else _from_text(text, path)
+
+
 def schema_of(layout: Layout) -> pa.Schema:
     """Return the Arrow schema of records as they are kept, with the topic and the date last."""
     import pyarrow as pa

@@ -38,6 +38,8 @@ from pyspark_odradek.offsets import Offsets, to_checkpoint
 
 HIDDEN: Final = "_odradek"
 KEPT_COMMITS: Final = 50
+COMPACTION: Final = "compaction"
+"""The application that puts small files together, which no job can have the name of."""
 _STAGING: Final = re.compile(r"(\d+)-\w+/")
 
 
@@ -51,6 +53,8 @@ class Commit:
     """Name of the directory that the batch was written to."""
     moves: dict[str, str] = field(default_factory=dict)
     """From the name in that directory to the name in the archive."""
+    replaced: tuple[str, ...] = ()
+    """Names in the archive that are no more once the batch's files are there."""
 
 
 class DamagedCommitError(PipelineError):
@@ -60,17 +64,25 @@ class DamagedCommitError(PipelineError):
 class Ledger:
     """The commits of one application in one archive; `run` is a name that no other run has.
 
-    `tell` is told in a sentence what a person should know. Methods raise PipelineError.
+    `tell` is told in a sentence what a person should know. Without `repairs` a newest commit that is damaged is
+    an error, for batches that are not read again. Methods raise PipelineError.
     """
 
     def __init__(
-        self, store: Store, archive: str, application: str, run: str, tell: Callable[[str], None] = lambda _: None
+        self,
+        store: Store,
+        archive: str,
+        application: str,
+        run: str,
+        tell: Callable[[str], None] = lambda _: None,
+        repairs: bool = True,
     ) -> None:
         self._store = store
         self._archive = archive.rstrip("/")
         self._application = application
         self._run = run
         self._tell = tell
+        self._repairs = repairs
         self._tidy = False
         self._root = f"{self._archive}/{HIDDEN}/{application}"
         self._last = Commit(-1, {})
@@ -98,14 +110,16 @@ class Ledger:
         self._store.remove(path)
         return path, "part"
 
-    def commit(self, batch: Batch, files: Sequence[DataFile]) -> None:
-        """Take in these files, which lie where `place` said, as the batch."""
-        number = self._next
-        commit = Commit(number, furthest(self.until, batch.end), self._staging(), self._names(number, files))
+    def commit(self, batch: Batch, files: Sequence[DataFile], replaced: Sequence[str] = ()) -> None:
+        """Take in these files, which lie where `place` said, as the batch, and remove those that they replace."""
+        number, until = self._next, furthest(self.until, batch.end)
+        commit = Commit(number, until, self._staging(), self._names(number, files), tuple(replaced))
         text = _to_text(commit)
         # A commit that is there may be this one: an answer that got lost, a request that was sent twice.
         created = self._store.create(self._path(number), text) or self._store.read(self._path(number)) == text
         if not created or self._numbers()[-1] > number:
+            if self._application == COMPACTION:
+                raise PipelineError(f"another upkeep of {self._archive} is at work; run one at a time")
             raise PipelineError(
                 f"another run archives to {self._archive} under the same name; end one of them, or give one another"
                 f" --application than {self._application}"
@@ -124,7 +138,7 @@ class Ledger:
             try:
                 return self._read(number), damaged
             except DamagedCommitError as wrong:
-                if number == numbers[0]:
+                if number == numbers[0] or not self._repairs:
                     raise
                 self._tell(f"{wrong}; its records are put aside and read again")
                 damaged.append(number)
@@ -140,6 +154,8 @@ class Ledger:
         staging = f"{self._root}/staging/{commit.staging}"
         if not commit.staging or not self._store.exists(staging):
             return
+        for name in commit.replaced:
+            self._store.remove(f"{self._archive}/{name}")
         for name, target in commit.moves.items():
             self._store.rename(f"{staging}/{name}", f"{self._archive}/{target}")
         self._store.remove(staging)
@@ -177,7 +193,8 @@ class Ledger:
             found = json.loads(text)
             until = from_json(json.dumps(found["until"]), path)
             moves = {str(name): str(target) for name, target in found["files"].items()}
-            return Commit(number, until, str(found["staging"]), moves)
+            replaced = tuple(map(str, found.get("replaced", ())))
+            return Commit(number, until, str(found["staging"]), moves, replaced)
         except (ValueError, KeyError, TypeError, AttributeError, PipelineError) as wrong:
             raise DamagedCommitError(f"{path} is damaged: {wrong}") from wrong
 
@@ -187,4 +204,4 @@ class Ledger:
 
 def _to_text(commit: Commit) -> bytes:
     found = {"until": to_checkpoint(commit.until), "staging": commit.staging, "files": commit.moves}
-    return json.dumps(found, indent=1).encode()
+    return json.dumps(found | ({"replaced": commit.replaced} if commit.replaced else {}), indent=1).encode()

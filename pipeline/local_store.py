@@ -88,6 +88,11 @@ class LocalStore:
             else:
                 os.unlink(place)
 
+    def size(self, path: str) -> int:
+        """Return how many bytes a file has."""
+        with _in_a_sentence(path):
+            return os.path.getsize(local_path(path))
+
     def scratch(self, path: str) -> str:
         """Return where a task is to write a data file: in its place, which no reader looks into."""
         place = local_path(path)

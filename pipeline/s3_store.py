@@ -113,6 +113,12 @@ class S3Store:
             with suppress(FileNotFoundError):
                 bucket.delete(key)
 
+    def size(self, path: str) -> int:
+        """Return how many bytes a file has."""
+        bucket, key = self._open(path)
+        with _in_a_sentence(path):
+            return int(bucket.head(key)["size"])
+
     def scratch(self, path: str) -> str:
         """Return where a task is to write a data file before it goes to its place."""
         del path

@@ -13,7 +13,7 @@ from typer import Option
 
 from odradek.cli.command import group, offline
 from odradek.cluster.client_settings import read_client_settings
-from odradek.commands.pipeline_jobs import JobPlan, register, show_progress
+from odradek.commands.pipeline_jobs import JobPlan, do_upkeep, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
 from odradek.documents import pipeline as documents
 from odradek.terminal.errors import WrongUsageError
@@ -280,3 +280,34 @@ def progress(
 ) -> None:
     """Show how far jobs have come that keep their offsets in Redis or ZooKeeper."""
     show_progress(output, offsets, application)
+
+
+@offline(
+    app,
+    "upkeep",
+    document=documents.UPKEEP,
+    examples="odradek pipeline upkeep --output archive\n"
+    "odradek pipeline upkeep --output s3://bucket/archive --compact-after 2 --keep-days 365",
+)
+def upkeep(
+    output: CommandOutput,
+    archive: Annotated[str, Option("--output", "-o", metavar="DIR", help="The archive.", show_default=False)],
+    compact_after: Annotated[
+        int, Option("--compact-after", min=1, metavar="DAYS", help="Put small files of days together that are so old.")
+    ] = 1,
+    keep_days: Annotated[
+        int | None,
+        Option("--keep-days", min=1, metavar="DAYS", help="Remove days that are older; else all stay."),
+    ] = None,
+    file_size: Annotated[
+        int, Option("--file-size", min=1, max=4096, metavar="MIB", help="How large files become, about.")
+    ] = 256,
+    storage: Annotated[
+        list[str] | None, Option("--storage", metavar="NAME=VALUE", help="Of S3, as for archive; repeatable.")
+    ] = None,
+) -> None:
+    """Put the small files of an archive's days together, and remove days that are too old.
+
+    Needs no Spark, and may run beside the job that archives. Days are those of the records' timestamps, in UTC.
+    """
+    do_upkeep(output, archive, compact_after, keep_days, file_size, settings(storage, "--storage"))

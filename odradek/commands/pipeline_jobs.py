@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from uuid import uuid4
 
 import typer
 
@@ -101,6 +103,31 @@ def show_progress(output: CommandOutput, url: str, application: str | None) -> N
             for (topic, partition), first, until in each.ranges
         ]
         output.table(columns, rows)
+
+
+def do_upkeep(
+    output: CommandOutput,
+    archive: str,
+    compact_after: int,
+    keep_days: int | None,
+    file_mib: int,
+    storage: Mapping[str, str],
+) -> None:
+    """Put small files of an archive together, remove days that are too old, and show what was done."""
+    _require("pyarrow", "pyspark")
+    from odradek.pipeline.archive_places import open_without_spark
+    from odradek.pipeline.upkeep import UpkeepPlan, upkeep
+
+    today = datetime.now(UTC).date()
+    keep_from = None if keep_days is None else today - timedelta(days=keep_days)
+    plan = UpkeepPlan(today - timedelta(days=compact_after), keep_from, file_mib << 20)
+    with _told_in_a_sentence():
+        done = upkeep(*open_without_spark(archive, storage), plan, uuid4().hex, output.note)
+    if output.json:
+        output.document({"removed": done.removed, "compacted": done.compacted, "written": done.written})
+    else:
+        small, removed = plural(done.compacted, "small file"), plural(done.removed, "file")
+        output.note(f"{small} became {count_text(done.written)}, {removed} of old days removed")
 
 
 def _progress_json(found: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The document of `odradek pipeline progress`; the jobs write lines of progress, which docs/pipeline.md has."""
+"""The documents of `odradek pipeline progress` and `upkeep`; the lines that jobs write are in docs/pipeline.md."""
 
 from odradek.documents.document import Document
 
@@ -17,4 +17,10 @@ PROGRESS: Document = {
             "until": "offset that it goes on with",
         },
     }
+}
+
+UPKEEP: Document = {
+    "removed": "number of files that were removed because their days were too old",
+    "compacted": "number of small files that were put together",
+    "written": "number of files that they became",
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import date
 
 import duckdb
 import pyarrow as pa
 
-from odradek.pipeline.data_files import ArchiveTask, DataFile, TaskStore
+from odradek.pipeline.data_files import ArchiveTask, DataFile, TaskStore, from_row
 from odradek.pipeline.layout import Layout, schema_of
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
@@ -23,9 +22,7 @@ def write(store: TaskStore, place: tuple[str, str], ranges: Sequence[OffsetRange
     found: list[DataFile] = []
     for each in ranges:
         for batch in ArchiveTask(store, *place, "zstd", 1 << 20)(iter([records(each)])):
-            for row in batch.to_pylist():
-                least, most = json.loads(row["least"]), json.loads(row["most"])
-                found.append(DataFile(row["path"], row["bytes"], row["rows"], row["written_ms"], least, most))
+            found += [from_row(row) for row in batch.to_pylist()]
     return found
 
 
