@@ -16,7 +16,7 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve cluster test types bytecode pytest test-interop audit bench bench-peers bench-cluster tools clean help
+.PHONY: serve cluster test types bytecode pytest test-interop audit bench bench-peers bench-cluster bench-growth tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench         measure speed and memory beside their floors"
 	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
 	@echo "make bench-cluster three brokers of each, with three replicas"
+	@echo "make bench-growth  what it takes by connections, partitions, record size, consumers, groups and data"
 	@echo "make clean         remove the virtual environment and caches, never data"
 
 serve: $(VENV)/.compiled
@@ -67,6 +68,9 @@ bench: $(VENV)/.installed-test
 
 bench-cluster: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers --cluster $(BENCH_ARGS)
+
+bench-growth: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.growth $(BENCH_ARGS)
 
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)

@@ -1,0 +1,1 @@
+"""How what the broker takes grows with what it has: connections, partitions, record size, consumers, groups, data."""
