@@ -33,6 +33,7 @@ from odradek.broker.runtime.responses import CloseConnectionError, Response
 from odradek.protocol.codec import DecodeError, EncodeError, Message
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.headers import decode_request_header
+from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.registry import API, Api, ApiKey, decode, encode
 
 log = get_logger("dispatch")
@@ -55,9 +56,11 @@ class DirectHandler(Protocol):
     def __call__(self, context: RequestContext, request: Any, head: bytes) -> Response | Deferred[Response]: ...
 
 
-UsualHandler = Callable[[RequestContext, memoryview, int, bytes], "Response | Deferred[Response]"]
+MayWrite = Callable[[RequestContext, TopicRef], bool]
+"""Whether a client is known to be allowed to write to a topic, named as in its request."""
+UsualHandler = Callable[[RequestContext, memoryview, int, bytes, MayWrite | None], "Response | Deferred[Response]"]
 """Answers a request that has its usual form, without its being decoded: the frame, where the request begins in it, the
-response header. None, with nothing done, where it has another form."""
+response header, whom to ask who may. None, with nothing done, where it has another form, or that is not known."""
 
 
 MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
@@ -77,6 +80,10 @@ class RequestGate(Protocol):
         Returns the response of who may not, what is left for the handler of a request that is refused in part, and None
         where the handler is to go on. Raises CloseConnectionError for who may not and wants no answer.
         """
+
+    def may_write(self, context: RequestContext, topic: TopicRef) -> bool:
+        """Return whether `admit` would let the client write to the topic outside of transactions, as far as it is known
+        without a look at the rules."""
 
 
 Merge = Callable[[Any], Message]
@@ -151,6 +158,7 @@ class Dispatcher:
         Without a gate everybody may, at any rate; without `large`
         requests of any size are worked on in one go. `look` is shown responses, but for those of direct handlers."""
         self._gate = gate
+        self._may_write: MayWrite | None = gate.may_write if gate is not None else None
         self._large = large
         self._look = look
         self._throttling: Throttling | None = None
@@ -204,8 +212,8 @@ class Dispatcher:
             if route.forward is not None:
                 return route.forward(context, frame)
             kind = route.load()
-        if flexible and route.usual is not None and self._gate is None:
-            usual = route.usual(context, frame, pos, head)
+        if flexible and route.usual is not None:
+            usual = route.usual(context, frame, pos, head, self._may_write)
             if usual is not None:
                 if throttling is None or is_counted:
                     return usual

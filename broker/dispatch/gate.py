@@ -21,6 +21,7 @@ from odradek.broker.runtime import audit
 from odradek.broker.runtime.context import RequestContext
 from odradek.protocol.acls import AclOperation
 from odradek.protocol.codec import Message
+from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.registry import API, Api, ApiKey
 
 _PRODUCE = API[ApiKey.PRODUCE]
@@ -52,6 +53,13 @@ class Gate:
                     return None
         return self._rules[api.key](Asking(access, context, api, self._world, self._refusals), request)
 
+    def may_write(self, context: RequestContext, topic: TopicRef) -> bool:
+        """Return whether the client was seen to be allowed to write to the topic (`RequestGate`)."""
+        access: Access | None = context.access  # type: ignore[assignment]  # nobody else makes one
+        if access is None or access.rules is not self._authorizer.rules or access.who is not context.principal:
+            return False
+        return topic in access.writes
+
     def may_change_loggers(self, context: RequestContext) -> bool:
         """Return whether a client may set the loggers of this broker, which no rule sees: such a request is divided
         between the broker and its controller before it is decoded as a whole."""
@@ -64,9 +72,14 @@ class ChangesGate:
     """Tells the audit log of changes, whoever is let through by the gate behind it."""
 
     def __init__(
-        self, behind: Callable[[RequestContext, Api, Any], Outcome], image: Callable[[], MetadataImage]
+        self,
+        behind: Callable[[RequestContext, Api, Any], Outcome],
+        image: Callable[[], MetadataImage],
+        may_write: Callable[[RequestContext, TopicRef], bool] | None = None,
     ) -> None:
+        """`behind` decides who may, and `may_write` of writing alone: None where everybody may."""
         self._behind = behind
+        self._may_write = may_write
         self._image = image
 
     def admit(self, context: RequestContext, api: Api, request: Any) -> Outcome:
@@ -78,6 +91,10 @@ class ChangesGate:
         if outcome is None:
             return Partly(request, tell)
         return Partly(outcome.request, lambda response: tell(outcome.merge(response)))
+
+    def may_write(self, context: RequestContext, topic: TopicRef) -> bool:
+        """Return what the gate behind knows (`RequestGate`); a Produce changes nothing that the audit log tells of."""
+        return self._may_write is None or self._may_write(context, topic)
 
     def _tell(
         self, context: RequestContext, key: ApiKey, before: MetadataImage, request: Any, response: Message

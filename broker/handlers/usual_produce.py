@@ -19,6 +19,7 @@ from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import Response
 from odradek.protocol.errors import KafkaError
 from odradek.protocol.hot.usual_produce import UsualProduce, encode_usual_answer, read_usual_produce
+from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.protocol.records.batch import TRANSACTIONAL_BIT, attributes_of_only
 from odradek.storage.log.log_values import AppendInfo
@@ -48,15 +49,23 @@ class UsualProduceHandler:
         self._effort = Effort(EFFORT_OF_A_USUAL_REQUEST)
 
     def __call__(
-        self, context: RequestContext, frame: memoryview, position: int, head: bytes
+        self,
+        context: RequestContext,
+        frame: memoryview,
+        position: int,
+        head: bytes,
+        may_write: Callable[[RequestContext, TopicRef], bool] | None = None,
     ) -> Response | Deferred[Response]:
-        """Answer the request that begins at `position` of its frame; None, with nothing done, where it is not usual."""
+        """Answer the request that begins at `position` of its frame; None, with nothing done, where it is not usual, or
+        `may_write` does not know that the client may."""
         asked = read_usual_produce(frame, context.api_version, position)
         if asked is None:
             return None
         acks, _, ref, index, records, named = asked
         attributes = attributes_of_only(records)
         if attributes < 0 or attributes & TRANSACTIONAL_BIT or (acks != ACKS_ALL and acks != ACKS_LEADER):
+            return None
+        if may_write is not None and not may_write(context, ref):
             return None
         topic = self._partitions.find(ref)
         if topic is None or topic.is_internal:

@@ -63,5 +63,6 @@ def _authorization(
         gate = authorizing = Gate(authorizer, rules, world, refusals)
         readers = Readers(authorizer, world, refusals)
     if audit.has_file or gate is None:
-        gate = ChangesGate(gate.admit if gate is not None else everybody, world.image)
+        behind, may_write = (everybody, None) if gate is None else (gate.admit, gate.may_write)
+        gate = ChangesGate(behind, world.image, may_write)
     return Authorization(gate, authorizing, readers)

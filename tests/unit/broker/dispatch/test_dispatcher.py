@@ -176,6 +176,9 @@ class Gate:
             return MetadataResponse(cluster_id=str(context.principal))
         return None
 
+    def may_write(self, _context: RequestContext, _topic: object) -> bool:
+        return False
+
 
 def test_a_request_that_the_gate_refuses_never_reaches_its_handler(context: RequestContext) -> None:
     """The gate knows who asks, and gives the response."""

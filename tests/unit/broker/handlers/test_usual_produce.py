@@ -19,10 +19,10 @@ from odradek.protocol.hot.usual_produce import UsualProduce
 from odradek.protocol.messages.produce import ProduceRequest
 from odradek.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, MAGIC_AT, Codec
 from odradek.protocol.records.building import BatchFields
-from odradek.protocol.registry import ApiKey, encode
+from odradek.protocol.registry import Api, ApiKey, encode
 from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, Reply, context
-from tests.unit.broker.handlers.produce_support import batch, idempotent, produce_handler, request
+from tests.unit.broker.handlers.produce_support import batch, idempotent, produce_handler, request, result
 
 HEADER = b"\0\0"
 DAY_MS = 24 * 3_600_000
@@ -186,6 +186,32 @@ def test_a_full_disk_is_told_of_once() -> None:
     for node in twins.nodes:
         node.files.fail("write", path_part="/t-0/")
     twins.check(request(("t", 0, batch())))
+
+
+class SomeGate:
+    """Knows that some topics may be written to, and otherwise counts who asks."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+        self.asked = 0
+
+    def admit(self, _context: RequestContext, _api: Api, _request: Message) -> None:
+        self.asked += 1
+
+    def may_write(self, _context: RequestContext, topic: object) -> bool:
+        return topic in self.known
+
+
+def test_who_may_is_asked_only_where_it_is_not_known() -> None:
+    """A request to a topic that the client is known to write to is not decoded for the gate; others are."""
+    node, gate = node_with(), SomeGate("t")
+    node.create("other", 1)
+    handler = produce_handler(node)
+    dispatcher = Dispatcher({ApiKey.PRODUCE: lambda: handler}, {}, gate)
+    for topic in ("t", "other", "t"):
+        reply = Reply(dispatcher.handle(context(9), frame_of(request((topic, 0, batch())), 9)))
+        assert result(reply).error_code == 0
+    assert gate.asked == 1
 
 
 class Counter:
