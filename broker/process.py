@@ -32,6 +32,7 @@ from odradek.config.settings import BrokerSettings
 from odradek.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
+    from odradek.broker.console_process import ConsoleProcess
     from odradek.broker.monitoring.monitor import Monitor
 
 log = get_logger("broker")
@@ -59,6 +60,8 @@ class ProcessOptions(NamedTuple):
     """Whether the end of standard input stops it, as SIGTERM does."""
     is_container: bool = False
     """Whether environment variables are settings, and a health check wants to know the listeners."""
+    console: str | None = None
+    """Where a console of this node listens, as host:port."""
 
 
 NOTHING_SPECIAL = ProcessOptions()
@@ -78,6 +81,10 @@ def serve(
     try:
         settings = load_settings(properties, overrides, container=environment)
         cluster_id = given_cluster_id(environment or {})
+        if options.console is not None:
+            from odradek.broker.console_process import check_console
+
+            check_console(settings)
     except ConfigError as wrong:
         return _cannot_start(str(wrong))
     for warning in settings.warnings:
@@ -173,12 +180,15 @@ async def _serve_until_stopped(shared: SharedServer, options: ProcessOptions, ma
         _tell_health_check(shared.settings, server.ports)
     manager.ready(f"node {shared.settings.node_id} serves on port {', '.join(map(str, server.ports))}")
     manager.watch(loop)
+    console = await _console(shared.settings, server.ports, options.console)
     gc.freeze()  # what there is now stays; looking for garbage in it would cost as much as a tenth of the start
     gc.set_threshold(*GC_THRESHOLDS)
     survivors = Survivors()
     gc.callbacks.append(survivors.on_collection)
     await end.wait()
     gc.callbacks.remove(survivors.on_collection)
+    if console is not None:
+        await console.stop()
     if shared.monitor is not None:
         shared.monitor.serving(False)
     await server.stop()
@@ -212,6 +222,18 @@ def _tell_health_check(settings: BrokerSettings, ports: Sequence[int]) -> None:
         _write_lines(path, lines)
     except OSError as failed:
         log.warning("the health check tries port 9092: it cannot be told", file=path, reason=str(failed))
+
+
+async def _console(settings: BrokerSettings, ports: Sequence[int], listen: str | None) -> ConsoleProcess | None:
+    if listen is None:
+        return None
+    from odradek.broker.console_process import ConsoleProcess, console_arguments
+
+    try:
+        return await ConsoleProcess.start(console_arguments(settings, ports, listen))
+    except OSError as failed:
+        log.warning("the console did not start; the broker goes on without it", reason=str(failed))
+        return None
 
 
 async def _monitor(shared: SharedServer) -> Monitor | None:

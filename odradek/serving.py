@@ -15,6 +15,7 @@ examples:
   odradek serve                                     on 127.0.0.1:9092, data in ./odradek-data
   odradek serve server.properties                   as Apache Kafka would read the file
   odradek serve --override listeners=PLAINTEXT://:19092 --override log.dirs=/var/lib/odradek
+  odradek serve --console                           with a web page on http://127.0.0.1:8090/
   odradek serve --override listeners=PLAINTEXT://127.0.0.1:0       any free port; the start line names it
 """
 
@@ -73,6 +74,13 @@ def arguments_parser() -> argparse.ArgumentParser:
         " else is said data in /var/lib/odradek and clients on all addresses",
     )
     parser.add_argument(
+        "--console",
+        nargs="?",
+        const="127.0.0.1:8090",
+        metavar="HOST:PORT",
+        help="also run `odradek console` for this node, at http://127.0.0.1:8090/ unless another address is given",
+    )
+    parser.add_argument(
         "--log-level", default="info", choices=("debug", "info", "warning", "error"), help="default: info"
     )
     return parser
@@ -90,5 +98,5 @@ def serve(arguments: Sequence[str]) -> int:
         options.properties,
         options.override,
         options.log_level,
-        ProcessOptions(options.port_file, options.stop_with_stdin, options.container),
+        ProcessOptions(options.port_file, options.stop_with_stdin, options.container, options.console),
     )

@@ -70,6 +70,9 @@ def console(
         str | None,
         Option("--metrics", metavar="URL", help="A broker's page of metrics, for charts of how long requests take."),
     ] = None,
+    stop_with_stdin: Annotated[
+        bool, Option("--stop-with-stdin", help="Also end when standard input does: with whoever holds the pipe.")
+    ] = False,
 ) -> None:
     """Show a cluster in the browser: topics, messages, groups, and changes to them.
 
@@ -109,7 +112,7 @@ def console(
         else:
             output.note(f"console of {cluster.bootstrap} at {url}; Ctrl-C ends it")
 
-    serve(console_app(started_with), address.host, address.port, ready)
+    serve(console_app(started_with), address.host, address.port, ready, stops_with_stdin=stop_with_stdin)
 
 
 def _log_directory(path: Path) -> Path:
