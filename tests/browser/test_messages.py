@@ -35,7 +35,7 @@ def test_records(window: BrowserWindow, topic: str) -> None:
     assert "broken into" not in window.driver.title
     window.fill("Key contains", "k7")
     window.press("Search")
-    window.wait_for("1 record found in 32 looked through")
+    window.wait_for("1 record found in the newest 32 looked through")
     window.find("details.record summary").click()
     window.wait_for('"paid": true')
     window.check_page("messages")

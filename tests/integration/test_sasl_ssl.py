@@ -9,8 +9,10 @@ from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
+from odradek.console.settings import ConsoleSettings
 from tests.support.broker import OdradekProcess
 from tests.support.certificates import LOCAL, Authority
+from tests.support.console import ConsoleVisitor
 from tests.support.ports import free_ports
 from tests.support.sasl_brokers import MECHANISMS, PLAIN_USERS, sasl_settings
 from tests.support.sasl_cluster import SaslCluster
@@ -118,3 +120,21 @@ def test_nodes_log_in_at_each_other_over_tls(tmp_path: Path) -> None:
         assert [cluster.count("t", partition) for partition in (0, 1)] == [200, 200]
     finally:
         cluster.discard()
+
+
+def test_console_logs_in(broker: SaslSslBroker) -> None:
+    """The console's pages come over a listener that encrypts and asks, with the settings of the client alone."""
+    given = {name: str(value) for name, value in broker.settings("PLAIN").items() if name != "bootstrap.servers"}
+    bootstrap = f"localhost:{broker.port}"
+    visitor = ConsoleVisitor(bootstrap, settings=ConsoleSettings(bootstrap, client_settings=given))
+    assert visitor.post("/new-topic", name="console-secure")[0] == 303
+    assert visitor.post("/topics/console-secure/produce", value="over TLS")[0] == 303
+    assert "over TLS" in visitor.get("/topics/console-secure/messages")
+    assert "console-secure" in visitor.get("/topics?q=console-secure")
+    visitor.close()
+    stranger = ConsoleVisitor(
+        bootstrap, settings=ConsoleSettings(bootstrap, client_settings={**given, "sasl.password": "x"})
+    )
+    response = stranger.client.get("/topics")
+    assert (response.status_code, "does not let us in" in response.text) == (502, True)
+    stranger.close()
