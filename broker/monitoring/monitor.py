@@ -61,7 +61,7 @@ class Monitor:
         self._not_ready: list[Why] = []
         self._is_serving = False
         self._scrape: _Scrape | None = None
-        pages = {"/metrics": self._metrics, "/health": self._health, "/ready": self._ready}
+        pages = {"/metrics": self.page, "/health": self._health, "/ready": self._ready}
         self._http = HttpServer(pages, lambda path, failed: log.error("a page failed", page=path, exc_info=failed))
 
     async def start(self, host: str, port: int) -> int:
@@ -131,7 +131,8 @@ class Monitor:
 
     # pages
 
-    async def _metrics(self, request: PageRequest) -> Answer:
+    async def page(self, request: PageRequest) -> Answer:
+        """Return what is measured, collected anew unless somebody waits for it already."""
         scrape = self._scrape
         if scrape is None or scrape.task.done():
             scrape = self._scrape = _Scrape(self._loop.create_task(self._collected()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import ssl
@@ -28,7 +29,9 @@ from tests.support.wire.client import request_frame
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue("CN=localhost", LOCAL)
 WAIT_S = 60
-MANY = 500
+MANY = int(os.environ.get("ODRADEK_STRANGERS", "500"))
+SLOW_S = 2.0
+"""Nobody waits as long for an answer, on a machine that does other things at the same time."""
 
 
 class Target:
@@ -105,6 +108,7 @@ def test_handshakes_that_stall(target: Target, sockets: list[socket.socket], beg
     for _ in range(MANY):
         sockets.append(target.connect())
         sockets[-1].sendall(sent)
+    assert target.slowest_answer_s(0.2) < SLOW_S
     target.assert_serves()
     assert resident_bytes(target.broker.pid) - before < MANY * kilobytes * 1024 + 8 * MEGABYTE
 
@@ -134,7 +138,7 @@ def test_a_flood_of_handshakes_holds_nobody_up(target: Target) -> None:
     for thread in threads:
         thread.join()
     assert sum(done) > 100
-    assert slowest < 0.5
+    assert slowest < SLOW_S
     target.assert_serves()
 
 
@@ -194,7 +198,7 @@ def test_new_handshakes_and_keys_are_not_to_be_had_for_nothing(target: Target, v
             with suppress(OSError):
                 process.stdin.write(f"{command}\n".encode())
                 process.stdin.flush()
-            assert target.slowest_answer_s(0.02) < 0.5
+            assert target.slowest_answer_s(0.02) < SLOW_S
     finally:
         process.kill()
         process.communicate()
