@@ -150,6 +150,7 @@ class BrokerHandlers:
             services.topic_creation,
             services.settings.auto_create_topics_enable,
             self._failed_replicas,
+            services.client_quotas() if services.client_quotas is not None else None,
         )
 
     @cached_property

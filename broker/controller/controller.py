@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 
 from odradek.broker.controller.configs import Alteration, check_registered, plan_alteration
 from odradek.broker.controller.controller_view import BrokersOf, ControllerView, count_partitions
+from odradek.broker.controller.topic_creation import Charge, free
 from odradek.broker.controller.topics import (
     MAX_PARTITIONS_PER_REQUEST,
     TOO_MANY,
@@ -53,14 +54,8 @@ Refusals = list[KafkaError | None]
 """Why each of several wishes was refused, None where it was done."""
 Plan = Callable[[ControllerView], tuple[Sequence[MetadataRecord], R]]
 """Makes records and an answer of the cluster as it is; raises KafkaError where nothing can be done."""
-Charge = Callable[[int], object]
-"""Is told how many partitions are to be changed; raises KafkaError where they are too many."""
 _Planned = tuple[Sequence[MetadataRecord], list[R | KafkaError]]
 """The records of what can be done, and what becomes of each wish, in order."""
-
-
-def _free(_partitions: int) -> None:
-    """Charge nothing."""
 
 
 class Controller:
@@ -142,7 +137,7 @@ class Controller:
         return then(self._change(plan_one, max(wishes, count_partitions(self._source.proposed)), 1), answer)
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False, charge: Charge = _free
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, charge: Charge = free
     ) -> list[PlannedTopic | KafkaError] | Deferred[list[PlannedTopic | KafkaError]]:
         """Create the topics that can be created, all in one change; return what became of each, in order.
 
@@ -165,7 +160,7 @@ class Controller:
         return then(stored, lambda outcome: outcome if isinstance(outcome, KafkaError) else None)
 
     def create_partitions(
-        self, wishes: Sequence[NewPartitions], *, validate_only: bool = False, charge: Charge = _free
+        self, wishes: Sequence[NewPartitions], *, validate_only: bool = False, charge: Charge = free
     ) -> Refusals | Deferred[Refusals]:
         """Add partitions to the topics where it can be done, all in one change; return the error of each, in order.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from odradek.broker.controller.topic_creation import Charge, free
 from odradek.broker.controller.topics import NewTopic
 from odradek.broker.metadata.producer_ids import ProducerIdBlock
 from odradek.broker.nodes.controller_channel import Answer, ControllerRequests
@@ -35,8 +36,22 @@ class RemoteTopicCreation:
         self._num_partitions = num_partitions
         self._replication_factor = replication_factor
 
-    def create_topics(self, topics: Sequence[NewTopic]) -> Deferred[list[Created]]:
-        """Make topics; return each, or the error for which there is none. The broker may not know them yet."""
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, charge: Charge = free
+    ) -> list[Created] | Deferred[list[Created]]:
+        """Make topics; return each, or the error for which there is none. The broker may not know them yet.
+
+        `charge` is told of each before it is asked for, since the controller is asked in the broker's name.
+        """
+        outcomes: dict[str, Created] = {}
+        for one in topics:
+            try:
+                charge(self._num_partitions if one.num_partitions < 0 else one.num_partitions)
+            except KafkaError as error:
+                outcomes[one.name] = error.detached()
+        wanted = [one for one in topics if one.name not in outcomes]
+        if not wanted:
+            return [outcomes[one.name] for one in topics]
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
@@ -49,21 +64,20 @@ class RemoteTopicCreation:
                         CreatableTopicConfig(name=name, value=value) for name, value in (one.configs or {}).items()
                     ],
                 )
-                for one in topics
+                for one in wanted
             ],
             timeout_ms=int(TIMEOUT_S * 1000),
         )
 
         def results(answer: Answer) -> list[Created]:
             if isinstance(answer, KafkaError):
-                return [answer] * len(topics)
+                return [outcomes.get(one.name, answer) for one in topics]
             assert isinstance(answer, CreateTopicsResponse)
             codes = {one.name: (one.error_code, one.error_message or "") for one in answer.topics}
-            return [
-                topic if code == ErrorCode.NONE else _error(code, message)
-                for topic in topics
-                for code, message in [codes.get(topic.name, (ErrorCode.UNKNOWN_SERVER_ERROR, ""))]
-            ]
+            for topic in wanted:
+                code, message = codes.get(topic.name, (ErrorCode.UNKNOWN_SERVER_ERROR, ""))
+                outcomes[topic.name] = topic if code == ErrorCode.NONE else _error(code, message)
+            return [outcomes[one.name] for one in topics]
 
         return self._channel.send(request, TIMEOUT_S).then(results)
 

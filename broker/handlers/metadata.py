@@ -2,20 +2,24 @@
 
 A topic that is not there is created where the broker and the client allow it. Kafka answers UNKNOWN_TOPIC_OR_PARTITION
 then, and the client asks again (the oldest ones fail: to them Kafka said LEADER_NOT_AVAILABLE); here the answer waits
-until the topic is there. Version notes: v0 asks for all topics with an empty list, v1+ with null; a client can
-forbid the creation from v4 on; v10 has topic ids, v12 can ask by id; v13 has a top-level error.
+until the topic is there. Its partitions count for the client's controller_mutation_rate: who has taken too much hears
+that there is no such topic, and asks again, as with Kafka.
+
+Version notes: v0 asks for all topics with an empty list, v1+ with null; a client can forbid the creation from v4 on;
+v10 has topic ids, v12 can ask by id; v13 has a top-level error.
 """
 
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.controller.topic_creation import TopicCreation
+from odradek.broker.controller.topic_creation import TopicCreation, free
 from odradek.broker.controller.topics import NewTopic
 from odradek.broker.handlers.failed_replicas import FailedReplicas, offline_replicas
 from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.metadata.topic_names import check_name
+from odradek.broker.quotas.enforcement import ClientQuotaEnforcement
 from odradek.broker.runtime.context import RequestContext, cluster_operations, topic_operations
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.errors import ErrorCode, KafkaError
@@ -30,6 +34,8 @@ from odradek.protocol.messages.metadata import (
 from odradek.protocol.uuids import ZERO_UUID
 
 _FIRST_VERSION_BY_ID = 12
+_NOT_TOLD = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+"""Why topics were not made that is no error of theirs: others made them, or the client is to ask again."""
 
 
 class MetadataHandler:
@@ -42,7 +48,10 @@ class MetadataHandler:
         creation: TopicCreation,
         auto_create: bool,
         failed: FailedReplicas,
+        quotas: ClientQuotaEnforcement | None = None,
     ) -> None:
+        """`quotas` say how many partitions a client may have made (KIP-599), without them any number."""
+        self._quotas = quotas
         self._brokers = brokers
         self._metadata = metadata
         self._creation = creation
@@ -68,7 +77,9 @@ class MetadataHandler:
             if self._auto_create and request.allow_auto_topic_creation:
                 missing = self._missing(wanted)
                 if missing:
-                    return then(self._create(missing), lambda errors: self._answer(context, request, wanted, errors))
+                    return then(
+                        self._create(context, missing), lambda errors: self._answer(context, request, wanted, errors)
+                    )
         return self._answer(context, request, wanted, {})
 
     def _answer(
@@ -138,18 +149,22 @@ class MetadataHandler:
             if image.topic(name) is None and name not in INTERNAL_TOPICS and check_name(name) is None
         ]
 
-    def _create(self, missing: Sequence[NewTopic]) -> dict[str, ErrorCode] | Deferred[dict[str, ErrorCode]]:
+    def _create(
+        self, context: RequestContext, missing: Sequence[NewTopic]
+    ) -> dict[str, ErrorCode] | Deferred[dict[str, ErrorCode]]:
         """Create the topics; return the errors of those for which it failed, but for those that others create."""
 
         def errors(results: Sequence[object]) -> dict[str, ErrorCode]:
             return {
                 topic.name: result.code
                 for topic, result in zip(missing, results, strict=True)
-                if isinstance(result, KafkaError) and result.code is not ErrorCode.TOPIC_ALREADY_EXISTS
+                if isinstance(result, KafkaError) and result.code not in _NOT_TOLD
             }
 
+        charge = free if self._quotas is None else self._quotas.mutations(context, is_strict=True).take
+
         try:
-            return then(self._creation.create_topics(missing), errors)
+            return then(self._creation.create_topics(missing, charge=charge), errors)
         except KafkaError as error:
             return errors([error.detached()] * len(missing))
 

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from odradek.broker.controller.controller import Charge, Controller
+from odradek.broker.controller.controller import Controller
+from odradek.broker.controller.topic_creation import Charge
 from odradek.broker.controller.topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic, PlannedTopic
 from odradek.broker.metadata.image import MetadataImage, TopicImage
 from odradek.broker.quotas.enforcement import NO_MUTATION_QUOTA, ClientQuotaEnforcement, MutationQuota

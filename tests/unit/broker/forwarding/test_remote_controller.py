@@ -4,7 +4,7 @@ from odradek.broker.controller.topics import NewTopic
 from odradek.broker.forwarding.remote_controller import RemoteBlocks, RemoteTopicCreation
 from odradek.broker.metadata.producer_ids import ProducerIdBlock
 from odradek.broker.nodes.controller_channel import Answer
-from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.runtime.deferred import Deferred, then
 from odradek.protocol.codec import Message, encode
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -31,7 +31,7 @@ def test_topics_get_the_broker_s_defaults_and_each_its_own_error() -> None:
     creation = RemoteTopicCreation(channel, 3, 2)
     told: list[list[NewTopic | KafkaError]] = []
     wanted = [NewTopic("a"), NewTopic("b", 50, 1, configs={"cleanup.policy": "compact"})]
-    creation.create_topics(wanted).on_done(told.append)
+    then(creation.create_topics(wanted), told.append)
     (request,) = channel.asked
     assert isinstance(request, CreateTopicsRequest)
     assert [(one.name, one.num_partitions, one.replication_factor) for one in request.topics] == [
@@ -45,9 +45,34 @@ def test_topics_get_the_broker_s_defaults_and_each_its_own_error() -> None:
     assert first is wanted[0]
     assert isinstance(second, KafkaError)
     assert (second.code, second.message) == (ErrorCode.TOPIC_ALREADY_EXISTS, "there")
-    creation.create_topics(wanted).on_done(told.append)
+    then(creation.create_topics(wanted), told.append)
     channel.place.resolve(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
     assert [type(one) for one in told[1]] == [KafkaError, KafkaError]
+
+
+def test_who_has_taken_too_much_is_refused_before_the_controller_is_asked() -> None:
+    """It is asked in the broker's name, and for the others."""
+    channel, tokens = Channel(), 3
+    creation = RemoteTopicCreation(channel, 3, 2)
+    told: list[list[NewTopic | KafkaError]] = []
+
+    def charge(partitions: int) -> None:
+        nonlocal tokens
+        if tokens <= 0:
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        tokens -= partitions
+
+    for wanted in ([NewTopic("a"), NewTopic("b")], [NewTopic("c")]):
+        then(creation.create_topics(wanted, charge=charge), told.append)
+    (request,) = channel.asked
+    assert isinstance(request, CreateTopicsRequest)
+    assert [one.name for one in request.topics] == ["a"]
+    channel.place.resolve(CreateTopicsResponse(topics=[CreatableTopicResult(name="a")]))
+    refused, (first, second) = told
+    assert first == NewTopic("a")
+    for one in (second, *refused):
+        assert isinstance(one, KafkaError)
+        assert one.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 def test_blocks_of_producer_ids_come_in_the_name_of_the_registration() -> None:

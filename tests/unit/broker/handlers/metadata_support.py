@@ -62,7 +62,7 @@ def new_admin(
     return Admin(
         source=source,
         controller=controller,
-        metadata=MetadataHandler(brokers, source, controller, auto_create, failed),
+        metadata=MetadataHandler(brokers, source, controller, auto_create, failed, quotas),
         cluster=ClusterHandler(brokers, source, page_limit, failed),
         topics=TopicHandlers(controller, deletion, describer.describe_created, deletions_settled, quotas),
         configs=ConfigHandlers(source, controller, describer, NODE, brokers.registered),

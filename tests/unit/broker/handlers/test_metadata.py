@@ -13,9 +13,12 @@ from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from odradek.protocol.messages.metadata_records import PartitionRecord
 from odradek.protocol.uuids import ZERO_UUID
 from odradek.storage.names import TopicPartition
+from tests.support.clock import ManualClock
 from tests.support.deferred import now
 from tests.unit.broker.handlers.metadata_support import Admin, at, new_admin
 from tests.unit.broker.metadata.support import SlowSource, create, image_of, topic_records
+from tests.unit.broker.metadata.test_client_quotas import quota
+from tests.unit.broker.quotas.support import enforcing
 
 NOT_ASKED = -(1 << 31)
 
@@ -113,6 +116,21 @@ def test_nothing_is_created_unless_broker_and_client_allow_it(auto_create: bool,
     admin = new_admin(auto_create=auto_create)
     assert errors(ask(admin, 9, "new", create_missing=allowed)) == [("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
     assert admin.source.batches == []
+
+
+def test_what_a_client_has_made_by_asking_counts_for_its_quota() -> None:
+    """The topic that overdraws is made; those that come then are not there yet, and are made once time has passed."""
+    clock = ManualClock()
+    admin = new_admin(quotas=enforcing(clock, quota("controller_mutation_rate", 0.1, user="ANONYMOUS")))
+    asked = ask(admin, 9, "a", "b", "c", create_missing=True)
+    assert errors(asked) == [
+        ("a", ErrorCode.NONE),
+        ("b", ErrorCode.NONE),
+        ("c", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    assert errors(ask(admin, 9, "b", "c", create_missing=True))[1] == ("c", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    clock.advance(20)
+    assert errors(ask(admin, 9, "c", create_missing=True)) == [("c", ErrorCode.NONE)]
 
 
 def test_names_that_cannot_be_created_are_answered_with_the_reason() -> None:

@@ -56,7 +56,7 @@ async def test_node_that_stops_is_not_ready_any_more(monitor: Monitor) -> None:
 
 async def test_those_who_ask_together_share_one_collection(monitor: Monitor) -> None:
     """Ten who look cost as much as one."""
-    collected = 0
+    collected = waiting = 0
 
     def collect(samples: Samples, _now_s: float) -> Iterator[None]:
         nonlocal collected
@@ -70,7 +70,6 @@ async def test_those_who_ask_together_share_one_collection(monitor: Monitor) -> 
         waiting += 1
         return await monitor.page(PageRequest("/metrics", ""))
 
-    waiting = 0
     monitor.collect(collect)
     for answer in await asyncio.gather(*(look() for _ in range(6))):
         assert parse(answer.body.decode()).value("kafka_brokers") == 3
