@@ -66,7 +66,7 @@ class RedisOffsets:
     def begin(self) -> Offsets:
         """Take over from whatever run there was, and return the next offset of each partition."""
         until, _, _, run = _keys(self._application)
-        with _in_a_sentence(self._client):
+        with in_a_sentence(self._client):
             self._client.sadd(APPLICATIONS, self._application)
             self._run = int(self._client.incr(run))
             return _offsets(_hash(self._client, until))
@@ -77,7 +77,7 @@ class RedisOffsets:
         for (topic, partition), first, until in batch.ranges:
             values += [f"{topic}:{partition}", first, until]
         keys = _keys(self._application)
-        with _in_a_sentence(self._client):
+        with in_a_sentence(self._client):
             answer = self._client.eval(_COMMIT, len(keys), *keys, *values)
         if answer == "TAKEN":
             raise PipelineError(
@@ -90,7 +90,7 @@ class RedisOffsets:
 def progress(client: Redis) -> list[ApplicationProgress]:
     """Return how far each application has come that has finished a batch. Raises PipelineError."""
     found = []
-    with _in_a_sentence(client):
+    with in_a_sentence(client):
         names: Any = client.smembers(APPLICATIONS)
         for application in sorted(map(str, names)):
             until_key, from_key, batch_key, _ = _keys(application)
@@ -131,7 +131,8 @@ def _offsets(found: dict[str, str]) -> Offsets:
 
 
 @contextmanager
-def _in_a_sentence(client: Redis) -> Iterator[None]:
+def in_a_sentence(client: Redis) -> Iterator[None]:
+    """Have errors of Redis come out as PipelineError."""
     from redis.exceptions import RedisError
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
@@ -27,6 +27,13 @@ OPTIONAL: Final = {"topic": "string", "partition": "int"}
 SOURCE_HEADER: Final = "odradek.source"
 
 
+class Rename(NamedTuple):
+    """A pattern (Java's) for whole names of topics, and what they become: `$1` is its first group."""
+
+    pattern: str
+    becomes: str
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What becomes of records, in this order.
@@ -43,6 +50,14 @@ class Rules:
     but topic and partition are left to the sink."""
     mark_source: bool = False
     """Whether each record gets a header with topic, partition and offset of the record that it comes from."""
+    renames: Sequence[Rename] = ()
+    """What topics are called where they go; the first whose pattern is the whole name counts."""
+    keep_topics: bool = False
+    """Whether topics that no rename is for keep their names; needed where nothing else says the topic."""
+    refuse_same_topic: bool = False
+    """Whether it is an error that a record would go to where it came from, as within one cluster."""
+    keep_partitions: bool = False
+    """Whether each record goes to the partition of the number that it came from, whatever its key."""
 
 
 def relayed(records: DataFrame, rules: Rules, also: Sequence[str] = ()) -> DataFrame:
@@ -64,10 +79,28 @@ def relayed(records: DataFrame, rules: Rules, also: Sequence[str] = ()) -> DataF
     for name in made:
         if name not in types:
             raise WrongOptionError(f"--select makes a column {name!r}; say with AS which it is of {', '.join(types)}")
-    stay = [name for name in PRODUCED if name not in made]
+    kept = (["partition"] if rules.keep_partitions else []) + (["topic"] if rules.keep_topics or rules.renames else [])
+    stay = [name for name in (*PRODUCED, *kept) if name not in made]
+    if "topic" in stay:
+        records = records.withColumn("topic", _renamed(rules))
     chosen = records.selectExpr(*rules.select, *stay, *also)
     to_produce = (name for name in chosen.columns if name not in also)
     return chosen.select(*(_as(types[name], name, dict(chosen.dtypes)[name]) for name in to_produce), *also)
+
+
+def _renamed(rules: Rules) -> Column:
+    """Return what the topic of a record becomes."""
+    topic = F.col("topic")
+    found = topic
+    for pattern, becomes in reversed(rules.renames):
+        whole = f"^(?:{pattern})$"
+        found = F.when(topic.rlike(whole), F.regexp_replace(topic, whole, becomes)).otherwise(found)
+    if not rules.refuse_same_topic:
+        return found
+    why = F.concat(
+        F.lit("no --rename gives topic "), topic, F.lit(" another name, and within one cluster it would be read again")
+    )
+    return F.when(found == topic, F.raise_error(why)).otherwise(found)
 
 
 def _as(wanted: str, name: str, given: str) -> Column:

@@ -13,6 +13,7 @@ from odradek.pipeline import source
 from odradek.pipeline.batches import Batch, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
 from odradek.pipeline.errors import PipelineError, sentence
+from odradek.pipeline.jvm import JvmGoneError, jvm_errors
 from odradek.pipeline.offset_store import OffsetStore
 from odradek.pipeline.progress import BatchProgress, from_spark
 from odradek.pipeline.sink import FORMAT
@@ -64,6 +65,22 @@ class Run:
     """Whether they say where to begin when the checkpoint has nothing; a job with a state cannot."""
 
 
+class ShownProgress(Protocol):
+    """Where a run shows how it gets on."""
+
+    def running(self) -> None:
+        """Say that the query runs."""
+        ...
+
+    def working(self, number: int) -> None:
+        """Say that a micro-batch is in work; called on another thread."""
+        ...
+
+    def finished(self, progress: BatchProgress) -> None:
+        """Show a micro-batch that is finished."""
+        ...
+
+
 class _AskedToStopError(Exception):
     """A micro-batch that is not begun, because the query is to end."""
 
@@ -81,22 +98,37 @@ class Runner:
         self._working = False
         self._kept = -1
         self._failure: BaseException | None = None
+        self._shown: ShownProgress | None = None
         self._topics: Set[str] = frozenset()
         """Topics whose ids are noted."""
 
-    def run(self, asked: Callable[[], bool], show: Callable[[BatchProgress], None]) -> None:
+    def run(self, asked: Callable[[], bool], shown: ShownProgress) -> None:
         """Run until there is nothing more to do or `asked` says stop; the micro-batch in work is finished first.
 
-        `show` is called for each finished micro-batch. Raises PipelineError for whatever ends the query.
+        Raises PipelineError for whatever ends the query.
         """
+        self._shown = shown
+        try:
+            with jvm_errors():
+                self._query(asked, shown)
+        except JvmGoneError:
+            if not (asked() and not self._working):
+                raise  # else all that was to be done is done
+        except PipelineError:
+            raise
+        except Exception as failed:
+            raise PipelineError(sentence(failed)) from failed
+
+    def _query(self, asked: Callable[[], bool], shown: ShownProgress) -> None:
         try:
             query = self._start()
         except PipelineError:
             raise
         except Exception as failed:
             raise PipelineError(sentence(failed)) from failed
+        shown.running()
         try:
-            self._watch(query, asked, show)
+            self._watch(query, asked, shown.finished)
         except KeyboardInterrupt:
             self._spark.sparkContext.cancelAllJobs()  # else the query would still wait for its micro-batch
             raise
@@ -149,6 +181,8 @@ class Runner:
             if self._stopping:
                 raise _AskedToStopError
             self._working = True
+        if self._shown is not None:
+            self._shown.working(number)
         try:
             batch = self._checkpoint.batch(number)
             self._note_new_topics(batch)

@@ -8,13 +8,14 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from odradek.pipeline import java
 from odradek.pipeline.errors import PipelineError, sentence
+from odradek.pipeline.jvm import JvmGoneError, jvm_errors, start_apart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +103,8 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
         try:
             yield spark
         finally:
-            spark.stop()
+            with suppress(JvmGoneError), jvm_errors():
+                spark.stop()
             logging.disable(before)
 
 
@@ -113,10 +115,13 @@ def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> 
     builder = SparkSession.builder.appName(settings.application).master(settings.master)
     for name, value in conf.items():
         builder = builder.config(name, value)
+    launch = {"spark.app.name": settings.application, "spark.master": settings.master, **conf}
     try:
         if settings.debug:
+            start_apart(launch)
             return builder.getOrCreate()
         with _standard_error_in(errors):
+            start_apart(launch)
             return builder.getOrCreate()
     except Exception as failed:
         from py4j.protocol import Py4JError

@@ -11,10 +11,11 @@ from uuid import uuid4
 
 from typer import Option
 
+from odradek.cli.arguments import pairs
 from odradek.cli.command import group, offline
 from odradek.cluster.client_settings import read_client_settings
 from odradek.commands.pipeline_jobs import JobPlan, do_upkeep, register, show_progress
-from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, settings
+from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, duration_ms, settings
 from odradek.documents import pipeline as documents
 from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.output import CommandOutput
@@ -22,6 +23,7 @@ from odradek.terminal.output import CommandOutput
 if TYPE_CHECKING:
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import HadoopStore
+    from odradek.pipeline.wordcount import CountedWord
 
 app = group("pipeline", "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.")
 
@@ -114,7 +116,9 @@ def archive(
     examples="""\
     odradek pipeline wordcount lines
     odradek pipeline wordcount lines --available-now --limit 100 --json
-    odradek pipeline wordcount lines --to counts --checkpoint wordcount-checkpoint""",
+    odradek pipeline wordcount lines --to counts --checkpoint wordcount-checkpoint
+    odradek pipeline wordcount lines --window 5m --slide 1m --watermark 10m
+    odradek pipeline wordcount lines --window 1h --to-redis redis://127.0.0.1:6379/0 --checkpoint counts""",
 )
 def wordcount(
     output: CommandOutput,
@@ -122,34 +126,78 @@ def wordcount(
     to: Annotated[
         str | None, Option("--to", metavar="TOPIC", help="Produce each new count there, with the word as the key.")
     ] = None,
+    to_redis: Annotated[
+        str | None, Option("--to-redis", metavar="URL", help="Set each new count there, in a hash of words.")
+    ] = None,
+    window: Annotated[
+        str | None,
+        Option("--window", metavar="DURATION", help="Count by windows of time, after the timestamps of records."),
+    ] = None,
+    slide: Annotated[
+        str | None,
+        Option("--slide", metavar="DURATION", help="A window begins each so often; each --window if not given."),
+    ] = None,
+    watermark: Annotated[
+        str, Option("--watermark", metavar="DURATION", help="How late a record may come and still count in its window.")
+    ] = "10m",
     limit: Annotated[int, Option("--limit", "-n", min=1, metavar="N", help="How many words to show.")] = 20,
 ) -> JobPlan:
     """Count the words in the values of topics, and show the most frequent ones after each micro-batch.
 
-    Counts are kept in the checkpoint; without --checkpoint they begin anew with each run.
+    Counts are kept in the checkpoint; without --checkpoint they begin anew with each run. With --window each window of
+    time has counts of its own, and what is shown are those that the micro-batch changed, the newest window first.
     """
-    shared = client_settings(given)
+    if to and to_redis:
+        raise WrongUsageError("counts go to one place: give --to or --to-redis")
+    if slide and not window:
+        raise WrongUsageError("--slide is for --window")
+    times = _windows(window, slide, watermark) if window else None
+    shared, name = client_settings(given), application_name(given, "wordcount")
 
     def make(store: HadoopStore) -> Job:
         del store
+        from odradek.pipeline.redis_counts import RedisCounts
+        from odradek.pipeline.redis_offsets import connect
         from odradek.pipeline.sink import TopicSink, sink_options
-        from odradek.pipeline.wordcount import WordCount
+        from odradek.pipeline.wordcount import TimeWindows, WordCount
 
-        def show(batch: int, words: Sequence[tuple[str, int]]) -> None:
+        def show(batch: int, words: Sequence[CountedWord]) -> None:
             _show_words(output, batch, words)
 
-        return WordCount(show, limit, TopicSink(sink_options(shared, {}, to)) if to else None)
+        sink = TopicSink(sink_options(shared, {}, to)) if to else None
+        counts = RedisCounts(connect(to_redis), name) if to_redis else None
+        return WordCount(show, limit, sink, counts, TimeWindows(*times) if times else None)
 
-    return JobPlan(make)
+    return JobPlan(make, prints_results=to is None and to_redis is None)
 
 
-def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, int]]) -> None:
+def _windows(window: str, slide: str | None, watermark: str) -> tuple[int, int, int]:
+    """Return length, slide and watermark in milliseconds. Raises WrongUsageError."""
+    length = duration_ms(window, "--window")
+    apart = duration_ms(slide, "--slide") if slide else length
+    if not 0 < apart <= length:
+        raise WrongUsageError(f"--slide must be above 0 and at most --window, which is {window}")
+    return length, apart, duration_ms(watermark, "--watermark")
+
+
+def _window_json(word: CountedWord) -> dict[str, str]:
+    if word.start is None or word.end is None:
+        return {}
+    return {"from": word.start.isoformat(), "until": word.end.isoformat()}
+
+
+def _show_words(output: CommandOutput, batch: int, words: Sequence[CountedWord]) -> None:
+    windows = any(each.start is not None for each in words)
     if output.json:
-        counts = [{"word": word, "count": count} for word, count in words]
+        counts = [{"word": each.word, "count": each.count} | _window_json(each) for each in words]
         output.line(json.dumps({"batch": batch, "words": counts}, ensure_ascii=False))
+    elif windows:
+        output.heading(f"batch {batch}")
+        rows = [[f"{each.start:%Y-%m-%d %H:%M:%S}", each.word, each.count] for each in words]
+        output.table(["FROM (UTC)", "WORD", ">COUNT"], rows)
     else:
         output.heading(f"batch {batch}")
-        output.table(["WORD", ">COUNT"], words)
+        output.table(["WORD", ">COUNT"], [[each.word, each.count] for each in words])
 
 
 @register(
@@ -160,6 +208,8 @@ def _show_words(output: CommandOutput, batch: int, words: Sequence[tuple[str, in
     odradek pipeline relay orders --to kept --transactional-id keep-orders
     odradek pipeline relay orders --bootstrap-server external:9092 --to-bootstrap-server 127.0.0.1:9092 --to orders \
 --offsets zookeeper://127.0.0.1:2181/kafka
+    odradek pipeline relay --pattern 'orders-.*' --to-bootstrap-server other:9092 --rename 'orders-(.*)=eu.orders-$1' \
+--keep-partitions --checkpoint mirror-checkpoint
     odradek pipeline relay logs --matching 'ERROR|WARN' --to alarms --checkpoint alarms-checkpoint
     odradek pipeline relay orders --where "length(value) < 1000" --select "upper(CAST(value AS STRING)) AS value" \
 --to shouted --checkpoint shouted-checkpoint""",
@@ -168,8 +218,24 @@ def relay(
     output: CommandOutput,
     given: JobOptions,
     to: Annotated[
-        str | None, Option("--to", metavar="TOPIC", help="Where to, unless --select makes a column topic.")
+        str | None,
+        Option(
+            "--to",
+            metavar="TOPIC",
+            help="Where to, unless --select makes a column topic; in another cluster the same name if not given.",
+        ),
     ] = None,
+    rename: Annotated[
+        list[str] | None,
+        Option(
+            "--rename",
+            metavar="REGEX=TOPIC",
+            help="What topics of this form are called there, $1 is the first group; repeatable, the first counts.",
+        ),
+    ] = None,
+    keep_partitions: Annotated[
+        bool, Option("--keep-partitions", help="Each record to the partition of the number that it came from.")
+    ] = False,
     to_bootstrap_server: Annotated[
         str | None, Option("--to-bootstrap-server", metavar="HOST:PORT", help="The other cluster, if it is another.")
     ] = None,
@@ -223,6 +289,9 @@ def relay(
     """
     del output
     one_cluster = to_bootstrap_server in (None, client_settings(given)["bootstrap.servers"])
+    renames = pairs(rename or (), "--rename")
+    if to and renames:
+        raise WrongUsageError("give --to or --rename: --to is for all records")
     if transactional_id is not None:
         _check_transactional(given, transactional_id, one_cluster)
     elif group is not None:
@@ -238,12 +307,21 @@ def relay(
 
     def make(store: HadoopStore) -> Job:
         del store
-        from odradek.pipeline.relay import Relay, Rules
+        from odradek.pipeline.relay import Relay, Rename, Rules
         from odradek.pipeline.sink import TopicSink, sink_options
         from odradek.pipeline.transactional_relay import TransactionalRelay
 
         sink = sink_options(shared, own, to)
-        rules = Rules(matching, where, tuple(select or ()), source_header)
+        rules = Rules(
+            matching,
+            where,
+            tuple(select or ()),
+            source_header,
+            tuple(Rename(*each) for each in renames),
+            keep_topics=to is None and not one_cluster,
+            refuse_same_topic=one_cluster,
+            keep_partitions=keep_partitions,
+        )
         if transactional_id is not None:
             return TransactionalRelay(rules, sink, transactional_id, group or transactional_id)
         return Relay(rules, TopicSink(sink))

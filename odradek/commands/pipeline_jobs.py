@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +16,7 @@ from uuid import uuid4
 import typer
 
 from odradek.cli.command import offline
+from odradek.commands.pipeline_display import JobDisplay
 from odradek.commands.pipeline_options import (
     JobOptions,
     Json,
@@ -27,13 +26,11 @@ from odradek.commands.pipeline_options import (
     trigger,
 )
 from odradek.terminal.errors import EXIT_OK, CommandError, WrongUsageError
-from odradek.terminal.human import count_text, duration_text, plural
-from odradek.terminal.interrupts import asked_to_stop
+from odradek.terminal.interrupts import asked_to_stop, told_to_end
 from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
     from odradek.pipeline.offset_store import OffsetStore
-    from odradek.pipeline.progress import BatchProgress
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import HadoopStore
 
@@ -52,6 +49,8 @@ class JobPlan:
     """Where Spark keeps how far it has come, unless --checkpoint or --offsets says otherwise."""
     reading: Mapping[str, str] = field(default_factory=dict)
     """Options of the source that hold where others are not given."""
+    prints_results: bool = False
+    """Whether the job itself writes to standard output."""
 
 
 Prepare = TypeVar("Prepare", bound=Callable[..., JobPlan])
@@ -156,15 +155,21 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
+    display = JobDisplay(output, plan.prints_results)
+    display.doing(f"starting Spark ({given.master})")
     with (
+        display.shown(),
+        told_to_end() as told,
         _offsets(given, name, job) as offsets,
         _checkpoint(given, plan.checkpoint) as checkpoint,
         spark_session(session) as spark,
     ):
+        if told():
+            raise KeyboardInterrupt  # while Spark was starting, which may have swallowed it
         store = HadoopStore(spark)
         run = Run(name, options, checkpoint, when, offsets, resumes_from_offsets=not keeps_state)
         with asked_to_stop() as asked:
-            Runner(spark, store, plan.make(store), run).run(asked, lambda progress: _show(output, progress))
+            Runner(spark, store, plan.make(store), run).run(asked, display)
     return EXIT_OK
 
 
@@ -189,18 +194,6 @@ def _checkpoint(given: JobOptions, default: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="odradek-checkpoint-", ignore_cleanup_errors=True) as scratch:
         yield f"file://{scratch}/checkpoint"
-
-
-def _show(output: CommandOutput, progress: BatchProgress) -> None:
-    from odradek.pipeline.progress import as_dict
-
-    if output.json:
-        print(json.dumps(as_dict(progress)), file=sys.stderr, flush=True)  # noqa: T201
-        return
-    lag = "" if progress.lag is None else f", {count_text(progress.lag)} behind"
-    speed = f"{count_text(progress.rows_per_second)} records/s"
-    rows = plural(progress.rows, "record")
-    output.note(f"batch {progress.batch}: {rows} in {duration_text(progress.seconds)}, {speed}{lag}")
 
 
 def _require(*packages: str) -> None:

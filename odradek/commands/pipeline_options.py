@@ -112,7 +112,7 @@ def trigger(given: JobOptions) -> Mapping[str, Any]:
     if len(wanted) > 1:
         raise WrongUsageError("only one of --interval, --available-now and --once can be given")
     if given.interval:
-        return {"processingTime": f"{_duration_ms(given.interval)} milliseconds"}
+        return {"processingTime": f"{duration_ms(given.interval, '--interval')} milliseconds"}
     if given.available_now:
         return {"availableNow": True}
     return {"once": True} if given.once else {"processingTime": "0 seconds"}
@@ -147,8 +147,9 @@ def _start(text: str, now_ms: int) -> dict[str, str]:
             raise WrongUsageError(f"--from {text} cannot be: give {STARTS}")
 
 
-def _duration_ms(text: str) -> int:
+def duration_ms(text: str, option: str) -> int:
+    """Return a duration in milliseconds. Raises WrongUsageError."""
     found = re.fullmatch(r"(\d+)(ms|s|m|h)", text.strip())
     if found is None:
-        raise WrongUsageError(f"--interval {text!r} is no duration such as 500ms, 10s, 5m or 1h")
+        raise WrongUsageError(f"{option} {text!r} is no duration such as 500ms, 10s, 5m or 1h")
     return int(found[1]) * {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}[found[2]]

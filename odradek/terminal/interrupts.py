@@ -32,3 +32,28 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def told_to_end() -> Iterator[Callable[[], bool]]:
+    """Have SIGINT and SIGTERM raise KeyboardInterrupt; give a function that tells whether one has come.
+
+    For work in libraries that may swallow what is raised: ask when it is done. Away from the main thread it is never
+    told.
+    """
+    told = False
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        nonlocal told
+        told = True
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -59,8 +59,8 @@ class PipelineProcess:
         eventually(finished, f"{count} micro-batches are finished\n{self.errors}", START_TIMEOUT_S)
 
     def terminate(self) -> int:
-        """Send SIGTERM to the driver, wait for its end, and return its exit code."""
-        self._process.send_signal(signal.SIGTERM)
+        """Send SIGTERM to the process group of the driver, wait for its end, and return its exit code."""
+        os.killpg(self._process.pid, signal.SIGTERM)
         return self.wait()
 
     def wait(self) -> int:

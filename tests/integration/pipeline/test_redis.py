@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from redis import Redis
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError
+from odradek.pipeline.redis_counts import RedisCounts
 from odradek.pipeline.redis_offsets import APPLICATIONS, RedisOffsets, connect, progress
+from odradek.pipeline.wordcount import CountedWord
 from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from tests.integration.pipeline.conftest import StartJob
 from tests.integration.pipeline.records import archived, expected, produce
@@ -91,6 +94,23 @@ def test_addresses_that_cannot_be_are_refused() -> None:
     """What is no URL of a Redis is a wrong option."""
     with pytest.raises(WrongOptionError, match="is no address of a Redis, such as redis://"):
         connect("127.0.0.1:6379")
+
+
+def test_counts_are_hashes_of_words(redis: RedisServer) -> None:
+    """Counts are set, and so may come twice; those of windows are in hashes of their own, which a sorted set has."""
+    start = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    counts = RedisCounts(connect(redis.url), "app")
+    for _ in range(2):
+        counts.put(iter([CountedWord("a", 3), CountedWord("b", 1)]))
+        counts.put(iter([CountedWord("a", 2, start, start + timedelta(hours=1))]))
+    with Redis.from_url(redis.url, decode_responses=True) as client:
+        assert client.hgetall("odradek:wordcount:{app}") == {"a": "3", "b": "1"}
+        assert client.hgetall("odradek:wordcount:{app}:2026-11-21T10:00:00Z") == {"a": "2"}
+        found = client.zrange("odradek:wordcount:{app}:windows", 0, -1, withscores=True)
+        assert found == [("2026-11-21T10:00:00Z", start.timestamp())]
+    redis.kill()
+    with pytest.raises(PipelineError, match="does not do its part"):
+        counts.put(iter([CountedWord("a", 3)]))
 
 
 def test_an_archive_with_redis(

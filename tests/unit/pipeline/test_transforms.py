@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.archive import archived, only_unseen
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
-from odradek.pipeline.relay import Rules, relayed
+from odradek.pipeline.relay import Rename, Rules, relayed
 from odradek.pipeline.store import HadoopStore
-from odradek.pipeline.wordcount import as_messages, counted, most_frequent
+from odradek.pipeline.wordcount import CountedWord, TimeWindows, as_messages, counted, most_frequent
 from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from pyspark_odradek.schema import ddl
 
@@ -89,9 +89,45 @@ def test_words_are_letters_and_digits_of_any_script(spark: SparkSession) -> None
     """Words are counted without regard to case; null values and what is no text count for nothing."""
     rows = [b"Odradek, odradek! \xd0\x9c\xd0\xb8\xd1\x80", None, b"\xff\xfe", b"42 odradek", b""]
     counts = counted(_records(spark, *map(_record, rows)))
-    assert most_frequent(counts, 2) == [("odradek", 3), ("42", 1)]
-    assert dict(most_frequent(counts, 9)) == {"odradek": 3, "42": 1, "мир": 1}
+    assert most_frequent(counts, 2) == [CountedWord("odradek", 3), CountedWord("42", 1)]
+    assert {each.word: each.count for each in most_frequent(counts, 9)} == {"odradek": 3, "42": 1, "мир": 1}
     assert {(bytes(row["key"]), bytes(row["value"])) for row in as_messages(counts).collect()} >= {(b"odradek", b"3")}
+
+
+def test_words_are_counted_by_windows_of_time(spark: SparkSession) -> None:
+    """A record counts in each window that its timestamp is in; a window's key begins with its beginning in UTC."""
+    at = datetime(2026, 11, 21, 10, 7, 30, tzinfo=UTC)
+    rows = [_record(b"a a", timestamp=at), _record(b"a b", timestamp=at + timedelta(minutes=5))]
+    minute_ms = 60_000
+    counts = counted(_records(spark, *rows), TimeWindows(10 * minute_ms, 5 * minute_ms, minute_ms))
+    ten = at.replace(minute=10, second=0)
+    five, nine = ten - timedelta(minutes=5), ten + timedelta(minutes=10)
+    assert most_frequent(counts, 4) == [
+        CountedWord("a", 1, ten, nine),
+        CountedWord("b", 1, ten, nine),
+        CountedWord("a", 3, five, five + timedelta(minutes=10)),
+        CountedWord("b", 1, five, five + timedelta(minutes=10)),
+    ]
+    keys = {bytes(row["key"]): bytes(row["value"]) for row in as_messages(counts).collect()}
+    assert keys[b"2026-11-21T10:05:00.000Z a"] == b"3"
+
+
+def test_a_mirror_renames_topics_and_keeps_partitions(spark: SparkSession) -> None:
+    """The first rename whose pattern is the whole name counts; other topics keep their names, records their places."""
+    records = _records(
+        spark, *(_record(b"1", topic=each, partition=4) for each in ("orders-a", "orders-b", "xorders-c"))
+    )
+    renames = (Rename("orders-a", "first"), Rename("orders-(.*)", "eu.orders-$1"))
+    rows = relayed(records, Rules(renames=renames, keep_topics=True, keep_partitions=True)).collect()
+    assert [(row["topic"], row["partition"]) for row in rows] == [("first", 4), ("eu.orders-b", 4), ("xorders-c", 4)]
+
+
+def test_a_relay_within_a_cluster_does_not_feed_itself(spark: SparkSession) -> None:
+    """A record that no rename takes elsewhere would be read again and again."""
+    rules = Rules(renames=(Rename("b", "c"),), refuse_same_topic=True)
+    assert [row["topic"] for row in relayed(_records(spark, _record(b"1", topic="b")), rules).collect()] == ["c"]
+    with pytest.raises(Exception, match="no --rename gives topic a another name"):
+        relayed(_records(spark, _record(b"1")), rules).collect()
 
 
 def test_a_relay_changes_nothing_unasked(spark: SparkSession) -> None:
