@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.pipeline import redis_offsets
 from odradek.pipeline.errors import PipelineError, WrongOptionError
-from odradek.pipeline.offset_store import ApplicationProgress, OffsetStore
+from odradek.pipeline.offset_store import ApplicationProgress, JobOffsets
 from odradek.pipeline.zookeeper_offsets import ZooKeeperOffsets, zookeeper_progress
 from odradek.zookeeper.address import SCHEME, ZooKeeperAddress, parse_address
 from odradek.zookeeper.errors import ZooKeeperError
@@ -18,7 +18,7 @@ REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
 
 
 @contextmanager
-def opened_offsets(url: str, application: str, job: str, clock_ms: Callable[[], int]) -> Iterator[OffsetStore]:
+def opened_offsets(url: str, application: str, job: str, clock_ms: Callable[[], int]) -> Iterator[JobOffsets]:
     """Give the store of offsets at a URL, closed afterwards. Raises WrongOptionError, and PipelineError."""
     address = _zookeeper(url)
     if address is None:

@@ -9,7 +9,7 @@ from odradek.pipeline.batches import Batch
 from pyspark_odradek.offsets import OffsetRange, Offsets
 
 
-class OffsetStore(Protocol):
+class JobOffsets(Protocol):
     """The offsets of one run of an application. Methods raise PipelineError."""
 
     def begin(self) -> Offsets:

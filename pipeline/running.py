@@ -14,7 +14,7 @@ from odradek.pipeline.batches import Batch, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
 from odradek.pipeline.errors import PipelineError, sentence
 from odradek.pipeline.jvm import JvmGoneError, jvm_errors
-from odradek.pipeline.offset_store import OffsetStore
+from odradek.pipeline.offset_store import JobOffsets
 from odradek.pipeline.progress import BatchProgress, from_spark
 from odradek.pipeline.sink import FORMAT
 from odradek.pipeline.store import Store
@@ -60,7 +60,7 @@ class Run:
     checkpoint: str
     trigger: Mapping[str, Any]
     """Arguments of Spark's `trigger`."""
-    offsets: OffsetStore | None = None
+    offsets: JobOffsets | None = None
     resumes_from_offsets: bool = True
     """Whether they say where to begin when the checkpoint has nothing; a job with a state cannot."""
 

@@ -30,7 +30,7 @@ from odradek.terminal.interrupts import asked_to_stop, told_to_end
 from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
-    from odradek.pipeline.offset_store import OffsetStore
+    from odradek.pipeline.offset_store import JobOffsets
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import HadoopStore
 
@@ -174,7 +174,7 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
 
 
 @contextmanager
-def _offsets(given: JobOptions, name: str, job: str) -> Iterator[OffsetStore | None]:
+def _offsets(given: JobOptions, name: str, job: str) -> Iterator[JobOffsets | None]:
     """Give where the job keeps its offsets beside a checkpoint, None where it does not."""
     if given.offsets is None:
         yield None
