@@ -33,7 +33,7 @@ PROGRESS_EVERY = 1_024
 DEFAULTS = {"message.timeout.ms": MESSAGE_TIMEOUT_MS, "message.max.bytes": MAX_RECORD_BYTES}
 
 
-class Acks(StrEnum):
+class BenchAcks(StrEnum):
     """What counts as produced."""
 
     NONE = "0"
@@ -64,7 +64,7 @@ def produce(
         float | None,
         Option("--rate", min=0.001, metavar="N", help="At most so many a second."),
     ] = None,
-    acks: Annotated[Acks, Option("--acks", help="Who must have a record before it counts.")] = Acks.ALL,
+    acks: Annotated[BenchAcks, Option("--acks", help="Who must have a record before it counts.")] = BenchAcks.ALL,
     compression: Annotated[
         ProducerCompression, Option("--compression", "-z", help="Compress batches.")
     ] = ProducerCompression.NONE,
@@ -81,7 +81,7 @@ def produce(
 
     In transactions it is also reported how long a commit took, from asking for it to its answer.
     """
-    if transactional_id is not None and acks is not Acks.ALL:
+    if transactional_id is not None and acks is not BenchAcks.ALL:
         raise WrongUsageError("transactions need --acks all")
     partitions_of(cluster, topic)
     report = Report(topic)

@@ -36,7 +36,7 @@ MOST_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterView:
+class ClusterOverview:
     """What the page shows."""
 
     found: ClusterBrokers
@@ -66,7 +66,7 @@ def show_cluster(visit: Visit) -> Response:
     )
 
 
-def _look(requests: BrokerRequests) -> ClusterView:
+def _look(requests: BrokerRequests) -> ClusterOverview:
     found = describe_brokers(requests)
     partitions = told(lambda: describe_partitions(requests))
     states = partitions.value or []
@@ -81,7 +81,7 @@ def _look(requests: BrokerRequests) -> ClusterView:
     by_broker: dict[int, list[LogDirFacts] | ClientError] = {
         number: directories[address] for number, address in addresses.items()
     }
-    return ClusterView(
+    return ClusterOverview(
         found=found,
         quorum=told(lambda: describe_quorum(requests)),
         brokers=broker_statuses(found.brokers, states, lags, by_broker, silent),
