@@ -36,7 +36,7 @@ MOST_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOverview:
+class ClusterFacts:
     """What the page shows."""
 
     found: ClusterBrokers
@@ -66,7 +66,7 @@ def show_cluster(visit: Visit) -> Response:
     )
 
 
-def _look(requests: BrokerRequests) -> ClusterOverview:
+def _look(requests: BrokerRequests) -> ClusterFacts:
     found = describe_brokers(requests)
     partitions = told(lambda: describe_partitions(requests))
     states = partitions.value or []
@@ -81,7 +81,7 @@ def _look(requests: BrokerRequests) -> ClusterOverview:
     by_broker: dict[int, list[LogDirFacts] | ClientError] = {
         number: directories[address] for number, address in addresses.items()
     }
-    return ClusterOverview(
+    return ClusterFacts(
         found=found,
         quorum=told(lambda: describe_quorum(requests)),
         brokers=broker_statuses(found.brokers, states, lags, by_broker, silent),
