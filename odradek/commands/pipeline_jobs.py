@@ -26,6 +26,7 @@ from odradek.commands.pipeline_options import (
     trigger,
 )
 from odradek.terminal.errors import EXIT_OK, CommandError, WrongUsageError
+from odradek.terminal.human import count_text, plural
 from odradek.terminal.interrupts import asked_to_stop, told_to_end
 from odradek.terminal.output import CommandOutput
 
