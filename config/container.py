@@ -1,4 +1,6 @@
-"""Settings of a container: from environment variables, and what stands where nobody said anything. Pure.
+"""Settings of a container: from environment variables, and what stands where nobody said anything.
+
+Pure but for passwords that variables name the files of.
 
 Variables are those of Apache Kafka's own image: `KAFKA_` and the key in capitals, `_` for a dot, `__` for an
 underscore, `___` for a hyphen. Source: Kafka 4.3's KafkaDockerWrapper.
@@ -6,6 +8,7 @@ underscore, `___` for a hyphen. Source: Kafka 4.3's KafkaDockerWrapper.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -40,6 +43,18 @@ NOT_KEYS: Final = frozenset(
 )
 """Variables of Apache Kafka's image that are for Java."""
 
+SECRETS: Final = "/etc/kafka/secrets"
+"""Where Apache Kafka's image has key stores and their passwords."""
+_FILES: Final = {
+    "SSL_KEYSTORE_FILENAME": "ssl.keystore.location",
+    "SSL_TRUSTSTORE_FILENAME": "ssl.truststore.location",
+}
+_IN_FILES: Final = {
+    "SSL_KEYSTORE_CREDENTIALS": "ssl.keystore.password",
+    "SSL_KEY_CREDENTIALS": "ssl.key.password",
+    "SSL_TRUSTSTORE_CREDENTIALS": "ssl.truststore.password",
+}
+_LONGEST_SECRET: Final = 64 * 1024
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}\Z")
 _DATA: Final = "/var/lib/odradek"
 _LISTENERS, _ADVERTISED = "PLAINTEXT://0.0.0.0:9092", "PLAINTEXT://localhost:9092"
@@ -53,12 +68,20 @@ class VariableSetting(NamedTuple):
     variable: str
 
 
-def settings_of(environment: Mapping[str, str]) -> Iterator[VariableSetting]:
-    """Yield the settings that variables stand for, in the order of their names."""
+def settings_of(environment: Mapping[str, str], secrets: str = SECRETS) -> Iterator[VariableSetting]:
+    """Yield the settings that variables stand for, in the order of their names.
+
+    Raises ConfigError where the file of a password cannot be read, which is in the directory `secrets`.
+    """
     for variable in sorted(environment):
-        name = variable.removeprefix(PREFIX)
-        if variable.startswith(PREFIX) and name and variable not in NOT_KEYS:
-            yield VariableSetting(_key(name), environment[variable].strip(), variable)
+        name, value = variable.removeprefix(PREFIX), environment[variable].strip()
+        if not variable.startswith(PREFIX) or not name or variable in NOT_KEYS:
+            continue
+        if name in _IN_FILES:
+            value = _read_secret(variable, os.path.join(secrets, value))
+        elif name in _FILES:
+            value = os.path.join(secrets, value)
+        yield VariableSetting(_FILES.get(name) or _IN_FILES.get(name) or _key(name), value, variable)
 
 
 def container_defaults(given: Mapping[str, str]) -> dict[str, str]:
@@ -88,6 +111,15 @@ def given_cluster_id(environment: Mapping[str, str]) -> str | None:
             origin="environment",
         )
     return text or None
+
+
+def _read_secret(variable: str, path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(_LONGEST_SECRET).strip()
+    except (OSError, ValueError) as failed:
+        reason = failed.strerror if isinstance(failed, OSError) else "it is no text"
+        raise ConfigError(f"{path} cannot be read: {reason}", key=variable, origin="environment") from None
 
 
 def _key(name: str) -> str:

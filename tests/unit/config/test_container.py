@@ -109,3 +109,29 @@ def test_what_is_no_id_is_refused(text: str) -> None:
     """Before it gets into a file."""
     with pytest.raises(ConfigError, match="CLUSTER_ID="):
         given_cluster_id({"CLUSTER_ID": text})
+
+
+def test_key_stores_are_found_where_apache_kafkas_image_has_them(tmp_path: Path) -> None:
+    """A file is named without its directory, and a password by the file that it stands in."""
+    (tmp_path / "store").write_text("secret\n")
+    given = {
+        "KAFKA_SSL_KEYSTORE_FILENAME": "server.p12",
+        "KAFKA_SSL_KEYSTORE_CREDENTIALS": "store",
+        "KAFKA_SSL_KEYSTORE_TYPE": "PKCS12",
+    }
+    found = {one.key: one.value for one in settings_of(given, str(tmp_path))}
+    assert found == {
+        "ssl.keystore.location": f"{tmp_path}/server.p12",
+        "ssl.keystore.password": "secret",
+        "ssl.keystore.type": "PKCS12",
+    }
+    [default] = settings_of({"KAFKA_SSL_TRUSTSTORE_FILENAME": "ca.p12"})
+    assert default.value == "/etc/kafka/secrets/ca.p12"
+
+
+def test_a_password_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    """With the variable and the file, before the broker starts without it."""
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for name in ("missing", "binary"):
+        with pytest.raises(ConfigError, match=rf"^environment: KAFKA_SSL_KEY_CREDENTIALS: \S+/{name} cannot be read"):
+            list(settings_of({"KAFKA_SSL_KEY_CREDENTIALS": name}, str(tmp_path)))
