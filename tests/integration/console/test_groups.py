@@ -11,13 +11,15 @@ from tests.support.broker import BrokerProcess
 from tests.support.console import ConsoleVisitor
 
 TOPIC = "console-read"
+LAGGING = "console-read-late"
+"""A topic that one group alone reads, so that nobody else's lag is the largest."""
 HOSTILE = "a/b <script>alert(1)</script>?&%2e"
 
 
-def commit(broker: BrokerProcess, group: str, offset: int) -> None:
+def commit(broker: BrokerProcess, group: str, offset: int, topic: str = TOPIC) -> None:
     """Commit an offset for partition 0, without ever being a member."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
-    consumer.commit(offsets=[TopicPartition(TOPIC, 0, offset)], asynchronous=False)
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
 
 
@@ -33,14 +35,19 @@ def topic(broker: BrokerProcess, visitor: ConsoleVisitor) -> None:
 
 def test_lag_is_shown(broker: BrokerProcess, visitor: ConsoleVisitor) -> None:
     """The list, the group and the topic show how far a group is behind."""
-    commit(broker, "console-lagging", 40)
+    visitor.post("/new-topic", name=LAGGING, partitions="1")
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5})
+    for number in range(100):
+        producer.produce(LAGGING, str(number), partition=0)
+    assert producer.flush(60) == 0
+    commit(broker, "console-lagging", 40, LAGGING)
     visitor.app.state.console.overviews.forget()
     listed = visitor.get("/groups?q=console-LAG")
     assert '<a href="/groups/group?name=console-lagging">' in listed
     assert '<td class="number">60</td>' in listed
     assert '<td class="number">60</td>' in visitor.get("/groups/group?name=console-lagging")
-    assert "console-lagging" in visitor.get(f"/topics/{TOPIC}")
-    assert '<td class="number">60</td>' in visitor.get(f"/topics?q={TOPIC}")
+    assert "console-lagging" in visitor.get(f"/topics/{LAGGING}")
+    assert '<td class="number">60</td>' in visitor.get(f"/topics?q={LAGGING}")
     assert "No group is like that" in visitor.get("/groups?q=console-lagging&state=stable")
 
 
