@@ -91,7 +91,7 @@ def serve(
         log.warning("config", key=warning.key, origin=warning.origin, warning=warning.message)
     for exposure in (*find_open_listeners(settings), *find_readable(settings, properties)):
         log.warning("open to others", what=exposure.subject, problem=exposure.problem, hint=exposure.remedy)
-    for advice in find_advice(look_at_host(), real_paths(settings.log_dirs)):
+    for advice in find_advice(look_at_host(), real_paths(settings.log_dirs), options.is_container):
         log.warning("this machine", what=advice.subject, problem=advice.problem, hint=advice.remedy)
     manager = service_manager_of_process()
 

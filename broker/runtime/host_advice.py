@@ -14,6 +14,7 @@ FEW_DESCRIPTORS: Final = 10_000
 """Each connection takes one, and each partition in use; Apache Kafka's own advice is 100,000."""
 IN_MEMORY: Final = frozenset({"tmpfs", "ramfs", "hugetlbfs"})
 REMOTE: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "fuse.sshfs", "fuse.s3fs"})
+OF_A_CONTAINER: Final = frozenset({"overlay", "aufs"})
 _MOUNTS: Final = "/proc/self/mountinfo"
 _LARGEST_TABLE: Final = 4 * 1024 * 1024
 
@@ -42,7 +43,7 @@ class HostFacts(NamedTuple):
     """The later ones cover the earlier ones. Empty where the system does not tell."""
 
 
-def find_advice(facts: HostFacts, log_dirs: Sequence[str]) -> Iterator[Advice]:
+def find_advice(facts: HostFacts, log_dirs: Sequence[str], is_container: bool = False) -> Iterator[Advice]:
     """Yield what will be trouble; `log_dirs` are real paths, without links."""
     if 0 <= facts.descriptors < FEW_DESCRIPTORS:
         yield Advice(
@@ -58,6 +59,12 @@ def find_advice(facts: HostFacts, log_dirs: Sequence[str]) -> Iterator[Advice]:
                 f"log.dirs {path}",
                 f"it is in memory ({kind}): all data is lost when this machine ends",
                 "name a directory on a disk, unless that is what you want",
+            )
+        elif is_container and kind in OF_A_CONTAINER:
+            yield Advice(
+                f"log.dirs {path}",
+                "it is in no volume: all data is lost when this container is removed",
+                f"mount one there (-v odradek:{path}), or leave log.dirs as the image has it",
             )
         elif kind in REMOTE:
             yield Advice(

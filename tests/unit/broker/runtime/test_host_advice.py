@@ -74,6 +74,15 @@ def test_directories_that_lose_data_are_named(path: str, word: str) -> None:
     assert word in advice.problem
 
 
+def test_a_container_without_a_volume_is_told() -> None:
+    """Its own layer goes with it; on a machine that is an overlay itself, and below a volume, nothing is said."""
+    mounts = [Mount("/", "overlay"), Mount("/var/lib/odradek", "ext4")]
+    [advice] = find_advice(HostFacts(-1, mounts), ["/var/lib/odradek", "/data"], is_container=True)
+    assert advice.subject == "log.dirs /data"
+    assert "-v odradek:/data" in advice.remedy
+    assert list(find_advice(HostFacts(-1, mounts), ["/data"])) == []
+
+
 def test_links_are_followed_to_where_data_lies(tmp_path: Path) -> None:
     """A directory that is not there yet lies where its parent does."""
     (tmp_path / "disk").mkdir()
