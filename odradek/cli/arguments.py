@@ -21,6 +21,14 @@ _DURATION_UNITS = {"ms": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_
 """What configs count whose names end so, in milliseconds."""
 
 
+class Acks(StrEnum):
+    """Who must have a record before it counts as produced."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
 class ProducerCompression(StrEnum):
     """How batches are compressed."""
 

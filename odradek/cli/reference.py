@@ -36,6 +36,7 @@ This page is written from the commands themselves: `python -m {PROGRAM}.cli.refe
 VARIABLES = {
     BOOTSTRAP_VARIABLE: f"where the cluster is, if nothing else says it; without it and a profile {DEFAULT_BOOTSTRAP}",
     PROFILE_VARIABLE: "the profile that is meant without `--profile`",
+    "ODRADEK_REGISTRY": f"the schema registry of `{PROGRAM} consume`, as `--registry`",
     "NO_COLOR": "if set, no colours on a terminal either",
 }
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from itertools import islice
 from typing import Annotated
 
 from confluent_kafka import KafkaError, Message
 from typer import Argument, Option
 
-from odradek.cli.arguments import ProducerCompression
+from odradek.cli.arguments import Acks, ProducerCompression
 from odradek.cli.command import group, online
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import batches, read_partitions
@@ -31,14 +30,6 @@ app = group("bench", "Measure throughput and latency.")
 
 PROGRESS_EVERY = 1_024
 DEFAULTS = {"message.timeout.ms": MESSAGE_TIMEOUT_MS, "message.max.bytes": MAX_RECORD_BYTES}
-
-
-class BenchAcks(StrEnum):
-    """What counts as produced."""
-
-    NONE = "0"
-    LEADER = "1"
-    ALL = "all"
 
 
 Topic = Annotated[str, Argument(metavar="TOPIC", help="A topic that exists.", show_default=False)]
@@ -64,7 +55,7 @@ def produce(
         float | None,
         Option("--rate", min=0.001, metavar="N", help="At most so many a second."),
     ] = None,
-    acks: Annotated[BenchAcks, Option("--acks", help="Who must have a record before it counts.")] = BenchAcks.ALL,
+    acks: Annotated[Acks, Option("--acks", help="Who must have a record before it counts.")] = Acks.ALL,
     compression: Annotated[
         ProducerCompression, Option("--compression", "-z", help="Compress batches.")
     ] = ProducerCompression.NONE,
@@ -81,7 +72,7 @@ def produce(
 
     In transactions it is also reported how long a commit took, from asking for it to its answer.
     """
-    if transactional_id is not None and acks is not BenchAcks.ALL:
+    if transactional_id is not None and acks is not Acks.ALL:
         raise WrongUsageError("transactions need --acks all")
     partitions_of(cluster, topic)
     report = Report(topic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -43,11 +44,14 @@ from odradek.cluster.offset_spec import (
     parse_offset_spec,
 )
 from odradek.cluster.offsets import Partition
+from odradek.cluster.schema_registry import SchemaRegistry
 from odradek.cluster.topics import partitions_of
 from odradek.documents import records as documents
+from odradek.records.consumed import Consumed
 from odradek.records.format import FIELDS, Formatter, parse_format
 from odradek.records.json_lines import record_line
 from odradek.records.matching import RecordMatch, header_match, newest
+from odradek.records.schemas import json_text
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, WrongUsageError
 from odradek.terminal.interrupts import asked_to_stop
 from odradek.terminal.output import CommandOutput, nobody_reads
@@ -102,6 +106,7 @@ class _Wanted:
     odradek consume orders returns --key customer-7 --header lang=en
     odradek consume --pattern 'orders-.*' --from 2026-11-21T08:00Z --grep 'error|failed' --json
     odradek consume orders --partition 0 --from 1000 --max-messages 5 --bytes hex
+    odradek consume orders --registry http://127.0.0.1:8081 --json
     odradek consume orders --group billing --follow""",
 )
 def consume(
@@ -159,6 +164,15 @@ def consume(
     line_format: Annotated[
         str | None, Option("--format", metavar="FORMAT", help="How a record is written; '%s\\n' if not given.")
     ] = None,
+    registry: Annotated[
+        str | None,
+        Option(
+            "--registry",
+            metavar="URL",
+            envvar="ODRADEK_REGISTRY",
+            help="A schema registry: keys and values of its schemas (Avro, JSON, Protobuf) are written as JSON.",
+        ),
+    ] = None,
     bytes_as: Annotated[
         BytesAs, Option("--bytes", help="How keys, values and those of headers are written.")
     ] = BytesAs.PLAIN,
@@ -169,7 +183,12 @@ def consume(
     order; those of several come as they come. Only records of committed transactions are read, unless --isolation says
     otherwise.
     """
-    wanted = _Wanted(_formatter(output, line_format, bytes_as), _record_match(key, header or (), grep), max_messages)
+    write = _formatter(output, line_format, bytes_as)
+    if registry:
+        if bytes_as is not BytesAs.PLAIN:
+            raise WrongUsageError("--bytes and --registry exclude each other")
+        write = _decoding(write, SchemaRegistry(registry), as_json=output.json)
+    wanted = _Wanted(write, _record_match(key, header or (), grep), max_messages)
     begin, end = _offset_spec("--from", start), _offset_spec("--until", until)
     if follow and until is not None:
         raise WrongUsageError("--until and --follow exclude each other")
@@ -319,6 +338,24 @@ def _formatter(output: CommandOutput, line_format: str | None, bytes_as: BytesAs
         return parse_format(DEFAULT_FORMAT if line_format is None else line_format, ENCODINGS.get(bytes_as))
     except ValueError as wrong:
         raise WrongUsageError(f"--format: {wrong}") from None
+
+
+def _decoding(write: Formatter, registry: SchemaRegistry, *, as_json: bool) -> Formatter:
+    """Return what writes records with keys and values by their schemas; those without one stay as they are."""
+
+    def decoded(record: Consumed) -> bytes:
+        place = f"{record.topic}[{record.partition}]@{record.offset}"
+        found: dict[str, object] = {}
+        for name, data in (("key", record.key), ("value", record.value)):
+            has_schema, value = registry.decode(data, f"the {name} of {place}")
+            if has_schema:
+                found[name] = json.loads(json_text(value))
+        if as_json:
+            return record_line(record, found)
+        texts = {name: json_text(value) for name, value in found.items()}
+        return write(record._replace(key=texts.get("key", record.key), value=texts.get("value", record.value)))
+
+    return decoded
 
 
 def _offset_spec(option: str, text: str | None) -> OffsetSpecification | None:

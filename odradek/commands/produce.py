@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 from typer import Argument, Option
 
-from odradek.cli.arguments import ProducerCompression, pairs
+from odradek.cli.arguments import Acks, ProducerCompression, pairs
 from odradek.cli.command import online
 from odradek.cli.completion import topic_names
 from odradek.cluster.connection import ClusterClients
@@ -75,14 +74,6 @@ class _Form:
     tombstone: bool = False
     empty_as_null: bool = False
     timestamp: str | None = None
-
-
-class Acks(StrEnum):
-    """Who has to have a record before it counts as written."""
-
-    NOBODY = "0"
-    LEADER = "1"
-    ALL = "all"
 
 
 @online(

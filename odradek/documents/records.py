@@ -26,7 +26,7 @@ CONSUMED: Document = {
     "offset": "its place there",
     "timestamp": "milliseconds since 1970; null if there is none",
     "timestamp_type": "create, append or none",
-    "key{}": BYTES,
-    "value{}": BYTES,
+    "key{}": f"{BYTES}; with --registry what it is by its schema",
+    "value{}": f"{BYTES}; with --registry what it is by its schema",
     "headers[]": "pairs `[name, value]`, values as above",
 }

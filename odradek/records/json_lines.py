@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from odradek.records.consumed import Consumed
@@ -33,8 +33,11 @@ class ParsedRecord(NamedTuple):
     timestamp_ms: int | None
 
 
-def record_line(record: Consumed) -> bytes:
-    """Return a record as a line of JSON, line feed included."""
+def record_line(record: Consumed, decoded: Mapping[str, object] | None = None) -> bytes:
+    """Return a record as a line of JSON, line feed included.
+
+    `decoded` has values of `key` and `value` that were read by a schema, in the place of their bytes.
+    """
     fields = {
         "topic": record.topic,
         "partition": record.partition,
@@ -44,6 +47,7 @@ def record_line(record: Consumed) -> bytes:
         "key": bytes_to_json(record.key),
         "value": bytes_to_json(record.value),
         "headers": [[name, bytes_to_json(value)] for name, value in record.headers],
+        **(decoded or {}),
     }
     return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
 

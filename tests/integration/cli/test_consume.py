@@ -1,5 +1,11 @@
 """odradek consume."""
 
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from tests.integration.cli import Cli
@@ -205,3 +211,41 @@ def test_bytes_as_text(cli: Cli, topic: str) -> None:
     assert cli("consume", topic, "--bytes", "hex", "--format", "%k %s %S %h\\n").lines == ["6b ff0a 2 a=00", "  -1 "]
     assert cli("consume", topic, "--bytes", "base64", "-n", "1").lines == ["/wo="]
     assert cli("consume", topic, "--bytes", "hex", "--json").code == 2
+
+
+def test_values_by_their_schemas(cli: Cli, topic: str, schema_registry: str) -> None:
+    """What names a schema is written as JSON, on its own and as part of the record; all else stays as it is."""
+    cli("topics", "create", topic)
+    lines = [
+        {"key": "k", "value": {"base64": base64.b64encode(b"\0\0\0\0\7" + b"\x06one").decode()}},
+        {"value": "plain"},
+    ]
+    cli("produce", topic, "--json", stdin="\n".join(map(json.dumps, lines)).encode())
+    assert cli("consume", topic, "--registry", schema_registry).lines == ['"one"', "plain"]
+    records = cli("consume", topic, "--registry", schema_registry, "--json").json_lines
+    assert [(each["key"], each["value"]) for each in records] == [("k", "one"), (None, "plain")]
+    assert cli("consume", topic, "--registry", schema_registry, "--bytes", "hex").code == 2
+    assert cli("consume", topic, "--registry", "nowhere").code == 2
+
+
+@pytest.fixture
+def schema_registry() -> Iterator[str]:
+    """A registry that has one schema, number 7: a string of Avro."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"schema": "\\"string\\""}'
+            self.send_response(200 if self.path == "/schemas/ids/7" else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
