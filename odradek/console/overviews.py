@@ -1,7 +1,7 @@
 """The last overview of the cluster, shared by all lists: it is asked for again when somebody looks and it is old.
 
-Of a large cluster an overview takes seconds. So nobody waits for a new one while there is one that is not too old, and
-of those who ask at one time, one asks the cluster.
+Of a large cluster an overview takes seconds. So there nobody waits for a new one while there is one that is not too
+old: it is asked for in the background. Of those who ask at one time, one asks the cluster.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from typing import Final
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.overview import ClusterOverview, cluster_overview
 from odradek.console.clusters import ClusterPool
+from odradek.terminal.errors import CommandError
 
 FRESH_S: Final = 3.0
 SHARE: Final = 5
 """An overview is as fresh as FRESH_S says, or for so many times as long as it took."""
-OLDEST_S: Final = 60.0
+OLDEST_S: Final = 600.0
 """Older ones are shown to nobody."""
+SLOW_S: Final = 1.0
+"""Who looks waits for an overview that takes less."""
 RATES_OVER_S: Final = 30.0
 LEAST_RATE_S: Final = 2.0
 
@@ -63,6 +66,9 @@ class Overviews:
         last = self._usable()
         if last is not None and last.is_fresh(self._clock()):
             return last
+        if last is not None and last.took >= SLOW_S:
+            self.renew_in_background()
+            return last
         if not self._asking.acquire(blocking=last is None):
             assert last is not None
             return last
@@ -73,6 +79,15 @@ class Overviews:
             return self._renew()
         finally:
             self._asking.release()
+
+    def renew_in_background(self) -> None:
+        """Ask the cluster on a thread, unless somebody does already; the next one who asks is told what went wrong."""
+        if self._asking.acquire(blocking=False):
+            threading.Thread(target=self._renew_and_release, name="console-overview", daemon=True).start()
+
+    def age(self, timed: TimedOverview) -> float:
+        """Return how many seconds old an overview is."""
+        return self._clock() - timed.at
 
     def forget(self) -> None:
         """Let the next one who looks see what was just changed."""
@@ -90,6 +105,14 @@ class Overviews:
     def _usable(self) -> TimedOverview | None:
         last = self._last
         return last if last is not None and self._clock() - last.at < OLDEST_S else None
+
+    def _renew_and_release(self) -> None:
+        try:
+            self._renew()
+        except CommandError:
+            self._last = None
+        finally:
+            self._asking.release()
 
     def _renew(self) -> TimedOverview:
         began = self._clock()

@@ -49,12 +49,14 @@ def test_records(window: BrowserWindow, topic: str) -> None:
     window.wait_for("<b>by hand</b>")
 
 
-def test_records_as_they_come(window: BrowserWindow, topic: str, broker: BrokerProcess) -> None:
+def test_records_as_they_come(window: BrowserWindow, broker: BrokerProcess) -> None:
     """Records appear on the page as they are written, as text; the person stops it."""
-    window.open(f"/topics/{topic}/tail")
-    window.wait_for("Waiting for records.")
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5})
-    producer.produce(topic, HOSTILE, b"live", 0)
+    producer.produce("browser-live", b"before", b"live", 0)
+    assert producer.flush(60) == 0
+    window.open("/topics/browser-live/tail")
+    window.wait_for("Waiting for records.")
+    producer.produce("browser-live", HOSTILE, b"live", 0)
     assert producer.flush(60) == 0
     window.wait_for("onerror=")
     assert "broken into" not in window.driver.title

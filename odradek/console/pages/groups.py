@@ -58,6 +58,7 @@ def show_groups(visit: Visit) -> Response:
         states=sorted({each.state.lower() for each in groups}),
         all_groups=groups,
         silent=timed.overview.silent,
+        age=visit.console.overviews.age(timed),
     )
 
 

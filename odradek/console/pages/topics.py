@@ -58,6 +58,7 @@ def show_topics(visit: Visit) -> Response:
         all_topics=[each for each in timed.overview.topics if not each.is_internal],
         troubled=sum(1 for each in timed.overview.topics if _is_troubled(each)),
         silent=timed.overview.silent,
+        age=visit.console.overviews.age(timed),
     )
 
 

@@ -12,6 +12,7 @@ from odradek.cluster.overview import ClusterOverview, TopicOverview
 from odradek.console.clusters import ClusterPool
 from odradek.console.overviews import FRESH_S, OLDEST_S, Overviews
 from odradek.terminal.errors import CommandError
+from tests.support.waiting import eventually
 
 
 class _AskedCluster:
@@ -50,6 +51,38 @@ def test_slow_overview_stays_fresh_longer() -> None:
     first = cluster.overviews.current()
     cluster.now += 40
     assert cluster.overviews.current() is first
+
+
+def test_nobody_waits_for_a_slow_overview() -> None:
+    """Of a large cluster the last overview is shown, with its age, while a new one is asked for in the background."""
+    cluster = _AskedCluster()
+    cluster.takes = 10.0
+    first = cluster.overviews.current()
+    cluster.now += 100
+    cluster.takes = 0.0
+    assert cluster.overviews.current() is first
+    assert cluster.overviews.age(first) == 100
+    eventually(lambda: cluster.overviews.current() is not first, "the new one is there")
+    assert cluster.asked == 2
+
+
+def test_cluster_that_went_away_in_the_background_is_told() -> None:
+    """Where asking in the background fails, the next one who looks is told why."""
+    cluster = _AskedCluster()
+    cluster.takes = 10.0
+    cluster.overviews.current()
+    cluster.now += 100
+    cluster.is_away = True
+    cluster.overviews.current()
+
+    def is_told() -> bool:
+        try:
+            cluster.overviews.current()
+        except CommandError:
+            return True
+        return False
+
+    eventually(is_told, "the cluster is away")
 
 
 def test_change_is_seen_at_once() -> None:
