@@ -1,5 +1,7 @@
 """What a user reaches, told from the permissions of files."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,14 @@ def owner(path: Path, name: str = "owner") -> ServiceAccount:
 
 
 @pytest.fixture
-def open_directory(tmp_path: Path) -> Path:
-    """A directory that everybody reaches, with a file in it, where the directories above are open."""
-    for part in [tmp_path, *tmp_path.parents]:
-        if part.stat().st_uid == tmp_path.stat().st_uid and not part.stat().st_mode & 0o001:
-            part.chmod(0o711)
-    (tmp_path / "file").write_text("")
-    (tmp_path / "file").chmod(0o644)
-    return tmp_path
+def open_directory() -> Iterator[Path]:
+    """A directory that everybody reaches, with a file in it: not below that of pytest, which keeps others out."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        directory = Path(path)
+        directory.chmod(0o711)
+        (directory / "file").write_text("")
+        (directory / "file").chmod(0o644)
+        yield directory
 
 
 def test_a_file_is_reached_through_open_directories(open_directory: Path) -> None:
