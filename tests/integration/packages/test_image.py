@@ -106,7 +106,10 @@ def test_the_volume_is_the_users_who_runs_the_broker() -> None:
 def test_the_extras_of_the_images_are_there() -> None:
     """What pip is told to install are extras of the project: those of a broker, and those of a job with its Java."""
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for stage, wanted in ((BROKER, {"console", "metrics", "security"}), (PIPELINE, {"pipeline", "security"})):
+    for stage, wanted in (
+        (BROKER, {"console", "metrics", "schemas", "security"}),
+        (PIPELINE, {"delta", "pipeline", "s3", "schemas", "security"}),
+    ):
         [install] = [one.arguments for one in stage if one.name == "RUN" and "pip install" in one.arguments]
         asked = set(install.partition("[")[2].partition("]")[0].split(","))
         assert asked == wanted <= set(extras)
