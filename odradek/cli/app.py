@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "partitions": "Move partitions to other brokers, and elect leaders.",
     "produce": "Produce each line of a file or of standard input as a record.",
     "consume": "Read the records of topics and write them to standard output.",
-    "records": "Delete records from the beginning of topics.",
+    "records": "Delete records from the beginning of topics, and copy topics.",
     "groups": "List, describe, watch, reset and delete consumer groups.",
     "transactions": "List, describe and end transactions, and find those that nobody ends.",
     "configs": "Describe and alter the configs of topics, brokers and groups.",

@@ -1,4 +1,4 @@
-"""`odradek records`: deleting them from the beginning of partitions."""
+"""`odradek records`: deleting them from the beginning of partitions, and copying them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.offset_spec import SYNTAX, parse_offset_spec
 from odradek.cluster.offsets import Offsets, earliest, find
 from odradek.cluster.topics import partitions_of
+from odradek.commands import records_copy
 from odradek.documents import deleted_records as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.human import count_text
 from odradek.terminal.output import CommandOutput
 
-app = group("records", "Delete records from the beginning of topics.")
+app = group("records", "Delete records from the beginning of topics, and copy topics.")
+app.add_typer(records_copy.app)
 
 
 @online(

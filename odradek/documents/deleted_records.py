@@ -11,3 +11,11 @@ DELETED: Document = {
         "after": "offset of the first record that is left; where nothing is, that of the next one",
     },
 }
+COPIED: Document = {
+    "topic": "where from",
+    "to": "name of the topic that they went to",
+    "records": "how many were acknowledged",
+    "bytes": "of their values",
+    "failed": "how many were not acknowledged",
+    "seconds": "how long it took",
+}

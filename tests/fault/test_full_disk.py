@@ -86,7 +86,7 @@ def test_the_command_says_that_the_disk_is_full(
     assert run([*settings, "topics", "create", f"{topic}-new"]) == 1
     assert "created, but not usable: the disk of broker 1 is full: " in capfd.readouterr().err
     ballast.drop()
-    assert run([*settings, "produce", topic, str(file), "--whole"]) == 0
+    assert run(["-b", broker.bootstrap, "produce", topic, str(file), "--whole"]) == 0
     eventually(lambda: "appends go well again" in broker.log, "the log has the end of it")
     assert 1 <= broker.log.count("append failed") <= 2
 
