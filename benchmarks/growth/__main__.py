@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.growth.measuring import MEASURES, GrowthRun, curves
-from benchmarks.growth.page import spliced, table
+from benchmarks.growth.page import row, spliced, table
 from benchmarks.growth.plot import svg
 
 
@@ -25,8 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="odradek-growth-", dir=options.directory) as directory:
         run = GrowthRun(Path(directory), 0.5 if options.quick else 2.0, options.quick)
-        found = curves(run, options.only)
-    shown = table(found, machine.describe())
+        before, found = machine.read_cpu(), []
+        for curve in curves(run, options.only):
+            print(row(curve), file=sys.stderr, flush=True)
+            found.append(curve)
+        others = before.others_share(machine.read_cpu())
+    remark = f"{machine.describe()}. Others used {others:.0%} of the machine meanwhile."
+    picture = os.path.relpath(options.svg, Path(options.markdown).parent) if options.svg and options.markdown else ""
+    shown = table(found, remark, picture)
     print(shown)
     if options.svg:
         Path(options.svg).write_text(svg(found))

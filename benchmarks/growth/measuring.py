@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from socket import socket
 
@@ -202,7 +201,9 @@ MEASURES: dict[str, Callable[[GrowthRun], list[Curve]]] = {
 }
 
 
-def curves(run: GrowthRun, names: list[str]) -> list[Curve]:
-    """The curves of the measures of these names, with at least one point each."""
-    found = [curve for name in names for curve in partial(MEASURES[name], run)()]
-    return [curve for curve in found if curve.points]
+def curves(run: GrowthRun, names: Sequence[str]) -> Iterator[Curve]:
+    """The curves of the measures of these names, with at least one point each, as they come."""
+    for name in names:
+        for curve in MEASURES[name](run):
+            if curve.points:
+                yield curve

@@ -9,13 +9,16 @@ from benchmarks.growth.curve import Curve, compact
 _BEGIN, _END = "<!-- growth -->", "<!-- /growth -->"
 
 
-def table(curves: Sequence[Curve], described: str) -> str:
-    """A row for each curve, its points as amount: figure, and below it the machine."""
-    rows = ["| | by | points |", "|---|---|---|"]
-    for curve in curves:
-        points = " · ".join(f"{compact(amount)}: **{compact(figure)}**" for amount, figure in curve.points)
-        rows.append(f"| {curve.title}, {curve.unit} | {curve.amount} | {points} |")
-    return "\n".join([*rows, "", f"{described}."])
+def row(curve: Curve) -> str:
+    """A line of the table, with the points as amount: figure."""
+    points = " · ".join(f"{compact(amount)}: **{compact(figure)}**" for amount, figure in curve.points)
+    return f"| {curve.title}, {curve.unit} | {curve.amount} | {points} |"
+
+
+def table(curves: Sequence[Curve], remark: str, picture: str = "") -> str:
+    """The picture, if there is a file of it; a row for each curve; the remark."""
+    head = [f"![The curves of the table below, logarithmic both ways]({picture})", ""] if picture else []
+    return "\n".join([*head, "| | by | points |", "|---|---|---|", *map(row, curves), "", remark])
 
 
 def spliced(page: str, shown: str) -> str:

@@ -47,5 +47,6 @@ def test_the_table_takes_the_place_of_the_one_before() -> None:
     assert "| A <request>, µs | connections | 1: **20** · 1k: **20** |" in first
     second = spliced(first + "after\n", table([STEEP], "a machine"))
     assert "A <request>" not in second
+    assert "](growth.svg)" in table([FLAT], "a machine", "growth.svg")
     assert second.startswith("# Page\n")
     assert second.endswith("<!-- /growth -->\nafter\n")
