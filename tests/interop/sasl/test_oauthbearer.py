@@ -13,7 +13,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
 from tests.interop.sasl.conversations import CLOSED, Heard
-from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess, run_java
 from tests.support.ports import free_ports
 from tests.support.wire import ConnectionClosedError, WireClient
 
@@ -184,3 +184,25 @@ def test_librdkafka_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
     admin = AdminClient(settings)
     admin.poll(1)
     assert admin.list_topics(timeout=60).brokers
+
+
+def test_the_java_client_logs_in_with_a_token(
+    pair: tuple[Broker, Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a token out of a file, which it may read only where its JVM is told so; one of another signer is refused."""
+    _, odradek = pair
+    held = tmp_path / "token"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={held.as_uri()}")
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        f"sasl.jaas.config={_CLASS}.OAuthBearerLoginModule required;\n"
+        f"sasl.login.callback.handler.class={_CLASS}.OAuthBearerLoginCallbackHandler\n"
+        f"sasl.oauthbearer.token.endpoint.url={held.as_uri()}\n"
+    )
+    tool = ("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", f"127.0.0.1:{odradek.port}")
+    held.write_text(token())
+    run_java(*tool, "--command-config", str(config), "--create", "--topic", "java-token")
+    held.write_text(token(OTHER))
+    with pytest.raises(AssertionError, match=r"invalid_token|SaslAuthenticationException"):
+        run_java(*tool, "--command-config", str(config), "--list")
