@@ -328,12 +328,15 @@ def show_offsets(
 
 
 def _unusable(cluster: ClusterClients, names: Sequence[str]) -> str | None:
-    """Return why new topics take no records, as on a full disk; None where they do after a moment at most."""
-    places = [(name, number) for name in names for number in partitions_of(cluster, name)][:PLACES_TRIED]
+    """Return why new topics take no records, as on a full disk; None where they do after a moment at most.
+
+    Each question may go to another broker, which may not have heard of them.
+    """
     deadline = time.monotonic() + USABLE_TIMEOUT_S
     while True:
         try:
-            latest(cluster.admin, places)
+            places = [(name, number) for name in names for number in partitions_of(cluster, name)]
+            latest(cluster.admin, places[:PLACES_TRIED])
         except CommandError as refused:
             if time.monotonic() < deadline:
                 time.sleep(USABLE_PAUSE_S)

@@ -167,7 +167,7 @@ def test_a_throttled_move_is_slow_listed_changed_and_called_off(
     asked for; calling it off brings back what was, without throttles."""
     run("topics", "create", "slow", "--replica-assignment", "1:2")
     run("topics", "create", "beside", "--replica-assignment", "1:2")
-    run("bench", "produce", "slow", "--records", "3000", "--size", "1000")
+    run("bench", "produce", "slow", "--records", "20000", "--size", "1000")
     plans = {name: str(tmp_path / f"{name}.json") for name in ("slow", "beside")}
     for name, plan in plans.items():
         document = {"version": 1, "partitions": [{"topic": name, "partition": 0, "replicas": [1, 3]}]}
