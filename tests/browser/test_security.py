@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import Producer
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.broker import BrokerProcess
 from tests.support.browser import BrowserWindow
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
+
+
+def open_row(window: BrowserWindow, path: str, name: str) -> None:
+    """Open what deletes the row of this name, once the broker has heard of it."""
+    found: list[WebElement] = []
+
+    def look() -> bool:
+        window.open(path)
+        found[:] = window.driver.find_elements(By.XPATH, f"//tr[th[normalize-space()='{name}']]//summary")
+        return bool(found)
+
+    eventually(look, f"{name} on {path}")
+    found[0].click()
 
 
 def test_the_cluster(window: BrowserWindow) -> None:
@@ -34,11 +50,10 @@ def test_users_and_quotas(window: BrowserWindow) -> None:
     window.press("Set quota")
     window.wait_for("user browser-user: producer_byte_rate is 1,000,000")
     window.check_page("security-quotas")
-    window.press("Delete")
+    open_row(window, "/security/quotas", "user browser-user")
     window.press("Delete this quota")
     window.wait_for("producer_byte_rate is no longer set")
-    window.open("/security/users")
-    window.press("Delete")
+    open_row(window, "/security/users", "browser-user")
     window.fill("Type browser-user to delete it", "browser-user")
     window.press("Delete user")
     window.wait_for("user browser-user is deleted")

@@ -9,6 +9,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from odradek.console.broker_metrics import fetch_request_times
 from odradek.metrics.table import METRICS
 from tests.conftest import AGAINST_APACHE_KAFKA
 from tests.fault.talk import fetch
@@ -102,6 +103,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
 def test_every_documented_metric_is_there_and_no_other(broker: Monitored) -> None:
     """docs/metrics.md is made of the same table."""
     assert scrape(broker.http).names == set(METRICS)
+
+
+def test_the_console_reads_how_long_requests_take(broker: Monitored) -> None:
+    """The histograms of requests are those that `odradek console --metrics` draws."""
+    times = fetch_request_times(f"http://{broker.http}/metrics")
+    for name in ("Produce", "Fetch", "Metadata"):
+        assert times[name].count > 0
+        assert times[name].buckets[float("inf")] == times[name].count
 
 
 def test_traffic_of_topics_is_what_clients_did(broker: Monitored) -> None:

@@ -52,6 +52,7 @@ def test_what_logs_somebody_in_is_not_shown(looking: ConsoleVisitor) -> None:
     decoded = set(re.findall(r"&#34;type&#34;: &#34;(\w+_RECORD)&#34;", everything))
     assert decoded
     assert "USER_SCRAM_CREDENTIAL_RECORD" not in decoded
+    assert looking.post("/security/users/delete", name="log-user", typed="log-user")[0] == 303
 
 
 def test_what_a_group_committed_is_shown(broker: BrokerProcess, looking: ConsoleVisitor, topic: str) -> None:

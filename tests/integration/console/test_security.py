@@ -112,13 +112,13 @@ def test_quotas_are_set_and_taken_back(visitor: ConsoleVisitor) -> None:
     assert visitor.post("/security/quotas/set", limit="5", quota="producer_byte_rate")[0] == 400
     mixed = {**quota, "ip-is": "named", "ip": "10.0.0.1", "quota": "connection_creation_rate", "limit": "5"}
     assert visitor.post("/security/quotas/set", **mixed)[0] == 400
-    status, page = visitor.post("/security/quotas/set", **quota, limit="1,048,576")
+    status, page = visitor.post("/security/quotas/set", **quota, limit="1,234,567")
     assert status == 303, page
-    page = _soon(lambda: visitor.get("/security/quotas"), "1,048,576</td>")
+    page = _soon(lambda: visitor.get("/security/quotas"), "1,234,567</td>")
     assert "every client-id" in page
     assert "<b>" not in page
     assert visitor.post("/security/quotas/delete", **quota)[0] == 303
-    eventually(lambda: "1,048,576</td>" not in visitor.get("/security/quotas"), "the quota is gone")
+    eventually(lambda: "1,234,567</td>" not in visitor.get("/security/quotas"), "the quota is gone")
 
 
 def test_a_transaction_is_found_and_aborted(broker: BrokerProcess, visitor: ConsoleVisitor, topic: str) -> None:
