@@ -17,6 +17,7 @@ import typer
 
 from odradek.cli.command import offline
 from odradek.commands.pipeline_display import JobDisplay
+from odradek.commands.pipeline_metrics import JobMetrics, served_metrics
 from odradek.commands.pipeline_options import (
     JobOptions,
     Json,
@@ -157,8 +158,10 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
     display = JobDisplay(output, plan.prints_results)
+    metrics = JobMetrics(name, job, display)
     display.doing(f"starting Spark ({given.master})")
     with (
+        served_metrics(given.metrics_listener, metrics, output.note),
         display.shown(),
         told_to_end() as told,
         _offsets(given, name, job) as offsets,
@@ -170,7 +173,7 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
         store = HadoopStore(spark)
         run = Run(name, options, checkpoint, when, offsets, resumes_from_offsets=not keeps_state)
         with asked_to_stop() as asked:
-            Runner(spark, store, plan.make(store), run).run(asked, display)
+            Runner(spark, store, plan.make(store), run).run(asked, metrics)
     return EXIT_OK
 
 

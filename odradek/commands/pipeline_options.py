@@ -80,6 +80,10 @@ class JobOptions:
     py_files: Annotated[
         str | None, Option("--py-files", metavar="FILES", help="Wheels or zip files for the workers of a cluster.")
     ] = None
+    metrics_listener: Annotated[
+        str | None,
+        Option("--metrics-listener", metavar="HOST:PORT", help="Tell Prometheus there, at /metrics, how the job is."),
+    ] = None
     log_file: Annotated[
         Path | None, Option("--log-file", metavar="FILE", help="Where Spark's own warnings and errors go.")
     ] = None

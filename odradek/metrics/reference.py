@@ -12,6 +12,7 @@ from odradek.metrics.not_there import NOT_THERE
 from odradek.metrics.table_cluster import CLUSTER
 from odradek.metrics.table_jmx import JMX
 from odradek.metrics.table_own import OWN, PROCESS
+from odradek.metrics.table_pipeline import PIPELINE
 
 HEADER = """\
 # Metrics
@@ -60,6 +61,12 @@ brokers, `odradek exporter` tells the whole as kafka_exporter does.
 OWN_HEADER = """\
 ## Our own
 """
+PIPELINE_HEADER = """\
+## Of jobs
+
+What a job of `odradek pipeline` tells with `--metrics-listener 127.0.0.1:9405`, each by its application; a broker has
+none of these.
+"""
 NOT_THERE_HEADER = """\
 ## Not there
 
@@ -74,6 +81,7 @@ def render() -> str:
     """Return the content of docs/metrics.md."""
     rows = "".join(f"| `{name}` | {why} |\n" for name, why in NOT_THERE.items())
     parts = [HEADER, JMX_HEADER, _table(JMX), CLUSTER_HEADER, _table(CLUSTER), OWN_HEADER, _table((*OWN, *PROCESS))]
+    parts += [PIPELINE_HEADER, _table(PIPELINE)]
     return "\n".join([*parts, NOT_THERE_HEADER + rows])
 
 

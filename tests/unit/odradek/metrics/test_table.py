@@ -14,6 +14,7 @@ from odradek.metrics.table import METRICS
 from odradek.metrics.table_cluster import CLUSTER
 from odradek.metrics.table_jmx import JMX
 from odradek.metrics.table_own import OWN, PROCESS
+from odradek.metrics.table_pipeline import PIPELINE
 from tests.support.scraped import OPENMETRICS, parse
 
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -26,7 +27,7 @@ def test_page_is_up_to_date() -> None:
 
 def test_every_name_stands_once() -> None:
     """In one table, and never among those that are not there."""
-    rows = (*JMX, *CLUSTER, *OWN, *PROCESS)
+    rows = (*JMX, *CLUSTER, *OWN, *PIPELINE, *PROCESS)
     assert len(rows) == len(METRICS)
     beginnings = tuple(name.removesuffix("*") for name in NOT_THERE if name.endswith("*"))
     assert not set(METRICS) & set(NOT_THERE)
