@@ -386,6 +386,6 @@ def upkeep(
 ) -> None:
     """Put the small files of an archive's days together, and remove days that are too old.
 
-    Needs no Spark, and may run beside the job that archives. Days are those of the records' timestamps, in UTC.
+    Starts no Spark, and may run beside the job that archives. Days are those of the records' timestamps, in UTC.
     """
     do_upkeep(output, archive, compact_after, keep_days, file_size, settings(storage, "--storage"))
