@@ -11,10 +11,11 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.archive import archived, only_unseen
+from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
 from odradek.pipeline.relay import Rename, Rules, relayed
 from odradek.pipeline.store import HadoopStore
-from odradek.pipeline.wordcount import CountedWord, TimeWindows, as_messages, counted, most_frequent
+from odradek.pipeline.wordcount import CountedWord, TimeWindows, WordCount, as_messages, counted, most_frequent
 from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from pyspark_odradek.schema import ddl
 
@@ -110,6 +111,16 @@ def test_words_are_counted_by_windows_of_time(spark: SparkSession) -> None:
     ]
     keys = {bytes(row["key"]): bytes(row["value"]) for row in as_messages(counts).collect()}
     assert keys[b"2026-11-21T10:05:00.000Z a"] == b"3"
+
+
+def test_a_batch_that_only_moves_the_watermark_on_is_not_shown(spark: SparkSession) -> None:
+    """Spark runs such ones by itself; of them there is nothing to see."""
+    shown: list[int] = []
+    windows = TimeWindows(60_000, 60_000, 0)
+    job = WordCount(lambda number, _: shown.append(number), windows=windows)
+    job.keep(job.transform(_records(spark)), Batch(0, {}, {}))
+    job.keep(job.transform(_records(spark, _record(b"a"))), Batch(1, {}, {}))
+    assert (shown, job.output_mode) == ([1], "update")
 
 
 def test_a_mirror_renames_topics_and_keeps_partitions(spark: SparkSession) -> None:
