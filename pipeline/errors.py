@@ -21,6 +21,8 @@ _OURS: Final = "pyspark_odradek."
 _FRAMEWORKS: Final = ("Py4J", "PySpark", "Spark", "Streaming", "Python")
 _CONDITION: Final = re.compile(r"^(?:(?:\w+\.)+\w+: )?\s*(?:\[[A-Z0-9_.]+\]\s*)*")
 _SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\s*")
+_OF_QUERY: Final = re.compile(r"^Query (?:\S+ )?\[id = [^\]]*\] terminated with exception: ")
+_NO_WORKER: Final = "Python worker failed to connect back"
 _PLACE_IN_SQL: Final = re.compile(r"; line \d+,? pos \d+.*|\. \(line \d+, pos \d+\)")
 
 
@@ -37,7 +39,9 @@ def sentence(error: BaseException) -> str:
         said = ([found for found in errors if found[0].startswith(_OURS)] or errors)[-1][2]
     else:
         said = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    plain = _PLACE_IN_SQL.sub("", _SQL_STATE.sub(" ", _CONDITION.sub("", said)))
+    plain = _OF_QUERY.sub("", _PLACE_IN_SQL.sub("", _SQL_STATE.sub(" ", _CONDITION.sub("", said))))
+    if plain.startswith(_NO_WORKER):
+        return "a Python worker of Spark did not start within 10 s: the machine has too much to do; start again"
     return _short(plain.strip().rstrip("."))
 
 

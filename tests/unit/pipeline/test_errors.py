@@ -37,3 +37,12 @@ def test_the_sentence_is_found(text: str, told: str) -> None:
 def test_a_long_sentence_is_cut() -> None:
     """What is shown has a bound."""
     assert len(sentence(RuntimeError("x" * 10_000))) == SHOWN_CHARACTERS + 1
+
+
+def test_a_query_is_not_named_by_its_number() -> None:
+    """Which query it was a person knows; that a worker was too slow has another reason than Spark names."""
+    query = "Query archive [id = 4747f6cc, runId = 1148b4d2] terminated with exception: "
+    assert sentence(Exception(f"{query}the disk is full")) == "the disk is full"
+    assert "too much to do" in sentence(Exception(f"{query}Python worker failed to connect back"))
+    unnamed = "[STREAM_FAILED] Query [id = 4, runId = 5] terminated with exception: the disk is full SQLSTATE: XXKST"
+    assert sentence(Exception(unnamed)) == "the disk is full"
