@@ -24,6 +24,7 @@ SETS = {
     "finalized_features",
     "groups",
     "log_dirs",
+    "markers",
     "members",
     "partition_responses",
     "partitions",
