@@ -62,6 +62,9 @@ class MetadataCopy:
         A copy that cannot be read, as a power failure may leave it, is removed: the controllers have it. Raises
         UnsupportedMetadataError where this node has decided itself, StorageError, OSError.
         """
+        # A marker of a clean stop says nothing of the copy: it stays until the logs are opened, which is not before the
+        # controllers have registered the broker, and meanwhile the copy goes on.
+        options = options._replace(clean=False)
         self._fs = fs
         self._directory = directory
         self._options = options

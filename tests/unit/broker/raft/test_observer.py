@@ -63,11 +63,12 @@ class Leader:
 class Follower:
     """An observer with its files, its network and its time."""
 
-    def __init__(self, files: MemoryFiles | None = None) -> None:
+    def __init__(self, files: MemoryFiles | None = None, *, clean: bool = False) -> None:
+        """`clean`: the marker of a clean stop is there."""
         self.files = files or new_files()
         self.loop = ManualLoop()
         self.network = MemoryConnector()
-        options = MetadataOptions(1, kafka_defaults())
+        options = MetadataOptions(1, kafka_defaults(), clean=clean)
         self.copy = MetadataCopy(self.files, "/data/__cluster_metadata-0", options, ManualClock())
         settings = ObserverSettings(1, UUID(int=7), CLUSTER, {}, [BOOTSTRAP], snapshot_max_bytes=100)
         self.observer = MetadataObserver(self.loop, InPlace(), Random(1), self.network, self.copy, settings)
@@ -240,4 +241,21 @@ def test_a_copy_that_a_power_failure_damaged_is_fetched_again_and_the_epoch_kept
     assert follower.copy.state.leader_epoch == leader.log.epoch
     follower.follow(leader)
     assert follower.first == [None]
+    assert_same(follower, leader)
+
+
+def test_a_torn_copy_is_cut_though_the_last_stop_was_clean() -> None:
+    """The copy goes on while a broker waits to be registered, and the marker stays until then; power may fail."""
+    leader, follower = Leader(), Follower()
+    for number in range(3):
+        add_topic(leader.log, number)
+        follower.follow(leader)
+    assert follower.observer.stop() is None
+    follower.copy.close()
+    path = "/data/__cluster_metadata-0/00000000000000000000.log"
+    content = follower.files.read_bytes(path)
+    follower.files.write_bytes(path, content[:-5] + bytes(5))
+    follower = Follower(follower.files, clean=True)
+    assert 0 < follower.copy.end_offset < leader.log.end_offset
+    follower.follow(leader)
     assert_same(follower, leader)
