@@ -15,7 +15,7 @@ from odradek.pipeline.layout import BYTES, DELTA, TEXT, Layout, chosen_columns, 
 from odradek.pipeline.ledger import COMPACTION, DamagedCommitError, Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
-from odradek.pipeline.store import HadoopStore, Store
+from odradek.pipeline.store import HadoopStore
 
 HDFS: Final = "hdfs"
 LOCAL: Final = "file"
@@ -34,7 +34,9 @@ def archive_path(output: str) -> str:
     return output.rstrip("/")
 
 
-def open_store(hadoop: HadoopStore, output: str, storage: Mapping[str, str]) -> tuple[Store, str]:
+def open_store(
+    hadoop: HadoopStore, output: str, storage: Mapping[str, str]
+) -> tuple[LocalStore | S3Store | HadoopStore, str]:
     """Return the file system of an archive, and the archive's path in it.
 
     Raises:
@@ -93,7 +95,7 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
     else:
         _finish_compaction(Ledger(store, path, COMPACTION, run, tell, repairs=False), tell)
         commits = Ledger(store, path, plan.application, run, tell)
-    return Archive(commits, _writer(store, plan.compression), layout)
+    return Archive(commits, _writer(store, plan.compression, layout), layout)
 
 
 def _finish_compaction(ledger: Ledger, tell: Callable[[str], None]) -> None:
@@ -123,8 +125,9 @@ def open_without_spark(output: str, storage: Mapping[str, str]) -> tuple[LocalSt
     return LocalStore(), local_path(path)
 
 
-def _writer(store: Store, compression: str) -> DataWriter:
-    """Return how data files get to a file system."""
-    if isinstance(store, LocalStore | S3Store):
+def _writer(store: LocalStore | S3Store | HadoopStore, compression: str, layout: Layout) -> DataWriter:
+    """Return how data files get to a file system: by Spark, but where it does not know that, or where more is to be
+    known of a file than that it is there."""
+    if isinstance(store, S3Store) or (layout.format == DELTA and isinstance(store, LocalStore)):
         return TaskFiles(store, compression)
     return SparkFiles(store, compression)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +105,15 @@ class LocalStore:
         with _in_a_sentence(path):
             _sync(scratch)
             _sync(os.path.dirname(scratch))
+
+    def for_spark(self, path: str) -> str:
+        """Return the path with its file system, which for Spark need not be that of paths without one."""
+        return f"{_SCHEME}://{local_path(path)}"
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """Have data files that Spark has written on the disk."""
+        for path in paths:
+            self.keep(local_path(path), path)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
@@ -106,6 +106,13 @@ class HadoopStore:
             if files.exists(place):
                 return False
             raise PipelineError(f"{path} cannot be written: the file system does not say why")
+
+    def for_spark(self, path: str) -> str:
+        """Return the path as it is: Spark takes it as this store does."""
+        return path
+
+    def settle(self, paths: Sequence[str]) -> None:
+        """Nothing: what a file system of Hadoop was given is as safe as it makes it when the file is closed."""
 
     def exists(self, path: str) -> bool:
         """See Store."""

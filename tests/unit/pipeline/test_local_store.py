@@ -7,6 +7,7 @@ from threading import Barrier, Thread
 
 import pytest
 
+from odradek.pipeline import local_store
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.local_store import LocalStore, local_path
 
@@ -66,3 +67,13 @@ def test_what_the_file_system_refuses_is_told_with_the_path() -> None:
     """An error is a sentence with the path."""
     with pytest.raises(PipelineError, match="/proc/version/x/y: "):
         STORE.create("/proc/version/x/y", b"")
+
+
+def test_what_spark_wrote_is_synced_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File and directory, whatever form the archive's path has; Spark is given the file system with it."""
+    synced: list[str] = []
+    monkeypatch.setattr(local_store, "_sync", synced.append)
+    (tmp_path / "staged").mkdir()
+    LocalStore().settle([f"file:{tmp_path}/staged/a.parquet"])
+    assert synced == [f"{tmp_path}/staged/a.parquet", f"{tmp_path}/staged"]
+    assert LocalStore().for_spark(f"file:{tmp_path}") == LocalStore().for_spark(str(tmp_path)) == f"file://{tmp_path}"
