@@ -199,7 +199,7 @@ def test_a_whole_file_with_key_and_time(cli: Cli, topic: str, tmp_path: Path) ->
     [
         (
             ["--json", "--key", "k"],
-            "--key, --key-separator, --value-json, --empty-as-null and --timestamp are for plain",
+            "--key, --key-separator, --value-json, --empty-as-null and --timestamp are for lines",
         ),
         (["--key", "k", "-K", ":"], "--key is the key of all records"),
         (["--tombstone", "-K", ":"], "records of --tombstone have no value"),
