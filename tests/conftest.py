@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -43,7 +44,12 @@ MemberFactory = Callable[[Command, MemberSettings], Member]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In continuous integration no test may be left out for want of a program."""
+    """In continuous integration no test may be left out for want of a program.
+
+    What a shell starts in the background ignores Ctrl-C, and so does all that it starts: the programs that tests
+    interrupt would not end.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if IN_CI and missing_programs():
         raise pytest.UsageError(_interop_left_out())
 
