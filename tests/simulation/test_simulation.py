@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = int(os.environ.get("ODRADEK_SIMULATION_SECONDS", "15"))
+SECONDS = int(os.environ.get("ODRADEK_SIMULATION_SECONDS", "45"))
 MOST_SEEDS = 1_000
 SEARCHED = 150
 """Lives with a planted bug that are looked through."""
