@@ -23,8 +23,8 @@ from tests.support.wire.client import request_frame
 MEGABYTE = 1 << 20
 STRANGERS = int(os.environ.get("ODRADEK_STRANGERS", "2000"))
 DELAY_S = 0.1
-SLOW_S = 2.0
-"""Nobody waits as long for an answer, on a machine that does other things at the same time."""
+SLOW_S = 0.5
+"""Nobody waits as long for an answer."""
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_passwords_that_cost_time_hold_up_nobody(sasl: SaslBroker) -> None:
                 began = time.monotonic()
                 wire.ask("Metadata", 12, topics=[])
                 times.append(time.monotonic() - began)
-        assert sorted(times)[len(times) // 2] < SLOW_S / 8  # twenty hashes one after the other take a second
+        assert sorted(times)[len(times) // 2] < SLOW_S / 10
         assert plain(sasl, "hashed", "pw") == 0
     finally:
         stop.set()

@@ -50,7 +50,7 @@ def check_rate(count: Callable[[], int]) -> None:
     began = time.monotonic()
     time.sleep(MEASURED_S or SHORT_S)
     share = count() / (time.monotonic() - began) / LIMIT
-    lowest, highest = (0.95, 1.05) if IS_LONG else (0.4, 1.3)
+    lowest, highest = (0.95, 1.05) if IS_LONG else (0.6, 1.3)
     assert lowest <= share <= highest, f"{share:.3f} of the quota"
 
 
