@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from odradek.broker.dispatch.dispatcher import DirectHandler, MessageHandler
+from odradek.broker.dispatch.route import DirectHandler, MessageHandler
 from odradek.protocol.codec import Message
 from odradek.protocol.registry import API, ApiKey
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct, error
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from odradek.broker.authorization.partly import Outcome, Partly
 from odradek.broker.dispatch.direct_merge import merged
 from odradek.broker.dispatch.division import Division
 from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
+from odradek.broker.dispatch.route import DirectHandler, Find, Forward, MayWrite, MessageHandler, Route
 from odradek.broker.dispatch.throttling import Throttling
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
@@ -42,33 +43,7 @@ _HEADER = Struct(">hhih")
 _CORRELATION = Struct(">i")
 _ONE_API = Struct(">hihhh")
 
-T = TypeVar("T")
-
 PRODUCE, FETCH = int(ApiKey.PRODUCE), int(ApiKey.FETCH)
-
-NEVER = 0x7FFF
-"""First flexible version of an API that has none."""
-
-
-class DirectHandler(Protocol):
-    """Answers a request itself; `head` is the response header that its answer begins with."""
-
-    def __call__(self, context: RequestContext, request: Any, head: bytes) -> Response | Deferred[Response]: ...
-
-
-MayWrite = Callable[[RequestContext, TopicRef], bool]
-"""Whether a client is known to be allowed to write to a topic, named as in its request."""
-UsualHandler = Callable[[RequestContext, memoryview, int, bytes, MayWrite | None], "Response | Deferred[Response]"]
-"""Answers a request that has its usual form, without its being decoded: the frame, where the request begins in it, the
-response header, whom to ask who may. None, with nothing done, where it has another form, or that is not known."""
-
-
-MessageHandler = Callable[[RequestContext, Any], "Message | Deferred[Any]"]
-"""Takes a decoded request, returns the response, or what will be the response: a message, or the bytes of one."""
-
-
-Forward = Callable[[RequestContext, memoryview], "Response | Deferred[Response]"]
-"""Hands a whole frame on to the controller; raises CloseConnectionError."""
 
 
 class RequestGate(Protocol):
@@ -92,55 +67,6 @@ Merge = Callable[[Any], Message]
 Look = Callable[[Message], None]
 """Is shown each response before it is written; must be quick, and not fail."""
 
-Find = Callable[[], T]
-"""Imports and makes what is only now needed."""
-
-
-class _Route:
-    __slots__ = (
-        "_find_direct",
-        "_find_handler",
-        "api",
-        "direct",
-        "first",
-        "first_flexible",
-        "forward",
-        "handler",
-        "last",
-        "request",
-        "usual",
-    )
-
-    def __init__(
-        self,
-        key: ApiKey,
-        find_direct: Find[DirectHandler] | None = None,
-        find_handler: Find[MessageHandler] | None = None,
-        forward: Forward | None = None,
-    ) -> None:
-        self.api = api = API[key]
-        self.first, self.last = api.served.first, api.served.last
-        self.first_flexible = NEVER if api.first_flexible is None else api.first_flexible
-        self._find_direct = find_direct
-        self._find_handler = find_handler
-        self.forward = forward
-        self.request: type[Message] | None = None
-        """The class of its requests, once one came; its handler, of one kind or the other, is there then, too."""
-        self.direct: DirectHandler | None = None
-        self.handler: MessageHandler | None = None
-        self.usual: UsualHandler | None = None
-        """Of a direct handler that has one; it knows flexible versions alone."""
-
-    def load(self) -> type[Message]:
-        """Find the handler, and the class of the requests."""
-        if self._find_direct is not None:
-            self.direct = self._find_direct()
-            self.usual = getattr(self.direct, "usual", None)
-        if self._find_handler is not None:
-            self.handler = self._find_handler()
-        self.request = self.api.request
-        return self.request
-
 
 class Dispatcher:
     """Calls the handler of each request; see the module."""
@@ -162,13 +88,13 @@ class Dispatcher:
         self._large = large
         self._look = look
         self._throttling: Throttling | None = None
-        self._routes: dict[int, _Route] = {}
+        self._routes: dict[int, Route] = {}
         for key, find_direct in direct.items():
-            self._routes[key] = _Route(key, find_direct)
+            self._routes[key] = Route(key, find_direct)
         for key, find_handler in handlers.items():
-            self._routes[key] = _Route(key, find_handler=find_handler)
+            self._routes[key] = Route(key, find_handler=find_handler)
         for key, forward in (forwarded or {}).items():
-            self._routes[key] = _Route(key, forward=forward)
+            self._routes[key] = Route(key, forward=forward)
 
     def throttle(self, throttling: Throttling | None) -> None:
         """Hold clients to their quotas from now on; None where there are none."""
@@ -191,8 +117,8 @@ class Dispatcher:
             raise CloseConnectionError(f"unknown api key {key}")
         if version < route.first or version > route.last:
             return self._of_another_version(route, version, correlation_id, frame)
-        throttling = self._throttling
-        if throttling is not None and not is_counted and (key > FETCH or throttling.is_timed):
+        throttling = self._throttling if not is_counted else None
+        if throttling is not None and (key > FETCH or throttling.is_timed):
             return throttling.handle(self.handle, context, frame)
         flexible = version >= route.first_flexible
         pos = 10 + client_id_size
@@ -215,9 +141,7 @@ class Dispatcher:
         if flexible and route.usual is not None:
             usual = route.usual(context, frame, pos, head, self._may_write)
             if usual is not None:
-                if throttling is None or is_counted:
-                    return usual
-                return throttling.produced(context, len(frame), usual)
+                return usual if throttling is None else throttling.produced(context, len(frame), usual)
         if (
             len(frame) > DIVIDED_FRAME
             and key != PRODUCE
@@ -235,29 +159,27 @@ class Dispatcher:
             if len(division.portions) > 1:
                 api, call = route.api, partial(self._call_portion, route, context)
                 return self._large.divided(division, call, partial(self._finish, api, head, version, context))
+        answer: Response | Deferred[Response] | None = None
         merge: Merge | None = None
         if self._gate is not None:
             admitted = self._gate.admit(context, route.api, request)
             if admitted is not None:
-                if not isinstance(admitted, Partly):
-                    refusal = head + self._encoded(admitted, context)
-                    if throttling is None or is_counted or key != PRODUCE:
-                        return refusal
-                    return throttling.produced(context, len(frame), refusal)
-                request, merge = admitted
-        if route.direct is not None:
+                if isinstance(admitted, Partly):
+                    request, merge = admitted
+                else:
+                    answer = head + self._encoded(admitted, context)
+        if answer is None:
+            if route.direct is None:
+                return self._call(route, context, request, head, merge)
             answer = route.direct(context, request, head)
             if merge is not None:
                 answer = merged(answer, route.api, version, head, merge)
-            if throttling is None or is_counted or key != PRODUCE:
-                return answer
-            return throttling.produced(context, len(frame), answer)
-        return self._call(route, context, request, head, merge)
+        return answer if throttling is None or key != PRODUCE else throttling.produced(context, len(frame), answer)
 
     def _begin_large(
         self,
         large: LargeRequests,
-        route: _Route,
+        route: Route,
         context: RequestContext,
         frame: memoryview,
         pos: int,
@@ -304,14 +226,14 @@ class Dispatcher:
 
         return large.large(frame, decode_it, begin, partial(self._finish, api, head, version, context))
 
-    def _call_portion(self, route: _Route, context: RequestContext, portion: Message) -> Message | Deferred[Any]:
+    def _call_portion(self, route: Route, context: RequestContext, portion: Message) -> Message | Deferred[Any]:
         """Return the response to a portion, if the client may ask it."""
         admitted = None if self._gate is None else self._gate.admit(context, route.api, portion)
         if isinstance(admitted, Message):
             return admitted
         return self._call_admitted(route, context, admitted or Partly(portion, _as_it_is))
 
-    def _call_admitted(self, route: _Route, context: RequestContext, portion: Partly) -> Message | Deferred[Any]:
+    def _call_admitted(self, route: Route, context: RequestContext, portion: Partly) -> Message | Deferred[Any]:
         """Return the response to a portion, with an error if its handler fails: `_finish` would have no such place."""
         assert route.handler is not None
         try:
@@ -329,7 +251,7 @@ class Dispatcher:
             raise CloseConnectionError(f"the request header does not parse: {bad}") from None
         return pos
 
-    def _of_another_version(self, route: _Route, version: int, correlation_id: int, frame: memoryview) -> bytes:
+    def _of_another_version(self, route: Route, version: int, correlation_id: int, frame: memoryview) -> bytes:
         """To ApiVersions the one answer that every client understands: version 0, with the versions of ApiVersions
         itself; to all else none.
 
@@ -347,7 +269,7 @@ class Dispatcher:
         return _CORRELATION.pack(correlation_id) + body
 
     def _call(
-        self, route: _Route, context: RequestContext, request: Message, head: bytes, merge: Merge | None = None
+        self, route: Route, context: RequestContext, request: Message, head: bytes, merge: Merge | None = None
     ) -> Response | Deferred[Response]:
         version = context.api_version
         assert route.handler is not None

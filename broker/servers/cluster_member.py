@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from odradek.broker.controller.configs import plan_alteration
-from odradek.broker.dispatch.dispatcher import Forward
+from odradek.broker.dispatch.route import Forward
 from odradek.broker.forwarding.envelopes import Forwarding
 from odradek.broker.forwarding.logger_changes import LoggerChanges
 from odradek.broker.forwarding.remote_controller import RemoteBlocks, RemoteTopicCreation

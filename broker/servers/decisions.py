@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.broker.controller.controller import Controller
 from odradek.broker.controller.topic_creation import TopicCreation
-from odradek.broker.dispatch.dispatcher import Forward
+from odradek.broker.dispatch.route import Forward
 from odradek.broker.handlers.known_brokers import KnownBrokers
 from odradek.broker.metadata.producer_ids import NextBlock
 from odradek.broker.nodes.requests import Connector

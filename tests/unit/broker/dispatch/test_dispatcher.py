@@ -5,7 +5,8 @@ from struct import pack, unpack_from
 
 import pytest
 
-from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.route import MessageHandler
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.responses import CloseConnectionError, Response

@@ -7,9 +7,10 @@ from threading import get_ident
 
 import pytest
 
-from odradek.broker.dispatch.dispatcher import Dispatcher, MessageHandler
+from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.division import MOST_OF_A_PORTION
 from odradek.broker.dispatch.large_requests import DIVIDED_FRAME, LARGE_FRAME, LargeRequests
+from odradek.broker.dispatch.route import MessageHandler
 from odradek.broker.handlers.converting import Converter
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred

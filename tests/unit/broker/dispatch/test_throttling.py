@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.dispatcher import DirectHandler, Dispatcher
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.route import DirectHandler
 from odradek.broker.dispatch.throttling import Throttling
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
