@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from odradek.broker.handlers.fetch_sessions import Found
-    from odradek.broker.handlers.produce_refusals import Topics
+    from odradek.broker.handlers.produce_results import Topics
     from odradek.protocol.hot.wire import TopicRef
     from odradek.protocol.messages.produce import ProduceRequest
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from odradek.broker.handlers.fetch_reading import MOVED
 from odradek.broker.handlers.fetch_sessions import Found
 from odradek.broker.handlers.known_brokers import KnownBrokers
-from odradek.broker.handlers.produce_refusals import Topics
+from odradek.broker.handlers.produce_results import Topics
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.runtime.context import RequestContext

@@ -4,11 +4,11 @@ Hot path: one plain call from frame to answer; the records stay views of the fra
 
 Versions 0 to 2 carry message sets of before Kafka 0.11, which `old_produce` makes into batches first.
 
-Answers: acks=0 none (an error closes the connection, as Kafka does), acks=all once the data is committed, acks=1 too
-where there is one replica, and otherwise once it is written, to the disk where the topic asks for that.
-With one replica that is at once, or after the fsync that the topic asks for (flush.messages); the connection parks
-meanwhile. Batches whose check takes long are checked on a thread (`late_checks`), and the connection parks, too. So it
-does while the coordinator of a transaction is asked whether a partition is part of it (`transactional_produce`).
+Which batch may go to which partition is said by `produce_admission`. Answers: acks=0 none (an error closes the
+connection, as Kafka does); the others once the data is as safe as they ask for. With one replica that is at once, or
+after the fsync that the topic asks for; the connection parks meanwhile (`produce_waiting`). Batches whose check takes
+long are checked on a thread (`late_appends`), and the connection parks, too. So it does while the coordinator of a
+transaction is asked whether a partition is part of it (`transactional_produce`).
 """
 
 from __future__ import annotations
@@ -20,24 +20,22 @@ from typing import TYPE_CHECKING
 
 from odradek.broker.handlers.converting import Converter, in_task
 from odradek.broker.handlers.counting import TrafficCounter
-from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch, LateChecks
+from odradek.broker.handlers.late_appends import LateAppends
+from odradek.broker.handlers.late_checks import EFFORT_OF_A_REQUEST, LateBatch
 from odradek.broker.handlers.leader_hints import LeaderHints
-from odradek.broker.handlers.old_produce import MessageSets, Outcomes
+from odradek.broker.handlers.old_produce import MessageSets
+from odradek.broker.handlers.produce_admission import Admit, admit_batch, admit_converted, admit_verified
 from odradek.broker.handlers.produce_refusals import (
     IN_TRANSACTION,
-    WITHOUT_LOG_START,
-    Topics,
     close_on_error,
     refusal_of,
     refuse_all,
-    refused,
     unknown_topic,
 )
-from odradek.broker.handlers.produce_waiting import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Appended, waits
+from odradek.broker.handlers.produce_results import Topics, accepted, refused, refused_by_log
+from odradek.broker.handlers.produce_waiting import ACKS_NONE, Appended, waits, when_safe
 from odradek.broker.handlers.usual_produce import UsualProduceHandler, usual_request
-from odradek.broker.partitions.delayed_operation import DelayedOperation
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.partitions.roles import Role
 from odradek.broker.partitions.table import PartitionTable
 from odradek.broker.partitions.topic_partitions import TopicPartitions
 from odradek.broker.runtime.clock import Clock
@@ -49,22 +47,15 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
 from odradek.protocol.hot.usual_produce import UsualProduce
 from odradek.protocol.hot.wire import TopicRef
-from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest
+from odradek.protocol.messages.produce import ProduceRequest
 from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.producers.producer_state import AppendOrigin
-from odradek.storage.validation import Effort, TakesLonger, check_produce_records
+from odradek.storage.validation import Effort, TakesLonger
 
 if TYPE_CHECKING:  # most producers need none of it
     from odradek.broker.handlers.transactional_produce import Verifications, Verified
 
-_ACKS = (ACKS_ALL, ACKS_LEADER, ACKS_NONE)
 FIRST_OF_BATCHES = 3
-_NOTHING = memoryview(b"")
-ADMIN_CLIENT_ID = "__admin_client"
-"""The one client id that may write to internal topics, as in Kafka."""
-
-Admit = Callable[[RequestContext, TopicPartitions, PartitionProduceData, int], tuple[Partition, memoryview]]
-"""Gives the partition and the batch to append to it, or raises KafkaError."""
 
 
 class ProduceHandler:
@@ -88,7 +79,7 @@ class ProduceHandler:
         self._partitions = partitions
         self._clock = clock
         self._effort = Effort(EFFORT_OF_A_REQUEST)
-        self._late_checks = LateChecks(loop, converter, memory)
+        self._late_appends = LateAppends(loop, clock, converter, memory, traffic)
         self._message_sets = MessageSets(partitions, clock, converter, memory)
         self._verifications = verifications
         self._hints = hints
@@ -107,7 +98,7 @@ class ProduceHandler:
         if admit is None:
             if version < FIRST_OF_BATCHES:
                 return self._convert_first(context, request, head)
-            admit = _admit
+            admit = admit_batch
         acks = request.acks
         guards = None
         refusal = refusal_of(request, version, self._partitions)
@@ -117,7 +108,7 @@ class ProduceHandler:
             if verified is None and self._verifications is not None:
                 return self._verify_first(self._verifications(), context, request, head)
             if verified is not None:
-                guards, admit = verified.guards, _admit_verified(verified)
+                guards, admit = verified.guards, admit_verified(verified)
         now_ms = self._clock.now_ms()
         topics: Topics = []
         appended: list[Appended] = []
@@ -148,9 +139,9 @@ class ProduceHandler:
                     results.append(ProduceResult(data.index, ErrorCode.REQUEST_TIMED_OUT))
                     continue
                 except KafkaError as error:
-                    results.append(_refused_by_log(data.index, error, context, topic, partition))
+                    results.append(refused_by_log(data.index, error, context, topic, partition))
                     continue
-                results.append(_accepted(data.index, info))
+                results.append(accepted(data.index, info))
                 if partition.high_watermark <= info.last_offset and waits(partition, info.last_offset, acks):
                     appended.append(Appended(partition, info.last_offset + 1, results, len(results) - 1))
             if results:  # of a topic without partitions nothing is told
@@ -176,9 +167,9 @@ class ProduceHandler:
         appended: list[Appended] = []
         request = usual_request(asked)
         if isinstance(outcome, KafkaError):
-            results.append(_refused_by_log(asked.partition, outcome, context, topic, partition))
+            results.append(refused_by_log(asked.partition, outcome, context, topic, partition))
         else:
-            results.append(_accepted(asked.partition, outcome))
+            results.append(accepted(asked.partition, outcome))
             appended.append(Appended(partition, outcome.last_offset + 1, results, 0))
         if self._traffic is not None:
             self._traffic.produced(request, topics)
@@ -202,7 +193,8 @@ class ProduceHandler:
             close_on_error(topics)
             return None
         if appended:
-            return self._when_committed(context, head, topics, appended, request)
+            respond = partial(self._respond, context, head, topics)
+            return when_safe(self._loop, request, appended, respond, self._traffic)
         return self._respond(context, head, topics)
 
     def _append_late(
@@ -215,44 +207,14 @@ class ProduceHandler:
         late: list[LateBatch],
     ) -> Response | Deferred[Response]:
         """Append the batches whose check takes longer once they are checked, one after the other, and answer then."""
-        try:
-            until = self._late_checks.keep(late)
-        except KafkaError as busy:
-            for batch in late:
-                self._late_checks.tell(batch.topic.name, context.peer, busy)
-                index = batch.results[batch.place].partition
-                batch.results[batch.place] = refused(index, busy, context, batch.topic)
+        until = self._late_appends.keep(context, late)
+        if until is None:
             return self._finish(context, request, head, topics, appended)
 
         async def append() -> Response:
-            try:
-                for batch in late:
-                    await append_one(batch)
-            finally:
-                self._late_checks.let_go(late)
+            appended.extend(await self._late_appends.append(context, late, request.acks, until))
             outcome = self._finish(context, request, head, topics, appended)
             return await outcome if isinstance(outcome, Deferred) else outcome
-
-        async def append_one(batch: LateBatch) -> None:
-            partition, results, place = batch.partition, batch.results, batch.place
-            index = results[place].partition
-            now_ms = self._clock.now_ms()
-            try:
-                checked = await self._late_checks.check(batch, now_ms, until)
-                if partition.is_retired or partition.role is not Role.LEADER:
-                    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                info = partition.append(checked, now_ms, guard=batch.guard)
-            except KafkaError as error:
-                self._late_checks.tell(batch.topic.name, context.peer, error)
-                results[place] = _refused_by_log(index, error, context, batch.topic, partition)
-                if self._traffic is not None:
-                    self._traffic.checked(batch.topic.name, batch.records, error.code)
-                return
-            results[place] = _accepted(index, info)
-            if self._traffic is not None:
-                self._traffic.checked(batch.topic.name, batch.records)
-            if partition.high_watermark <= info.last_offset and waits(partition, info.last_offset, request.acks):
-                appended.append(Appended(partition, info.last_offset + 1, results, place))
 
         return in_task(self._loop, append(), is_kept=True)
 
@@ -287,105 +249,15 @@ class ProduceHandler:
     ) -> Response | Deferred[Response]:
         outcomes = self._message_sets.convert_now(request)
         if outcomes is not None:
-            return self(context, request, head, _admit_converted(outcomes))
+            return self(context, request, head, admit_converted(outcomes))
 
         converting = self._message_sets.convert(request)
 
         async def append() -> Response:
-            outcome = self(context, request, head, _admit_converted(await converting))
+            outcome = self(context, request, head, admit_converted(await converting))
             return await outcome if isinstance(outcome, Deferred) else outcome
 
         return in_task(self._loop, append(), is_kept=True)
-
-    def _count_refusal(self, code: ErrorCode) -> None:
-        if self._traffic is not None:
-            self._traffic.refused_late(code)
-
-    def _when_committed(
-        self,
-        context: RequestContext,
-        head: bytes,
-        topics: Topics,
-        appended: list[Appended],
-        request: ProduceRequest,
-    ) -> Deferred[Response]:
-        """The response once all that was appended is as safe as it is to be, or the time is up."""
-        uncommitted = set(appended)
-        if self._traffic is not None:
-            self._traffic.waited += len(appended)
-
-        def attempt(final: bool) -> Response:
-            if uncommitted and not final:
-                return None
-            for late in uncommitted:
-                late.fail(ErrorCode.REQUEST_TIMED_OUT)
-                self._count_refusal(ErrorCode.REQUEST_TIMED_OUT)
-            return self._respond(context, head, topics)
-
-        delayed = DelayedOperation(self._loop, max(request.timeout_ms, 0) / 1000, attempt)
-
-        def report(one: Appended, code: ErrorCode) -> None:
-            if one in uncommitted:
-                uncommitted.discard(one)
-                if code is not ErrorCode.NONE:
-                    one.fail(code)
-                    self._count_refusal(code)
-                if not uncommitted:
-                    delayed.wake()
-
-        for one in appended:
-            partition = one.partition
-            is_committed = request.acks == ACKS_ALL or partition.replicas is None
-            when_safe = partition.when_committed if is_committed else partition.when_written
-            if not when_safe(one.end, partial(report, one)):
-                report(one, ErrorCode.NONE)
-        return delayed
-
-
-def _accepted(index: int, info: AppendInfo) -> ProduceResult:
-    return ProduceResult._make(  # a third of the time of a call
-        (index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset, (), None, None)
-    )
-
-
-def _refused_by_log(
-    index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, partition: Partition
-) -> ProduceResult:
-    start = -1 if error.code in WITHOUT_LOG_START else partition.log.log_start_offset
-    return refused(index, error, context, topic, start)
-
-
-def _admit(
-    context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
-) -> tuple[Partition, memoryview]:
-    """The partition and the records to append to it; raises KafkaError for what no log need be asked about."""
-    partition = topic.get(data.index)
-    if partition is None:
-        raise topic.missing(data.index)
-    records = data.records
-    check_produce_records(records, context.api_version)
-    if acks not in _ACKS:
-        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic.name} is internal")
-    if acks == ACKS_ALL and partition.replicas is not None:
-        partition.replicas.check_enough()
-    assert isinstance(records, memoryview)  # not null, and what is decoded from a frame is a view of it
-    return partition, records
-
-
-def _admit_verified(verified: Verified) -> Admit:
-    """The same for records whose transaction was verified; what the coordinator said of it comes first."""
-
-    def admit(
-        context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
-    ) -> tuple[Partition, memoryview]:
-        partition = topic.get(data.index)
-        if partition is not None:
-            verified.check(partition)
-        return _admit(context, topic, data, acks)
-
-    return admit
 
 
 def _refuse(context: RequestContext, request: ProduceRequest, head: bytes, code: ErrorCode) -> Response:
@@ -393,24 +265,3 @@ def _refuse(context: RequestContext, request: ProduceRequest, head: bytes, code:
     if request.acks == ACKS_NONE:
         raise CloseConnectionError(f"a produce with acks=0 is refused: {code.name}")
     return refuse_all(head, context.api_version, request, code)
-
-
-def _admit_converted(outcomes: Outcomes) -> Admit:
-    """The same for records that were converted before: `outcomes` has the batches, and what is wrong with the others.
-
-    In old versions no check of the records comes before those that the partition makes.
-    """
-
-    def admit(
-        context: RequestContext, topic: TopicPartitions, data: PartitionProduceData, acks: int
-    ) -> tuple[Partition, memoryview]:
-        outcome = outcomes.get(id(data))
-        if outcome is None:  # the partition was not here when the others were converted
-            outcome = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        data.records = outcome if isinstance(outcome, memoryview) else _NOTHING
-        admitted = _admit(context, topic, data, acks)
-        if isinstance(outcome, KafkaError):
-            raise outcome
-        return admitted
-
-    return admit

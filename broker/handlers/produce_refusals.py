@@ -1,4 +1,4 @@
-"""How produce requests are refused: as a whole, for one partition, and where the client wants no answer at all.
+"""How produce requests are refused as a whole, and how a client is told that wants no answer at all.
 
 Which errors there are is Kafka's log behaviour, produce path; here is how each of them is told. Never hot.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from odradek.broker.handlers.produce_results import Topics
 from odradek.broker.partitions.table import PartitionTable
-from odradek.broker.partitions.topic_partitions import TopicPartitions
-from odradek.broker.runtime.context import RequestContext
-from odradek.broker.runtime.logging import get_logger
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.hot.produce import FIRST_BY_ID, ProduceResult, encode_produce_response
-from odradek.protocol.hot.wire import TopicRef
 from odradek.protocol.messages.produce import ProduceRequest
 from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
@@ -30,26 +27,10 @@ from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import CorruptRecord, DecompressionError
 from odradek.storage.validation import check_produce_records
 
-log = get_logger("produce")
-
 FIRST_OF_ZSTD = 7
-FIRST_OF_STORAGE_ERROR = 4
-"""Before it, clients are told NOT_LEADER_OR_FOLLOWER where the disk fails, since they know that and try again."""
 _LARGEST_INT32 = 0x7FFFFFFF
-WITHOUT_LOG_START = frozenset(
-    {
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-    }
-)
-"""Refusals of a log that Kafka answers without the start of the log (ReplicaManager.appendToLocalLog)."""
-
 IN_TRANSACTION: Final = ErrorCode.NONE
 """Stands where a refusal would: there is none, and some batches are part of a transaction."""
-
-Topics = list[tuple[TopicRef, list[ProduceResult]]]
 
 
 def refusal_of(request: ProduceRequest, version: int, partitions: PartitionTable) -> ErrorCode | None:
@@ -122,35 +103,6 @@ def refuse_all(head: bytes, version: int, request: ProduceRequest, code: ErrorCo
         if wanted.partition_data
     ]
     return encode_produce_response(head, version, topics)
-
-
-def refused(
-    index: int, error: KafkaError, context: RequestContext, topic: TopicPartitions, log_start_offset: int = -1
-) -> ProduceResult:
-    """The result for a partition that refused its records with `error`, which is logged, a lasting one rarely."""
-    if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
-        partition = topic.open_replica(index)
-        if partition is not None:  # of one that is offline its table has told
-            partition.append_failed(error.message)
-    elif error.code is not ErrorCode.NONE:
-        log.debug(
-            "append refused",
-            topic=topic.name,
-            partition=index,
-            code=error.code.name,
-            reason=error.message,
-            peer=context.peer,
-        )
-    code = error.code
-    if code is ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < FIRST_OF_STORAGE_ERROR:
-        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return ProduceResult(
-        index,
-        code,
-        log_start_offset=log_start_offset,
-        record_errors=tuple(getattr(error, "record_errors", ())),
-        error_message=error.message or None,
-    )
 
 
 def close_on_error(topics: Topics) -> None:

@@ -19,7 +19,7 @@ from odradek.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from odradek.broker.handlers.fetch_sessions import Found
-    from odradek.broker.handlers.produce_refusals import Topics
+    from odradek.broker.handlers.produce_results import Topics
     from odradek.protocol.hot.fetch import FetchResult
     from odradek.protocol.messages.produce import ProduceRequest, TopicProduceData
 

@@ -7,14 +7,13 @@ import pytest
 
 from odradek.broker.handlers import late_checks
 from odradek.broker.runtime.request_memory import RequestMemory
-from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
-from odradek.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
 from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.compression import compress
 from tests.support.logs import NOW_MS, read_all
 from tests.support.partitions import Node, Reply, context
-from tests.unit.broker.handlers.old_support import answered, until
+from tests.unit.broker.handlers.late_support import dense, produce_slowly
+from tests.unit.broker.handlers.old_support import answered
 from tests.unit.broker.handlers.produce_support import (
     HEAD,
     VERSION,
@@ -23,11 +22,8 @@ from tests.unit.broker.handlers.produce_support import (
     produce_handler,
     request,
     result,
-    results,
 )
 from tests.unit.protocol.records.handmade import HandmadeBatch, HandmadeRecord
-
-RECORD = HandmadeRecord(key=None, value=None).encode()
 
 
 @pytest.fixture
@@ -36,26 +32,6 @@ def node() -> Node:
     made = Node()
     made.create("t", partitions=2)
     return made
-
-
-def dense(count: int = 60_000, timestamp: int = NOW_MS) -> memoryview:
-    """Return a few hundred bytes that stand for many records, all of the same offset."""
-    made = HandmadeBatch(
-        compress(Codec.ZSTD, RECORD * count), attributes=Codec.ZSTD, count=count, base_timestamp=timestamp
-    )
-    return memoryview(bytearray(made.encode()))
-
-
-async def produce_slowly(node: Node, asked: ProduceRequest) -> list[PartitionProduceResponse]:
-    """Give the handler a request that is checked on a thread, and wait for its answer."""
-    reply = Reply(produce_handler(node, asyncio.get_running_loop())(context(VERSION), asked, HEAD))
-    assert reply.is_waiting
-    for wanted in asked.topic_data:
-        for data in wanted.partition_data:
-            assert isinstance(data.records, memoryview)
-            data.records[:] = bytes(len(data.records))  # the memory of a request is used again
-    await answered(reply)
-    return results(reply)
 
 
 async def test_a_dense_batch_is_checked_elsewhere_and_appended(node: Node) -> None:
@@ -79,53 +55,12 @@ async def test_what_is_refused_elsewhere_is_refused_as_ever(node: Node) -> None:
     assert node.memory.held_bytes == 0
 
 
-async def test_batches_of_a_request_keep_their_order(node: Node) -> None:
-    """A small batch behind a dense one of the same partition comes after it; answers are in the request's order."""
-    asked = request(("t", 0, dense()), ("t", 1, batch(b"small")), ("t", 0, batch(b"behind")))
-    found = await produce_slowly(node, asked)
-    assert [(each.index, each.error_code, each.base_offset) for each in found] == [(0, 0, 0), (1, 0, 0), (0, 0, 60_000)]
-
-
 async def test_effort_is_of_the_whole_request(node: Node) -> None:
     """Many batches that are each small enough are together too much for one turn."""
     asked = request(*[("t", index % 2, dense(9_000)) for index in range(6)])
     found = await produce_slowly(node, asked)
     assert [each.error_code for each in found] == [0] * 6
     assert sum(node.table.get("t", index).log.log_end_offset for index in (0, 1)) == 54_000
-
-
-async def test_acks_0_has_no_answer_or_the_end_of_the_connection(node: Node) -> None:
-    """As for batches that are checked at once, and a client that leaves loses nothing that it has sent."""
-    handler = produce_handler(node, asyncio.get_running_loop())
-    reply = await answered(Reply(handler(context(VERSION), request(("t", 0, dense()), acks=0), HEAD)))
-    assert reply.answers == [None]
-    bad = request(("t", 0, dense(timestamp=NOW_MS * 2)), acks=0)
-    reply = await answered(Reply(handler(context(VERSION), bad, HEAD)))
-    assert isinstance(reply.answers[0], CloseConnectionError)
-    gone = Reply(handler(context(VERSION), request(("t", 1, dense()), acks=0), HEAD))
-    gone.cancel()
-    await until(lambda: node.table.get("t", 1).log.log_end_offset == 60_000)
-
-
-async def test_the_disk_is_waited_for_as_well(node: Node) -> None:
-    """The check first, then the flush that the topic asks for."""
-    node.configure("t", flush_messages="1")
-    handler = produce_handler(node, asyncio.get_running_loop())
-    reply = Reply(handler(context(VERSION), request(("t", 0, dense())), HEAD))
-    await until(lambda: bool(node.flusher.running))
-    assert reply.is_waiting
-    node.flusher.finish()
-    await answered(reply)
-    assert result(reply).base_offset == 0
-
-
-async def test_a_partition_that_is_deleted_meanwhile_takes_nothing(node: Node) -> None:
-    """What was checked for a partition that is gone is refused with a code that makes clients ask anew."""
-    handler = produce_handler(node, asyncio.get_running_loop())
-    reply = Reply(handler(context(VERSION), request(("t", 0, dense())), HEAD))
-    node.delete("t")
-    await answered(reply)
-    assert result(reply).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 async def test_what_waits_for_its_check_is_bounded(node: Node) -> None:

@@ -1,17 +1,17 @@
-"""Produce: who may append what, and what the answer says. Waiting for the disk is in test_produce_waiting."""
+"""Produce: what is appended, and what the answer says. Who may append what is in test_produce_admission, and waiting
+for the disk in test_produce_waiting."""
 
 from uuid import UUID
 
 import pytest
 
-from odradek.broker.handlers.produce import ADMIN_CLIENT_ID
 from odradek.broker.runtime.responses import CloseConnectionError
 from odradek.protocol.errors import ErrorCode
 from odradek.protocol.hot.produce import FIRST_BY_ID
 from odradek.protocol.messages.produce import ProduceRequest, ProduceResponse, TopicProduceData
-from odradek.protocol.records.batch import ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, Codec
+from odradek.protocol.records.batch import ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT
 from odradek.protocol.records.building import BatchFields
-from tests.support.logs import NOW_MS, a_batch, old_message, read_all
+from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, decoded
 from tests.unit.broker.handlers.produce_support import (
     HEAD,
@@ -108,52 +108,6 @@ def test_unknown_topic_has_the_error_of_how_it_was_named(node: Node, ref: Ref, v
     assert (found.error_code, found.base_offset, found.log_start_offset) == (code, -1, -1)
 
 
-def test_negative_partition_is_unknown(node: Node) -> None:
-    """An index from the wire is no index from the end."""
-    assert result(produce(node, request(("t", -1, batch())))).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_partition_of_another_broker_is_not_ours(node: Node) -> None:
-    """NOT_LEADER_OR_FOLLOWER makes a client ask for the metadata again."""
-    topic = node.image.topics_by_name["t"]
-    elsewhere = topic._replace(
-        name="far",
-        topic_id=NO_TOPIC_ID,
-        partitions=tuple(partition._replace(leader=5) for partition in topic.partitions),
-    )
-    old, node.image = node.image, node.image.__class__(topics_by_id={NO_TOPIC_ID: elsewhere}, topics_by_name={})
-    node.table.apply(old, node.image)
-    found = result(produce(node, request(("far", 0, batch()))))
-    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-def test_internal_topics_are_the_admin_clients() -> None:
-    """Only the client id that Kafka reserves for it may write to them."""
-    node = Node()
-    node.create(INTERNAL)
-    refused = result(produce(node, request((INTERNAL, 0, batch()))))
-    assert refused.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert end(node, INTERNAL) == 0
-    assert result(produce(node, request((INTERNAL, 0, batch())), client_id=ADMIN_CLIENT_ID)).error_code == 0
-
-
-@pytest.mark.parametrize(
-    ("records", "version", "code"),
-    [
-        (memoryview(b""), 9, ErrorCode.INVALID_RECORD),
-        (batch()[:-1], 9, ErrorCode.INVALID_RECORD),
-        (memoryview(bytes(batch()) * 2), 9, ErrorCode.INVALID_RECORD),
-        (memoryview(old_message(1, 0, b"x")), 9, ErrorCode.INVALID_RECORD),
-        (a_batch([b"x"], fields=BatchFields(codec=Codec.ZSTD)), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (a_batch([b"x"], fields=BatchFields(codec=Codec.ZSTD)), 7, ErrorCode.NONE),
-        (a_batch([b"x"], fields=BatchFields(control=True)), 9, ErrorCode.INVALID_RECORD),
-    ],
-)
-def test_request_carries_one_batch_of_today(node: Node, records: memoryview, version: int, code: ErrorCode) -> None:
-    """Exactly one batch, of format 2, of a codec that the version knows, and none of the broker's own kind."""
-    assert result(produce(node, request(("t", 0, records)), version), version).error_code == code
-
-
 def with_byte(place: int, value: int) -> memoryview:
     records = batch()
     records[place] = value
@@ -245,21 +199,6 @@ def test_old_versions_have_no_room_for_reasons(node: Node, version: int) -> None
     """Before version 8 there is the code alone."""
     found = result(produce(node, request(("t", 0, memoryview(b""))), version), version)
     assert (found.error_code, found.record_errors, found.error_message) == (ErrorCode.INVALID_RECORD, [], None)
-
-
-def test_unknown_acks_fail_what_could_be_appended(node: Node) -> None:
-    """Nothing is appended; what would have been refused anyway has its own error, as in Kafka."""
-    found = results(
-        produce(node, request(("t", 0, batch()), ("t", 9, batch()), ("t", 1, None), ("none", 0, batch()), acks=5))
-    )
-    assert [ErrorCode(each.error_code) for each in found] == [
-        ErrorCode.INVALID_REQUIRED_ACKS,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.INVALID_RECORD,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ]
-    assert found[0].error_message is None
-    assert end(node) == 0
 
 
 def transactional(acks: int = -1) -> ProduceRequest:
