@@ -23,15 +23,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked = True
 
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with _signals_go_to(on_signal):
         yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -48,12 +41,19 @@ def told_to_end() -> Iterator[Callable[[], bool]]:
         told = True
         raise KeyboardInterrupt
 
+    with _signals_go_to(on_signal):
+        yield lambda: told
+
+
+@contextmanager
+def _signals_go_to(on_signal: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have SIGINT and SIGTERM call a function, and what it was before afterwards; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield
         return
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: told
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
