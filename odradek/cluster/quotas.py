@@ -23,6 +23,8 @@ from odradek.protocol.messages.describe_client_quotas import (
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
+KINDS: Final = (USER, CLIENT_ID, IP)
+"""Of entities, in the order in which people are told of them."""
 
 _EXACT, _DEFAULT = 0, 1
 
@@ -74,6 +76,11 @@ def name_of(entity: Entity) -> str:
     return ", ".join(f"{kind} {name}" if name is not None else f"every {kind}" for kind, name in entity.items())
 
 
+def keys_of(entity: Entity) -> tuple[str, ...]:
+    """Return the quotas that there are for an entity."""
+    return KEYS_OF_ADDRESSES if IP in entity else KEYS_OF_CLIENTS
+
+
 def _find(cluster: ClusterClients, wanted: Entity, *, strict: bool) -> list[Quotas]:
     components = [
         ComponentData(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
@@ -84,7 +91,7 @@ def _find(cluster: ClusterClients, wanted: Entity, *, strict: bool) -> list[Quot
     check(answer.error_code, answer.error_message, "quotas")
     found = [
         Quotas(
-            {kind: names[kind] for kind in (USER, CLIENT_ID, IP) if kind in names},
+            {kind: names[kind] for kind in KINDS if kind in names},
             {value.key: value.value for value in sorted(entry.values, key=lambda value: value.key)},
         )
         for entry in answer.entries or ()

@@ -13,11 +13,11 @@ from odradek.cluster.connection import ClusterClients
 from odradek.cluster.quotas import (
     CLIENT_ID,
     IP,
-    KEYS_OF_ADDRESSES,
-    KEYS_OF_CLIENTS,
+    KINDS,
     USER,
     Entity,
     alter_quotas,
+    keys_of,
     list_quotas,
     name_of,
     quotas_of,
@@ -62,7 +62,7 @@ def list_(
         output.document({"quotas": [_document(one.entity, one.values) for one in found]})
     elif found:
         rows = [
-            (*(_cell(one.entity, kind) for kind in (USER, CLIENT_ID, IP)), key, _number(value))
+            (*(_cell(one.entity, kind) for kind in KINDS), key, _number(value))
             for one in found
             for key, value in one.values.items()
         ]
@@ -166,7 +166,7 @@ def _one(entity: Entity) -> Entity:
 
 
 def _limits(given: list[str], entity: Entity) -> dict[str, float]:
-    keys = KEYS_OF_ADDRESSES if IP in entity else KEYS_OF_CLIENTS
+    keys = keys_of(entity)
     limits: dict[str, float] = {}
     for key, text in pairs(given, "the quota"):
         if key not in keys:

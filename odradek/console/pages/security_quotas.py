@@ -8,13 +8,13 @@ from typing import Final
 from starlette.responses import Response
 
 from odradek.cluster.quotas import (
-    CLIENT_ID,
     IP,
     KEYS_OF_ADDRESSES,
     KEYS_OF_CLIENTS,
-    USER,
+    KINDS,
     Entity,
     alter_quotas,
+    keys_of,
     list_quotas,
     name_of,
 )
@@ -25,7 +25,6 @@ from odradek.terminal.errors import WrongUsageError
 
 PATH: Final = "/security/quotas"
 MOST_SHOWN: Final = 500
-KINDS: Final = (USER, CLIENT_ID, IP)
 _DEFAULT: Final = "default"
 _NAMED: Final = "named"
 
@@ -41,7 +40,6 @@ def show_quotas(visit: Visit) -> Response:
         rows=rows[:MOST_SHOWN],
         found=len(rows),
         name_of=name_of,
-        kinds=KINDS,
         quotas=(*KEYS_OF_CLIENTS, *KEYS_OF_ADDRESSES),
         shown=lambda value: f"{value:,.0f}" if value == value // 1 else f"{value:g}",
     )
@@ -49,7 +47,8 @@ def show_quotas(visit: Visit) -> Response:
 
 def set_quota(visit: Visit) -> Response:
     """Set a quota; others of the same user, client id or address stay."""
-    entity, key = _entity(visit), _key(visit)
+    entity = _entity(visit)
+    key = _key(visit, entity)
     try:
         limit = float(visit.field("limit").replace(",", "") or "nan")
     except ValueError:
@@ -63,7 +62,8 @@ def set_quota(visit: Visit) -> Response:
 
 def delete_quota(visit: Visit) -> Response:
     """Take a quota back."""
-    entity, key = _entity(visit), _key(visit)
+    entity = _entity(visit)
+    key = _key(visit, entity)
     with visit.cluster() as cluster:
         alter_quotas(cluster, entity, {}, [key])
     return visit.go(PATH, f"{name_of(entity)}: {key} is no longer set")
@@ -87,10 +87,8 @@ def _entity(visit: Visit) -> Entity:
     return entity
 
 
-def _key(visit: Visit) -> str:
-    key = visit.field("quota")
-    is_address = visit.field(f"{IP}-is") in (_DEFAULT, _NAMED)
-    known = KEYS_OF_ADDRESSES if is_address else KEYS_OF_CLIENTS
+def _key(visit: Visit, entity: Entity) -> str:
+    key, known = visit.field("quota"), keys_of(entity)
     if key not in known:
         raise WrongUsageError(f"{key[:40]!r} is no quota of these; there is {', '.join(known)}")
     return key
