@@ -33,7 +33,10 @@ _QUEUED_KIB: Final = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """What a record has to have; an empty one has them all. Bytes are looked for anywhere in what they belong to."""
+    """What a record has to have; an empty one has them all. Bytes are looked for anywhere in what they belong to.
+
+    `consume` has a RecordMatch, which compares keys and headers as a whole and has one expression for key and value.
+    """
 
     key: bytes = b""
     value: bytes = b""
