@@ -43,8 +43,6 @@ class TopicOverview:
     """Partitions without a leader."""
     offsets: int | None
     """From the first offset to the last, of all partitions: not more records than that."""
-    end: int | None
-    """The sum of all end offsets, which grows with each record."""
     size: int | None
     """Bytes of all replicas."""
     lag: int | None
@@ -132,7 +130,6 @@ def _topic(found: MetadataResponseTopic, known: _Sum, first: Offsets, end: Offse
         under_replicated=sum(len(each.isr_nodes) < len(each.replica_nodes) for each in found.partitions),
         offline=sum(each.leader_id == _NO_LEADER for each in found.partitions),
         offsets=None if ends is None or firsts is None else ends - firsts,
-        end=ends,
         size=known.size,
         lag=max(known.lags.values(), default=None),
         groups=len(known.lags),

@@ -1,5 +1,6 @@
 """What was measured lately: values over time in memory of a fixed size, the oldest forgotten for the newest.
 
+Of the last round all values are known, also those of series for which there is no memory.
 Owns the memory and its bounds; what is measured, and how often, is `sampling`. Any thread may read.
 """
 
@@ -53,6 +54,7 @@ class History:
         self._series: dict[SeriesKey, array[float]] = {}
         self._written: dict[SeriesKey, int] = {}
         self._rounds = 0
+        self._last: Mapping[SeriesKey, float] = {}
         self.left_out = 0
         """Series of the last round for which there was no memory."""
         self.problem = ""
@@ -80,6 +82,7 @@ class History:
                 series[place] = value
                 self._written[key] = self._rounds
             self.left_out = left_out
+            self._last = dict(values)
             self._rounds += 1
 
     def times(self) -> list[float]:
@@ -106,14 +109,11 @@ class History:
 
     def latest(self, key: SeriesKey) -> float | None:
         """Return the value of the last round, None where it has none."""
-        with self._lock:
-            return self._latest(key)
+        return self._last.get(key)
 
     def latest_of(self, kind: SeriesKind) -> dict[str, float]:
-        """Return the values of the last round of all series of a kind, by name."""
-        with self._lock:
-            found = {key.name: self._latest(key) for key in self._series if key.kind is kind}
-        return {name: value for name, value in found.items() if value is not None}
+        """Return the values of the last round of all that is of a kind, by name."""
+        return {key.name: value for key, value in self._last.items() if key.kind is kind}
 
     def largest(self, kind: SeriesKind, count: int) -> list[str]:
         """Return the names of the series of a kind with the largest values lately, largest first; not the sum of all.
@@ -127,11 +127,6 @@ class History:
                 if key.kind is kind and key.name
             ]
         return [name for value, name in sorted(found, key=lambda each: (-each[0], each[1]))[:count] if value > 0]
-
-    def _latest(self, key: SeriesKey) -> float | None:
-        if self._written.get(key) != self._rounds - 1:
-            return None
-        return self._series[key][(self._rounds - 1) % self._slots]
 
     def _forget_gone(self) -> None:
         """Give back the memory of what has not been there in any round that is kept."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -25,8 +24,6 @@ OLDEST_S: Final = 600.0
 """Older ones are shown to nobody."""
 SLOW_S: Final = 1.0
 """Who looks waits for an overview that takes less."""
-RATES_OVER_S: Final = 30.0
-LEAST_RATE_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class TimedOverview:
 
 
 class Overviews:
-    """Asks the cluster when it has to, and remembers how fast topics grew over the last half minute."""
+    """Asks the cluster when it has to, and remembers what it said."""
 
     def __init__(
         self,
@@ -56,7 +53,6 @@ class Overviews:
         self._clock = clock
         self._asking = threading.Lock()
         self._last: TimedOverview | None = None
-        self._ends: deque[tuple[float, dict[str, int]]] = deque()
 
     def current(self) -> TimedOverview:
         """Return an overview that is fresh, or a last one while somebody asks for a fresh one; waits if there is none.
@@ -93,15 +89,6 @@ class Overviews:
         """Let the next one who looks see what was just changed."""
         self._last = None
 
-    def rates(self) -> dict[str, float]:
-        """Return the records that topics got in a second, where two overviews tell it."""
-        if len(self._ends) < 2:
-            return {}
-        (then, before), (now, after) = self._ends[0], self._ends[-1]
-        if now - then < LEAST_RATE_S:
-            return {}
-        return {name: max(0, end - before[name]) / (now - then) for name, end in after.items() if name in before}
-
     def _usable(self) -> TimedOverview | None:
         last = self._last
         return last if last is not None and self._clock() - last.at < OLDEST_S else None
@@ -120,7 +107,4 @@ class Overviews:
             overview = self._ask(cluster)
         now = self._clock()
         self._last = found = TimedOverview(overview, now, now - began)
-        self._ends.append((now, {each.name: each.end for each in overview.topics if each.end is not None}))
-        while len(self._ends) > 2 and now - self._ends[1][0] > RATES_OVER_S:
-            self._ends.popleft()
         return found

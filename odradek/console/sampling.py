@@ -196,6 +196,7 @@ class Sampler:
                 self.round()
             except Exception as failed:  # noqa: BLE001  one answer that is not understood must not end all charts
                 self._before = None
+                self._history.record(self._wall_clock(), {})
                 self._history.problem = f"the last round of measuring failed: {failed}"
             took = self._clock() - began
             self._stop.wait(max(self._interval_s - took, took * (1 / LARGEST_SHARE - 1)))

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from odradek.cluster.configs import ConfigResourceType, alter_configs, describe_configs
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.topics import facts
+from odradek.console.history import SeriesKey, SeriesKind
 from odradek.console.pages.fields import whole_number
 from odradek.console.routes import action, view
 from odradek.console.visit import Visit
@@ -51,7 +52,7 @@ def show_topic(visit: Visit) -> Response:
         offsets=sum(int(each.end or 0) - int(each.beginning or 0) for each in known),
         size=sum(each.size or 0 for each in topic.partitions),
         lags=lags[:MOST_SHOWN],
-        rate=visit.console.overviews.rates().get(name),
+        rate=visit.console.history.latest(SeriesKey(SeriesKind.RECORDS_PER_S, name)),
     )
 
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.overview import TopicOverview
 from odradek.cluster.topics import wait_until_known
+from odradek.console.history import SeriesKind
 from odradek.console.listing import list_page
 from odradek.console.page import ConsolePage
 from odradek.console.pages import messages, produce, tail, topic
@@ -25,7 +26,7 @@ MOST_PARTITIONS: Final = 100_000
 def show_topics(visit: Visit) -> Response:
     """Show the topics that were looked for, a page of them."""
     timed = visit.console.overviews.current()
-    rates = visit.console.overviews.rates()
+    rates = visit.console.history.latest_of(SeriesKind.RECORDS_PER_S)
     text, state, internal = visit.query("q"), visit.query("state"), visit.query("internal")
     rows = [
         each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from odradek.console.history import SeriesKey, SeriesKind
 from odradek.console.settings import ConsoleSettings
 from tests.support.broker import BrokerProcess
 from tests.support.console import ConsoleVisitor
@@ -38,6 +39,18 @@ def test_topic_from_beginning_to_end(visitor: ConsoleVisitor) -> None:
         return 'href="/topics/console-life"' not in visitor.get("/topics?q=console-life")
 
     eventually(is_gone, "the topic is gone from the list")
+
+
+def test_rates_are_those_of_the_charts(visitor: ConsoleVisitor) -> None:
+    """The list and the page of a topic show what the last round of measuring found; before there is one, a dash."""
+    history = visitor.app.state.console.history
+    assert visitor.post("/new-topic", name="console-rate", partitions="1")[0] == 303
+    history.record(0.0, {SeriesKey(SeriesKind.RECORDS_PER_S, "console-rate"): 76.25})
+    for page in ("/topics?q=console-rate", "/topics/console-rate"):
+        assert "76.2" in visitor.get(page), page
+    history.record(1.0, {})
+    for page in ("/topics?q=console-rate", "/topics/console-rate"):
+        assert "76.2" not in visitor.get(page), page
 
 
 def test_topic_that_does_not_exist(visitor: ConsoleVisitor) -> None:

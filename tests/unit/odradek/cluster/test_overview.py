@@ -110,7 +110,7 @@ def test_everything_is_put_together() -> None:
     overview = cluster_overview(requests)
     [topic], [group] = overview.topics, overview.groups
     assert (topic.partitions, topic.replication_factor, topic.under_replicated, topic.offline) == (2, 2, 1, 0)
-    assert (topic.offsets, topic.end, topic.size) == (180, 200, 2000)
+    assert (topic.offsets, topic.size) == (180, 2000)
     assert (topic.lag, topic.groups, group.lag, group.state) == (30, 1, 30, "Empty")
     assert overview.silent == []
 
@@ -120,5 +120,5 @@ def test_silent_broker_is_named() -> None:
     requests: Any = _ScriptedRequests(two_is_silent=True)
     overview = cluster_overview(requests)
     [topic] = overview.topics
-    assert (topic.offsets, topic.end, topic.size) == (None, None, None)
+    assert (topic.offsets, topic.size) == (None, None)
     assert overview.silent == ["two:9092"]

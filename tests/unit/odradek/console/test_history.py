@@ -28,11 +28,15 @@ def test_it_keeps_the_last_rounds(rounds: list[dict[str, int]]) -> None:
 
 
 def test_series_are_bounded_and_forgotten() -> None:
-    """Of too many the first are kept, the rest is counted; what is gone for all rounds makes place."""
+    """Of too many the first are kept, the rest is counted; what is gone for all rounds makes place.
+
+    The last round is known as a whole.
+    """
     history = History(slots=3, most_series=2)
     history.record(0.0, {SeriesKey(LAG, name): 1.0 for name in "abcd"})
     assert history.left_out == 2
-    assert set(history.latest_of(LAG)) == {"a", "b"}
+    assert set(history.lines(SeriesKey(LAG, name) for name in "abcd")[1]) == {(LAG, "a"), (LAG, "b")}
+    assert set(history.latest_of(LAG)) == set("abcd")
     for number in range(1, 4):
         history.record(float(number), {SeriesKey(LAG, "a"): 1.0})
     history.record(4.0, {SeriesKey(LAG, "c"): 1.0})

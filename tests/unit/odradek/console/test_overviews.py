@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 
 
 class _AskedCluster:
-    """Counts how often it is asked; each overview has a topic with ten more records."""
+    """Counts how often it is asked."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -31,7 +31,7 @@ class _AskedCluster:
             raise CommandError("away")
         self.asked += 1
         self.now += self.takes
-        return ClusterOverview([TopicOverview("t", False, 1, 1, 0, 0, 10, self.asked * 10, 0, None, 0)], [])
+        return ClusterOverview([TopicOverview("t", False, 1, 1, 0, 0, 10, 0, None, 0)], [])
 
 
 def test_fresh_overview_is_shared() -> None:
@@ -92,16 +92,6 @@ def test_change_is_seen_at_once() -> None:
     cluster.overviews.forget()
     cluster.overviews.current()
     assert cluster.asked == 2
-
-
-def test_rates_over_time() -> None:
-    """Rates come from two overviews with time between them."""
-    cluster = _AskedCluster()
-    cluster.overviews.current()
-    assert cluster.overviews.rates() == {}
-    cluster.now += 5
-    cluster.overviews.current()
-    assert cluster.overviews.rates() == {"t": 2.0}
 
 
 def test_away_cluster_is_told() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -107,6 +108,34 @@ def test_a_round_that_fails_is_a_gap_with_its_reason() -> None:
     assert problems == ["", "it is away", "", ""]
     rates = history.values(SeriesKey(Kind.RECORDS_PER_S))
     assert [None if math.isnan(each) else each for each in rates] == [None, None, None, 1.0]
+
+
+def test_a_round_that_is_not_understood_leaves_a_gap() -> None:
+    """After an answer that nobody understands there are no values of the round before any more."""
+    history = History()
+    asked_again, go_on = threading.Event(), threading.Event()
+
+    def answers() -> Iterator[Samples]:
+        yield _samples(1, 1)
+        raise ValueError("no answer that is understood")
+
+    found = answers()
+
+    def collect() -> Samples:
+        for each in found:
+            return each
+        asked_again.set()
+        assert go_on.wait(60)
+        return _samples(1, 1)
+
+    sampler = Sampler(history, collect, interval_s=0.001)
+    sampler.start()
+    assert asked_again.wait(60)
+    assert len(history.times()) == 2
+    assert history.latest_of(Kind.LAG) == {}
+    assert "no answer that is understood" in history.problem
+    go_on.set()
+    assert sampler.stop(60)
 
 
 def test_the_thread_goes_on_after_an_error_and_ends_when_told() -> None:
