@@ -1,8 +1,8 @@
 """One client's connection: frames in, answers out in order, on a transport that never waits.
 
 A connection knows frames and answers, not APIs. It works on one request at a time, as Kafka does: while a request is
-parked (a long poll, a produce that waits for its fsync) or an answer cannot be sent, nothing more is read, and TCP
-tells the client to wait.
+parked (a long poll, a produce that waits for its fsync) or an answer cannot be sent (`answer_sender`), nothing more is
+read, and TCP tells the client to wait.
 
 Ends are always defined: the client closes, the idle limit passes without a completed request, a frame breaks the rules,
 or the broker stops. Each of them but the first is logged once, with the peer and the reason.
@@ -15,15 +15,15 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
+from odradek.broker.network.answer_sender import AnswerSender
 from odradek.broker.network.arrival import Arrival
-from odradek.broker.network.cold_reads import is_cold, read_through
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.sending import FileEndedError, SendQueue, pack_size
+from odradek.broker.network.sending import pack_size
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.logging import get_logger
-from odradek.broker.runtime.responses import CloseConnectionError, FileRegion, HandOver, LastAnswer, Response, Throttled
+from odradek.broker.runtime.responses import CloseConnectionError, HandOver, LastAnswer, Response, Throttled
 from odradek.broker.runtime.responses import Handle as FrameHandler
 
 log = get_logger("network")
@@ -44,7 +44,6 @@ class ClientConnection:
     __slots__ = (
         "_arrival",
         "_closed",
-        "_fd",
         "_finishing",
         "_frames",
         "_handle",
@@ -56,12 +55,10 @@ class ClientConnection:
         "_out",
         "_pending",
         "_reading",
-        "_threads",
+        "_sender",
         "_transport",
         "_turn_scheduled",
         "_unsent",
-        "_warming",
-        "_writing",
         "context",
         "last_active",
     )
@@ -76,20 +73,17 @@ class ClientConnection:
     ) -> None:
         self._loop = loop
         self._transport = transport
-        self._fd = transport.fd
         self.context = context
         self._handle = handle
         self._on_close = shared.on_close
         self._on_starved = shared.on_starved
-        self._threads = shared.threads
         self._memory = shared.buffers.memory
         self._frames = FrameReader(shared.buffers, shared.max_frame_bytes)
-        self._out = SendQueue(transport)
+        self._sender = AnswerSender(loop, transport, self._memory, shared.threads, self)
+        self._out = self._sender.queue
         self._unsent = self._out.pieces
         self._pending: Deferred[Response] | None = None
         self._reading = False
-        self._writing = False
-        self._warming = False
         self._turn_scheduled = False
         self._arrival = Arrival()
         self._finishing = False
@@ -111,7 +105,7 @@ class ClientConnection:
     @property
     def waits_for_client(self) -> bool:
         """Whether the next move is the client's: to send a request, or the rest of one, or to read its answer."""
-        return self._pending is None and not self._warming
+        return self._pending is None and not self._sender.is_warming
 
     def close(self, reason: str | None = None) -> None:
         """Close at once; a reason is logged, None means that the client left in order."""
@@ -121,11 +115,10 @@ class ClientConnection:
         if reason is not None:
             log.info("connection closed", peer=self.context.peer, client=self.context.client_id, reason=reason)
         self._pause_reading()
-        self._stop_writing()
+        self._sender.close()
         if self._muted is not None:
             self._muted.cancel()
         self._transport.close()
-        self._out.clear()
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.cancel()
@@ -168,11 +161,6 @@ class ClientConnection:
             else:
                 self._answer_only(frame)
 
-    def _on_writable(self) -> None:
-        self._stop_writing()
-        self.last_active = self._loop.time()
-        self._advance()
-
     def _on_answer(self, answer: Response) -> None:
         """The parked request has its answer."""
         self._pending = None
@@ -186,18 +174,21 @@ class ClientConnection:
             self._turn(answer)
         else:
             self._out.add_answer(answer)
-        self._advance()
+        self.advance()
 
     def _on_turn(self) -> None:
         self._turn_scheduled = False
         if not self._closed:
-            self._advance()
+            self.advance()
 
     # work
 
-    def _advance(self) -> None:
-        """Send what waits, then go on with the next requests if that is done."""
-        self._flush()
+    def advance(self, has_read: bool = False) -> None:
+        """Send what waits, then go on with the next requests if that is done; `has_read` says that the client took
+        something of it."""
+        if has_read:
+            self.last_active = self._loop.time()
+        self._sender.flush()
         if not self._closed and not self.is_busy and self._muted is None:
             self._work()
 
@@ -212,12 +203,12 @@ class ClientConnection:
             return
         self.last_active = self._loop.time()
         if isinstance(answer, bytes):
-            self._send(pack_size(len(answer)) + answer)
+            self._sender.send(pack_size(len(answer)) + answer)
             if self._unsent:
-                self._flush()
+                self._sender.flush()
         elif answer is not None:
             if self._unsent:
-                self._flush()
+                self._sender.flush()
             self._await_next(False)
 
     def _work(self) -> None:
@@ -299,7 +290,7 @@ class ClientConnection:
                 self._frames.put_back(frames[done:])
         self.last_active = self._loop.time()
         if self._unsent:
-            self._flush()
+            self._sender.flush()
         return done < len(frames) or len(frames) == FRAMES_PER_TURN
 
     def _take_answer(self, answer: Response | Deferred[Response]) -> None:
@@ -321,22 +312,7 @@ class ClientConnection:
     def _send_answers(self, answers: list[bytes]) -> None:
         """Send complete answers with one call, as far as the socket takes them; the rest is queued."""
         if answers:
-            self._send(b"".join(answers))
-
-    def _send(self, data: bytes) -> None:
-        if not self._unsent:
-            try:
-                sent = self._transport.send(data)
-            except (BlockingIOError, InterruptedError):
-                sent = 0
-            except OSError as broken:
-                self.close(f"sending failed: {broken}")
-                return
-            if sent == len(data):
-                return
-            self._out.add_bytes(memoryview(data)[sent:])
-        else:
-            self._out.add_bytes(data)
+            self._sender.send(b"".join(answers))
 
     def _turn(self, answer: HandOver | LastAnswer | Throttled) -> None:
         """Send an answer after which everything is another, or over, or has to wait."""
@@ -352,46 +328,6 @@ class ClientConnection:
         self._frames.swallow(self._transport)  # what was not read would have the end take the answer away
         self._finishing = True
 
-    def _flush(self) -> None:
-        """Send what is queued, as far as the socket takes it and the page cache holds it."""
-        out = self._out
-        if not self._unsent or self._writing or self._warming:
-            return
-        try:
-            while self._unsent:
-                region = out.next_region
-                if region is not None and is_cold(region):
-                    self._warm(region)
-                    return
-                if not out.write_some():
-                    break
-        except (BlockingIOError, InterruptedError):
-            pass
-        except (OSError, FileEndedError) as broken:
-            self.close(f"sending failed: {broken}")
-            return
-        if self._unsent:
-            self._start_writing()
-
-    def _warm(self, region: FileRegion) -> None:
-        """Let a thread bring the next part of the region into the page cache, then go on sending."""
-        self._warming = True
-        self._loop.run_in_executor(self._threads, read_through, region).add_done_callback(self._on_warm)
-
-    def _on_warm(self, _: object) -> None:
-        self._warming = False
-        if self._closed:
-            return
-        try:
-            # without asking again: under memory pressure the pages may be gone already, and it must go on
-            self._out.write_some()
-        except (BlockingIOError, InterruptedError):
-            pass
-        except (OSError, FileEndedError) as broken:
-            self.close(f"sending failed: {broken}")
-            return
-        self._advance()
-
     def _mute(self, seconds: float) -> None:
         """Read nothing for a while; whoever sends on is told by TCP to wait."""
         if self._finishing:
@@ -401,7 +337,7 @@ class ClientConnection:
 
     def _on_unmuted(self) -> None:
         self._muted = None
-        self._advance()
+        self.advance()
 
     # readiness
 
@@ -414,18 +350,6 @@ class ClientConnection:
         if self._reading:
             self._reading = False
             self._transport.unwatch_reading(self._loop)
-
-    def _start_writing(self) -> None:
-        if not self._writing:
-            self._writing = True
-            self._loop.add_writer(self._fd, self._on_writable)
-            self._memory.keep_unread(self, self._out.held_bytes)
-
-    def _stop_writing(self) -> None:
-        if self._writing:
-            self._writing = False
-            self._loop.remove_writer(self._fd)
-            self._memory.forget_unread(self)
 
 
 class ConnectionServices(NamedTuple):
