@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no axis is called {' or '.join(options.only)}; --list shows their names", file=sys.stderr)
         return 2
-    targets = [] if options.kafka else [target.odradek(shlex.split(options.under))]
+    targets = [] if options.kafka else [target.odradek(shlex.split(options.under), options.unpacked)]
     if options.peers or options.kafka:
         try:
             peers.install()
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--markdown", metavar="FILE", help="write the table as markdown, in its place in FILE")
     parser.add_argument("--directory", metavar="DIR", help="where scratch data goes, several GB")
     parser.add_argument("--under", default="", metavar="COMMAND", help="start odradek under this command: a profiler")
+    parser.add_argument("--unpacked", metavar="DIR", help="measure the odradek of an unpacked wheel: the compiled one")
     return parser
 
 

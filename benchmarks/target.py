@@ -197,24 +197,27 @@ def free_port() -> int:
             return port
 
 
-def _odradek_command(directory: Path, settings: Mapping[str, str]) -> list[str]:
+def _odradek_command(directory: Path, settings: Mapping[str, str], unpacked: str | None) -> list[str]:
     script = shutil.which("odradek", path=os.path.dirname(sys.executable)) or shutil.which("odradek")
     # -P: the working directory, which holds packages with common names, is not searched.
-    command = [script] if script else [sys.executable, "-P", "-m", "odradek"]
+    command = [script] if script and not unpacked else [sys.executable, "-P", "-m", "odradek"]
+    if unpacked:
+        command = ["env", f"PYTHONPATH={os.path.abspath(unpacked)}", *command]
     command.append("serve")
     for key, value in {"log.dirs": str(directory), **settings}.items():
         command += ["--override", f"{key}={value}"]
     return command
 
 
-def odradek(prefix: Sequence[str] = ()) -> Target:
-    """Our own broker, as a user starts it; `prefix` is put before its command (a profiler, for example)."""
+def odradek(prefix: Sequence[str] = (), unpacked: str | None = None) -> Target:
+    """Our own broker, as a user starts it; `prefix` is put before its command (a profiler, for example), and `unpacked`
+    is the directory of a wheel that is measured in place of what is installed."""
 
     def command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str]) -> list[str]:
         return node_command(directory, {"listeners": f"PLAINTEXT://127.0.0.1:{ports[0]}", **overrides}, "")
 
     def node_command(directory: Path, settings: Mapping[str, str], _cluster_id: str) -> list[str]:
-        return [*prefix, *_odradek_command(directory, settings)]
+        return [*prefix, *_odradek_command(directory, settings, unpacked)]
 
     return Target("odradek", command, node_command, warmup_seconds=0.2)
 

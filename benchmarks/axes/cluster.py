@@ -1,18 +1,24 @@
-"""What a cluster of three brokers does about many partitions, and about a broker that dies or goes."""
+"""What a cluster of three brokers does about many partitions, and about a broker that dies or goes; and what one of one
+to four broker processes takes in."""
 
 from __future__ import annotations
 
 import time
 
-from benchmarks import wire
+from benchmarks import isolation, wire
+from benchmarks.axes.requests import WARM_AT_ONCE_SECONDS
 from benchmarks.axis import Axis, Measure, Stage, Values
+from benchmarks.clients import requests
 from benchmarks.clients.failover import SteadyProducer
+from benchmarks.clients.requests import RequestLoad
 from benchmarks.clusters import Cluster
 
 _PARTITIONS = 1000
 _SETTLING_SECONDS = 15.0
 _IDLE_SECONDS = 20.0
 _REPLICAS = [(1, 2, 3)]
+_PROCESSES = (1, 2, 3, 4)
+_CONNECTIONS = 100
 
 
 def _partitions(stage: Stage) -> Values:
@@ -88,7 +94,43 @@ def _failover(stage: Stage) -> Values:
     }
 
 
+def _processes(stage: Stage) -> Values:
+    """The same connections, spread over as many leaders as there are brokers: one partition each, one replica."""
+    stage.close()
+    values: dict[str, float] = {}
+    for count in _PROCESSES:
+        with stage.bench.scratch("processes") as directory, Cluster(stage.target, directory, count) as cluster:
+            ids = range(1, count + 1)
+            cluster.make_topic("spread", [(node_id,) for node_id in ids])
+            load = RequestLoad(
+                cluster[1].endpoint,
+                "spread",
+                100,
+                stage.warmup_seconds,
+                stage.bench.seconds(4),
+                _CONNECTIONS,
+                until_steady=stage.warmup_seconds > WARM_AT_ONCE_SECONDS,
+                leaders=tuple(cluster[node_id].endpoint for node_id in ids),
+            )
+            figures = isolation.run(requests.many_connections, load)
+            values |= {f"rate-{count}": figures.per_second, f"cpu-{count}": figures.broker_cpu_us}
+    return values
+
+
 AXES = (
+    Axis(
+        "cluster-processes",
+        f"{_CONNECTIONS} request-response connections, 100 B, over the leaders of 1 to 4 broker processes",
+        tuple(
+            measure
+            for count in _PROCESSES
+            for measure in (
+                Measure(f"rate-{count}", f"requests/s, {count} broker{'s' * (count > 1)}", lower_is_better=False),
+                Measure(f"cpu-{count}", f"brokers' µs CPU each, {count}"),
+            )
+        ),
+        _processes,
+    ),
     Axis(
         "cluster-many",
         "1,000 partitions x 3 replicas on 3 brokers",

@@ -1,4 +1,5 @@
-"""Fetch throughput of what lies in the page cache. The floor sends the same file to a socket with sendfile."""
+"""Fetch throughput of what lies in the page cache, whose floor sends the same file to a socket with sendfile; and of
+small records by many consumers."""
 
 from __future__ import annotations
 
@@ -6,15 +7,18 @@ import dataclasses
 
 from benchmarks import isolation
 from benchmarks.axes.produce import BATCH, GIGABYTE, MEASURES, medians_of, values_of
-from benchmarks.axis import Axis, Bench, Stage, Values
+from benchmarks.axes.requests import WARM_AT_ONCE_SECONDS
+from benchmarks.axis import Axis, Bench, Measure, Stage, Values
 from benchmarks.clients import bulk, librdkafka
 from benchmarks.clients.bulk import BulkLoad
+from benchmarks.clients.fan_out import FanOut, fan_out
 from benchmarks.clients.figures import Transfer
 from benchmarks.floors import FloorServer
 from benchmarks.target import Endpoint
 
 _TOPIC = "fetched"
 _PASSES = 3
+_CONSUMERS = 100
 # Otherwise librdkafka sleeps a whole second each time its queue of 100,000 messages is full, and one measures that.
 _NO_NAPS = {"fetch.queue.backoff.ms": 10}
 
@@ -65,7 +69,26 @@ def _floor(bench: Bench) -> Values:
     return bench.once("send", measure)
 
 
+def _fan_out(stage: Stage) -> Values:
+    with stage.topic("fan-out") as topic:
+        load = FanOut(
+            stage.broker().endpoint,
+            topic,
+            _CONSUMERS,
+            stage.bench.seconds(4),
+            stage.warmup_seconds,
+            until_steady=stage.warmup_seconds > WARM_AT_ONCE_SECONDS,
+        )
+        return {"cpu": isolation.run(fan_out, load)}
+
+
 AXES = (
+    Axis(
+        "fetch-small",
+        "100 consumers wait for each 100 B record, one fetch each",
+        (Measure("cpu", "broker µs CPU each fetch"),),
+        _fan_out,
+    ),
     Axis("fetch", "fetch 1 KiB, 1 MB batches, librdkafka consumer", MEASURES, _librdkafka, _floor, bulk=True),
     Axis("fetch-raw", "fetch the same, 1 MiB a request, one raw connection", MEASURES, _raw, _floor, bulk=True),
 )

@@ -1,4 +1,4 @@
-"""Small acks=all requests: synchronous, pipelined, and from fifty connections at once."""
+"""Small acks=all requests: synchronous, pipelined, and from fifty, a hundred and a thousand connections at once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ BROKER_CPU = Measure("cpu", "broker µs CPU each")
 LATENCY_US = (Measure("p50", "p50 µs"), Measure("p99", "p99 µs"), Measure("p99.9", "p99.9 µs"))
 LATENCY_MS = (Measure("p50", "p50 ms"), Measure("p99", "p99 ms"))
 _PIPELINED_RECORDS = 80_000
+WARM_AT_ONCE_SECONDS = 0.5
+"""What is warmed for longer has a compiler at run time, and is warm when its CPU for each request falls no more."""
+_BY_CONNECTIONS = (RATE, *LATENCY_MS, BROKER_CPU, Measure("client", "client µs CPU each"))
 
 
 def values_of(figures: Requests, unit_us: float) -> Values:
@@ -30,26 +33,34 @@ def values_of(figures: Requests, unit_us: float) -> Values:
     return values
 
 
-def against_broker(stage: Stage, load: Load, *, size: int, seconds: float, **more: int) -> Requests:
+def against_broker(
+    stage: Stage, load: Load, *, size: int, seconds: float, connections: int = 1, until_steady: bool = False
+) -> Requests:
     """Run the load against a new topic of the shared broker and check that all it was told is there."""
     with stage.topic("requests") as topic:
         what = RequestLoad(
-            stage.broker().endpoint, topic, size, stage.warmup_seconds, stage.bench.seconds(seconds), **more
+            stage.broker().endpoint,
+            topic,
+            size,
+            stage.warmup_seconds,
+            stage.bench.seconds(seconds),
+            connections,
+            until_steady=until_steady,
         )
         figures = isolation.run(load, what)
         stage.check_count(topic, figures.acknowledged)
     return figures
 
 
-def against_floor(bench: Bench, load: Load, *, size: int, seconds: float, **more: int) -> Requests:
+def against_floor(bench: Bench, load: Load, *, size: int, seconds: float, connections: int = 1) -> Requests:
     """Run the load against the program that appends and answers."""
 
     def measure() -> Requests:
         with bench.scratch("floor") as file, FloorServer("answer", file) as floor:
-            what = RequestLoad(floor.endpoint, "requests-0", size, 0.2, bench.seconds(seconds), **more)
+            what = RequestLoad(floor.endpoint, "requests-0", size, 0.2, bench.seconds(seconds), connections)
             return isolation.run(load, what)
 
-    return bench.once((load, size, tuple(more.items())), measure)
+    return bench.once((load, size, connections), measure)
 
 
 def _synchronous(stage: Stage) -> Values:
@@ -66,6 +77,25 @@ def _fifty(stage: Stage) -> Values:
 
 def _fifty_floor(bench: Bench) -> Values:
     return values_of(against_floor(bench, requests.many_connections, size=1000, seconds=2, connections=50), 1000)
+
+
+def _connected(connections: int, size: int) -> tuple[Callable[[Stage], Values], Callable[[Bench], Values]]:
+    """How so many connections with records of so many bytes are measured, with a broker that is really warm, and their
+    floor."""
+
+    def measure(stage: Stage) -> Values:
+        load = requests.many_connections
+        is_warm_late = stage.warmup_seconds > WARM_AT_ONCE_SECONDS
+        return values_of(
+            against_broker(stage, load, size=size, seconds=4, connections=connections, until_steady=is_warm_late), 1000
+        )
+
+    def floor(bench: Bench) -> Values:
+        return values_of(
+            against_floor(bench, requests.many_connections, size=size, seconds=2, connections=connections), 1000
+        )
+
+    return measure, floor
 
 
 def _pipelined(stage: Stage) -> Values:
@@ -98,9 +128,19 @@ AXES = (
     Axis(
         "fifty",
         "50 request-response connections, 1 kB, acks=all",
-        (RATE, *LATENCY_MS, BROKER_CPU, Measure("client", "client µs CPU each")),
+        _BY_CONNECTIONS,
         _fifty,
         _fifty_floor,
+    ),
+    *(
+        Axis(
+            f"{name}-{size_name}",
+            f"{connections:,} request-response connections, {size} B, acks=all, really warm",
+            _BY_CONNECTIONS,
+            *_connected(connections, size),
+        )
+        for name, connections in (("hundred", 100), ("thousand", 1000))
+        for size_name, size in (("100b", 100), ("1k", 1000))
     ),
     Axis(
         "pipelined",

@@ -62,10 +62,10 @@ class Requests:
 
 
 class Meter:
-    """Reads clock and CPU when entered and when left."""
+    """Reads clock and CPU when entered and when left; the broker's is that of all its processes together."""
 
-    def __init__(self, broker_pid: int) -> None:
-        self._broker_pid = broker_pid
+    def __init__(self, *broker_pids: int) -> None:
+        self._broker_pids = broker_pids
         self.elapsed = self.broker_cpu = self.client_cpu = 0.0
 
     def __enter__(self) -> Meter:
@@ -80,4 +80,5 @@ class Meter:
             self.elapsed, self.broker_cpu, self.client_cpu = (b - a for a, b in zip(self._before, after, strict=True))
 
     def _read(self) -> tuple[float, float, float]:
-        return time.perf_counter(), machine.cpu_seconds(self._broker_pid), machine.cpu_seconds(os.getpid())
+        brokers = sum(map(machine.cpu_seconds, self._broker_pids))
+        return time.perf_counter(), brokers, machine.cpu_seconds(os.getpid())

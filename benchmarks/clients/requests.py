@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks import records, wire
 from benchmarks.clients.figures import Meter, Requests
+from benchmarks.clients.warming import run_until_steady
 from benchmarks.connection import Connection, open_socket, produce_when_ready
 from benchmarks.statistics import Percentiles, percentiles
 from benchmarks.target import Endpoint
@@ -27,9 +28,10 @@ _NO_ERROR = b"\0\0"
 
 @dataclass(frozen=True, slots=True)
 class RequestLoad:
-    """Single-record acks=all Produce requests to partition 0 of a topic, for so many seconds.
+    """Single-record acks=all Produce requests to a topic, for so many seconds.
 
-    `window` is how many requests one pipelining connection keeps in flight.
+    `window` is how many requests one pipelining connection keeps in flight. With `until_steady` the warm-up goes on
+    until the broker's CPU for each request falls no more (`benchmarks.clients.warming`).
     """
 
     endpoint: Endpoint
@@ -39,17 +41,20 @@ class RequestLoad:
     seconds: float
     connections: int = 1
     window: int = 64
+    until_steady: bool = False
+    leaders: tuple[Endpoint, ...] = ()
+    """Who leads the partitions of the topic, over which many connections are spread; empty where there is one alone."""
 
-    def request(self) -> bytes:
+    def request(self, partition: int = 0) -> bytes:
         """The request, ready to be sent."""
         value = records.values_of(1, self.value_size)[0]
-        return bytes(wire.produce(self.topic, 0, records.build_batch([value], int(time.time() * 1000))))
+        return bytes(wire.produce(self.topic, partition, records.build_batch([value], int(time.time() * 1000))))
 
 
 def synchronous(load: RequestLoad) -> Requests:
     """One connection, one request at a time: send, wait for the answer, send the next."""
     request = load.request()
-    answer_size = _settle(load, request)
+    answer_size = _settle(load.endpoint, load.topic, request)
     error_at = _error_at(load.topic)
     samples = array("q")
     gc.disable()
@@ -81,7 +86,7 @@ def synchronous(load: RequestLoad) -> Requests:
 def paced_until(load: RequestLoad, pause: float, stop: Path) -> Percentiles:
     """One connection, one request at a time with a pause of so many seconds after each, until a file appears; µs."""
     request = load.request()
-    _settle(load, request)
+    _settle(load.endpoint, load.topic, request)
     samples = array("q")
     gc.disable()
     with Connection(load.endpoint.address) as connection:
@@ -95,10 +100,16 @@ def paced_until(load: RequestLoad, pause: float, stop: Path) -> Percentiles:
 
 def many_connections(load: RequestLoad) -> Requests:
     """So many connections, each with one request under way: as soon as it is answered the next is sent."""
-    request = load.request()
-    answer_size = _settle(load, request)
+    leaders = load.leaders or (load.endpoint,)
+    each = [load.request(partition) for partition in range(len(leaders))]
+    answer_sizes = [_settle(leader, load.topic, request) for leader, request in zip(leaders, each, strict=True)]
+    answer_size = answer_sizes[0]
     error_at = _error_at(load.topic)
-    sockets = {sock.fileno(): sock for sock in (open_socket(load.endpoint.address) for _ in range(load.connections))}
+    sockets: dict[int, socket.socket] = {}
+    request_of: dict[int, bytes] = {}
+    for number in range(load.connections):
+        sock = open_socket(leaders[number % len(leaders)].address)
+        sockets[sock.fileno()], request_of[sock.fileno()] = sock, each[number % len(leaders)]
     poll = select.epoll()
     samples = array("q")
     gc.disable()
@@ -106,7 +117,7 @@ def many_connections(load: RequestLoad) -> Requests:
     sent_at = dict.fromkeys(sockets, clock())
     for descriptor in sockets:
         poll.register(descriptor, select.EPOLLIN)
-        write(descriptor, request)
+        write(descriptor, request_of[descriptor])
 
     def run(seconds: float) -> None:
         now = clock()
@@ -120,23 +131,25 @@ def many_connections(load: RequestLoad) -> Requests:
                     wire.acknowledged(answer[4:], load.topic)
                 note(now - sent_at[descriptor])
                 sent_at[descriptor] = now
-                write(descriptor, request)
+                write(descriptor, request_of[descriptor])
 
     run(load.warmup_seconds)
+    if load.until_steady:
+        run_until_steady(run, lambda: len(samples), load.endpoint.pid)
     warmed = len(samples)
     del samples[:]
-    with Meter(load.endpoint.pid) as meter:
+    with Meter(*(leader.pid for leader in leaders)) as meter:
         run(load.seconds)
     for sock in sockets.values():  # what is under way is answered too, so that the log can be counted
         wire.acknowledged(_complete(sock, b"", answer_size)[4:], load.topic)
         sock.close()
-    return _figures(meter, samples, warmed + 1 + load.connections)
+    return _figures(meter, samples, warmed + len(leaders) + load.connections)
 
 
 def pipelined(load: RequestLoad) -> Requests:
     """One connection that keeps a window of requests in flight; answers are counted by their length."""
     request = load.request()
-    answer_size = _settle(load, request)
+    answer_size = _settle(load.endpoint, load.topic, request)
     gc.disable()
     window = memoryview(request * load.window)
     with open_socket(load.endpoint.address) as sock:
@@ -166,10 +179,10 @@ def pipelined(load: RequestLoad) -> Requests:
     )
 
 
-def _settle(load: RequestLoad, request: bytes) -> int:
+def _settle(leader: Endpoint, topic: str, request: bytes) -> int:
     """Produce once, which waits for the topic's leader, and return the size of the answer, its prefix included."""
-    with Connection(load.endpoint.address) as connection:
-        return 4 + produce_when_ready(connection, load.topic, request, time.monotonic() + 10)
+    with Connection(leader.address) as connection:
+        return 4 + produce_when_ready(connection, topic, request, time.monotonic() + 10)
 
 
 def _error_at(topic: str) -> int:

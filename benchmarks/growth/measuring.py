@@ -14,10 +14,11 @@ from benchmarks import isolation, machine, wire
 from benchmarks.axes.lookup import fetch_anywhere
 from benchmarks.clients import bulk, requests
 from benchmarks.clients.bulk import BulkLoad
+from benchmarks.clients.fan_out import FanOut, fan_out
 from benchmarks.clients.requests import RequestLoad
 from benchmarks.connection import await_leaders, open_socket
 from benchmarks.growth.curve import Curve
-from benchmarks.growth.loads import FanOut, commit_offsets, fan_out
+from benchmarks.growth.loads import commit_offsets
 from benchmarks.target import Broker, odradek
 
 _TOPIC = "growth"
