@@ -24,7 +24,7 @@ from odradek.cluster.groups import (
     move_offsets,
 )
 from odradek.cluster.offset_spec import SYNTAX, OffsetSpecification, parse_offset_spec
-from odradek.commands import groups_import, groups_watch
+from odradek.commands import groups_import, groups_translate, groups_watch
 from odradek.commands.deletion import delete_each
 from odradek.documents import groups as documents
 from odradek.terminal.errors import CommandError, WrongUsageError
@@ -166,6 +166,7 @@ def delete(cluster: ClusterClients, output: CommandOutput, names: Names) -> None
 
 
 app.add_typer(groups_import.app)
+app.add_typer(groups_translate.app)
 
 
 @online(

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from confluent_kafka import KafkaException
@@ -15,8 +14,8 @@ from typer import Argument, Option
 
 from odradek.cli.command import online, part
 from odradek.cli.completion import topic_names
-from odradek.cli.target import ClusterArguments, cluster_target
-from odradek.cluster.connection import ClusterClients, connect
+from odradek.cli.other_cluster import ToBootstrapServer, ToCommandConfig, ToProfile, other_cluster
+from odradek.cluster.connection import ClusterClients
 from odradek.cluster.consuming import ConsumerRun, batches, consumed, read_partitions
 from odradek.cluster.disconnects import Disconnects
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer, failure, sentence
@@ -59,15 +58,9 @@ def copy(
         str, Argument(metavar="TOPIC", help="What to copy.", show_default=False, autocompletion=topic_names)
     ],
     to: Annotated[str | None, Option("--to", metavar="TOPIC", help="Where to; the same name if not given.")] = None,
-    to_bootstrap_server: Annotated[
-        str | None, Option("--to-bootstrap-server", metavar="HOST:PORT", help="The other cluster, if it is one.")
-    ] = None,
-    to_command_config: Annotated[
-        Path | None, Option("--to-command-config", metavar="FILE", help="Client settings for the other cluster.")
-    ] = None,
-    to_profile: Annotated[
-        str | None, Option("--to-profile", metavar="NAME", help="The other cluster, as `odradek profile` keeps it.")
-    ] = None,
+    to_bootstrap_server: ToBootstrapServer = None,
+    to_command_config: ToCommandConfig = None,
+    to_profile: ToProfile = None,
     start: Annotated[
         str | None, Option("--from", metavar="WHERE", help="Where to start; the beginning if not given.")
     ] = None,
@@ -93,21 +86,12 @@ def copy(
     if not is_elsewhere and to in (None, topic):
         raise WrongUsageError("the copy would go into the topic itself; give --to, or another cluster")
     numbers = partitions_of(cluster, topic)
-    with closing(_other(cluster, to_bootstrap_server, to_command_config, to_profile, output)) as other:
+    with closing(other_cluster(cluster, to_bootstrap_server, to_command_config, to_profile, output)) as other:
         target = _Target(other, to or topic, keeps_partitions=not by_key)
         _prepare(cluster, topic, target, create=create, partitions=len(numbers))
         places = [(topic, number) for number in numbers]
         reading = read_partitions(cluster, places, spec, None if follow else Latest(), output.note)
         return _copy(output, topic, reading, target)
-
-
-def _other(
-    cluster: ClusterClients, bootstrap: str | None, config: Path | None, profile: str | None, output: CommandOutput
-) -> ClusterClients:
-    if bootstrap is None and config is None and profile is None:
-        return connect(cluster.bootstrap, cluster.settings, debug=output.debug)
-    meant = cluster_target(ClusterArguments(bootstrap, config, profile), environment={})
-    return connect(meant.bootstrap, meant.settings, debug=output.debug)
 
 
 def _prepare(source: ClusterClients, topic: str, target: _Target, *, create: bool, partitions: int) -> None:

@@ -78,3 +78,16 @@ IMPORTED: Document = {
         "after": "what it goes on with; null if the cluster has no such partition",
     },
 }
+TRANSLATED: Document = {
+    "dry_run": "whether nothing was changed",
+    "offsets[]": {
+        "": "a row for each offset that the group has committed where it reads now",
+        "group": "whose it is",
+        "topic": "name of the topic",
+        "partition": "number of the partition, here and in the copy",
+        "committed": "the offset that the group has committed here",
+        "copy": "name of the topic that is the copy",
+        "before": "what the group had committed there; null if nothing",
+        "after": "what it goes on with there; null if there is no such partition",
+    },
+}
