@@ -57,6 +57,10 @@ _PARTITION = TopicPartition(METADATA_TOPIC, 0)
 log = get_logger("metadata")
 
 
+def _nothing() -> None:
+    return
+
+
 class MetadataOptions(NamedTuple):
     """What of the configuration the metadata log depends on."""
 
@@ -130,11 +134,18 @@ def find_metadata(
 
 
 def open_metadata_log(
-    fs: FileSystem, log_dir: str, options: MetadataOptions, clock: Clock, found: FoundMetadata | None = None
+    fs: FileSystem,
+    log_dir: str,
+    options: MetadataOptions,
+    clock: Clock,
+    found: FoundMetadata | None = None,
+    before_writing: Callable[[], None] = _nothing,
 ) -> MetadataLog:
     """Open the metadata log in a log directory, or begin one, with what was found there (or is now).
 
-    Raises what `find_metadata` does with nothing changed, StorageError and OSError if the disk fails.
+    `before_writing` is called before the first record is written, and once it is sure that the directory is served: the
+    stop before this start is no clean one any more then, should the power fail. Raises what `find_metadata` does with
+    nothing changed, StorageError and OSError if the disk fails.
     """
     directory = f"{log_dir}/{directory_name(_PARTITION)}"
     if found is None:
@@ -145,6 +156,7 @@ def open_metadata_log(
     is_new = loaded.log_end_offset is None and loaded.image.offset == 0
     now_ms = clock.now_ms()
     records = open_records(fs, directory, loaded, options, now_ms)
+    before_writing()
     remove_leftovers(fs, records)
     snapshots = SnapshotWriter(fs, directory, loaded.quorum, options.node_id, options.snapshots, now_ms)
     snapshots.begin(loaded.snapshot, loaded.bytes_behind_snapshot)

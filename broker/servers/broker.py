@@ -170,7 +170,12 @@ class BrokerServer:
     async def _open_logs_in_cluster(self, member: ClusterMember) -> LoadReport:
         """Register, and open the logs while heartbeats go out: recovery may take longer than a session."""
         self._requests = self._build_requests()
-        self._listeners.bind(self._requests.network)
+        try:
+            self._listeners.bind(self._requests.network)
+        except OSError:
+            await member.stop()
+            self._shared.give_up_start(member.quorum.close_metadata)
+            raise
         await member.register([self._listeners.port_of(one) for one in self._static.listeners])
         image = self._metadata.image
         report = await self._loop.run_in_executor(self._read_threads, self._logs.load_all, partial(self._wanted, image))

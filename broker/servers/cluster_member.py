@@ -37,7 +37,7 @@ from odradek.config.listeners import is_wildcard
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.registry import ApiKey
 from odradek.protocol.uuids import random_uuid
-from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH, read_broker_epoch
+from odradek.storage.directories.clean_shutdown import UNKNOWN_BROKER_EPOCH
 
 if TYPE_CHECKING:
     from odradek.broker.dispatch.gate import Gate
@@ -101,7 +101,7 @@ class ClusterMember:
     async def join(self) -> None:
         """Get the metadata of the cluster; raises what `ControllerQuorum.join` does."""
         shared = self._shared
-        epochs = {read_broker_epoch(shared.fs, one.path) for one in shared.partition_directories}
+        epochs = {one.broker_epoch(shared.fs) for one in shared.partition_directories}
         self._previous_epoch = epochs.pop() if len(epochs) == 1 else UNKNOWN_BROKER_EPOCH
         await self.quorum.join()
         self._make_services()

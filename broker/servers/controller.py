@@ -106,7 +106,10 @@ class ControllerServer:
         try:
             self._listeners.bind(self._network)
         except OSError:
-            self._close_directories()
+            if self._is_alone:
+                self._close_directories()
+            else:
+                self._shared.give_up_start(self._shared.close_metadata)
             raise
         stored_now(metadata.propose([self._registration()], metadata.image))
         self._scheduler = Scheduler(self._loop, self._shared.upkeep_threads)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -145,6 +147,14 @@ class SharedServer:
             return [str(failed)]
         return []
 
+    def give_up_start(self, close_metadata: Callable[[], list[str]]) -> None:
+        """Leave the directories as they were found, since the start is given up before any log of a partition was
+        opened; nothing must be under way. What cannot be left so is recovered by the next start."""
+        if not close_metadata():
+            with suppress(OSError):
+                for directory in self.directories:
+                    directory.put_marker_back(self.fs)
+
     def stop(self) -> None:
         """End the threads; the roles have ended before."""
         self.upkeep_threads.shutdown()
@@ -185,7 +195,8 @@ class SharedServer:
         try:
             found = find_metadata(self.fs, path, options, self.directories, internal_topics(self.settings))
             make_log_directories(self.fs, self.directories)
-            return open_metadata_log(self.fs, path, options, self.clock, found)
+            take_marker = partial(self.metadata_directory.take_marker, self.fs)
+            return open_metadata_log(self.fs, path, options, self.clock, found, take_marker)
         except OSError as failed:
             raise StorageError(
                 f"the metadata in {path} cannot be opened: {failed.strerror or failed}; see that the disk has"

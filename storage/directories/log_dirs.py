@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from odradek.storage.directories.clean_shutdown import LastStop, read_last_stop, take_last_stop, write_marker
 from odradek.storage.directories.directory_lock import lock_directory
 from odradek.storage.directories.failures import is_lasting
 from odradek.storage.directories.meta_properties import (
@@ -57,6 +58,27 @@ class LogDirectory:
     """Why nothing in it can be used any more; empty: it can. Neither read nor written then."""
     findings: list[str] = field(default_factory=list)
     """What was not as it should be, and what was done about it, in sentences."""
+    last_stop: LastStop | None = None
+    """What its marker of a clean stop said, where that was taken before the logs of partitions are opened."""
+
+    def take_marker(self, fs: FileSystem) -> None:
+        """Remove the marker of a clean stop, and remember what it said. Raises OSError."""
+        self.last_stop = take_last_stop(fs, self.path)
+
+    def put_marker_back(self, fs: FileSystem) -> None:
+        """Let the directory say again what it said, since no log of a partition was opened. Raises OSError."""
+        if self.last_stop is not None and self.last_stop.marker is not None:
+            write_marker(fs, self.path, self.last_stop.marker)
+        self.last_stop = None
+
+    def broker_epoch(self, fs: FileSystem) -> int:
+        """Return the epoch of the broker that stopped cleanly here, -1 where there was none. Raises OSError."""
+        return (self.last_stop or read_last_stop(fs, self.path)).broker_epoch
+
+    def settle_last_stop(self, fs: FileSystem) -> bool:
+        """Return whether the last stop was clean; the marker is gone then, durably. Raises OSError."""
+        last_stop, self.last_stop = self.last_stop or take_last_stop(fs, self.path), None
+        return last_stop.is_clean
 
 
 def find_log_directories(

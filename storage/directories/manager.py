@@ -19,8 +19,6 @@ from odradek.config.topic import TopicConfig
 from odradek.storage.deletions import PendingDeletions
 from odradek.storage.directories.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
-    remove_clean_shutdown,
-    was_clean_shutdown,
     write_clean_shutdown,
 )
 from odradek.storage.directories.failures import DirectoryFailures
@@ -154,8 +152,7 @@ class LogManager:
                     f"{directory.failure}; repair or replace the disk, and start this node again"
                 )
                 continue
-            self._clean[directory.path] = was_clean_shutdown(self._fs, directory.path)
-            remove_clean_shutdown(self._fs, directory.path)
+            self._clean[directory.path] = directory.settle_last_stop(self._fs)
             for path in directory.deleted:
                 self.deletions.add_directory(path, self._settings.directory_delete_delay_ms)
             openings += [self._opening(*log) for log in wanted_logs(directory, wanted, report)]

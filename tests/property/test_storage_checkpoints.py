@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from odradek.protocol.uuids import ZERO_UUID
 from odradek.storage.checkpoints.checkpoint_file import read_offset_checkpoint, write_offset_checkpoint
 from odradek.storage.checkpoints.partition_metadata import read_topic_id, write_topic_id
-from odradek.storage.directories.clean_shutdown import read_broker_epoch, write_clean_shutdown
+from odradek.storage.directories.clean_shutdown import read_last_stop, write_clean_shutdown
 from odradek.storage.directories.meta_properties import (
     MetaProperties,
     format_properties,
@@ -61,7 +61,7 @@ def test_broker_epoch_comes_back(epoch: int) -> None:
     """Any epoch is read as it was written; -1 is unknown both ways."""
     fs = MemoryFiles()
     write_clean_shutdown(fs, "", epoch)
-    assert read_broker_epoch(fs, "") == epoch
+    assert read_last_stop(fs, "").broker_epoch == epoch
 
 
 @given(st.text(min_size=1, max_size=30), node_ids, st.none() | uuids, st.sampled_from([0, 1]))
@@ -97,7 +97,7 @@ def test_no_content_breaks_a_reader(content: bytes) -> None:
         "/checkpoint": lambda fs, _: read_offset_checkpoint(fs, "/checkpoint"),
         "/partition.metadata": read_topic_id,
         "/meta.properties": read_meta_properties,
-        "/.kafka_cleanshutdown": read_broker_epoch,
+        "/.kafka_cleanshutdown": read_last_stop,
     }
     for path, reader in readers.items():
         fs = MemoryFiles()

@@ -12,7 +12,7 @@ import pytest
 from odradek.protocol.uuids import from_text
 from odradek.storage.checkpoints.partition_metadata import read_topic_id, write_topic_id
 from odradek.storage.directories.clean_shutdown import (
-    read_broker_epoch,
+    read_last_stop,
     remove_clean_shutdown,
     was_clean_shutdown,
     write_clean_shutdown,
@@ -101,7 +101,7 @@ def test_clean_shutdown_marker_has_kafkas_bytes() -> None:
     assert fs.read_bytes("/data/.kafka_cleanshutdown") == b'{"version":0,"brokerEpoch":11}'
     fs = fs.crash(kept=0.0)
     assert was_clean_shutdown(fs, "/data")
-    assert read_broker_epoch(fs, "/data") == 11
+    assert read_last_stop(fs, "/data").broker_epoch == 11
 
 
 def test_removed_marker_does_not_come_back() -> None:
@@ -138,12 +138,12 @@ def test_broker_epoch_is_read_where_it_can_be(content: bytes, epoch: int) -> Non
     fs = MemoryFiles()
     fs.write_bytes("/.kafka_cleanshutdown", content)
     assert was_clean_shutdown(fs, "")
-    assert read_broker_epoch(fs, "") == epoch
+    assert read_last_stop(fs, "").broker_epoch == epoch
 
 
 def test_broker_epoch_is_unknown_without_marker() -> None:
     """No marker, no epoch."""
-    assert read_broker_epoch(MemoryFiles(), "") == -1
+    assert read_last_stop(MemoryFiles(), "").broker_epoch == -1
 
 
 def test_lock_keeps_other_processes_out(tmp_path: Path) -> None:
