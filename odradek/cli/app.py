@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "records": "Delete records from the beginning of topics, and copy topics.",
     "groups": "List, describe, watch, reset and delete consumer groups.",
     "transactions": "List, describe and end transactions, and find those that nobody ends.",
-    "configs": "Describe and alter the configs of topics, brokers and groups.",
+    "configs": "Describe and alter the configs of topics, brokers, groups and clients' metrics.",
     "users": "List, create, alter and delete users who log in with a password.",
     "acls": "List, create and delete ACLs, and ask what they decide.",
     "quotas": "List, set and delete how much users, client ids and addresses may take.",

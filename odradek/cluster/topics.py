@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Node, TopicCollection, TopicPartitionInfo
-from confluent_kafka.admin import ConfigSource, TopicDescription
+from confluent_kafka.admin import TopicDescription
 
-from odradek.cluster.configs import describe_topic_configs
+from odradek.cluster.configs import ConfigOrigin, describe_topic_configs
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.offsets import Offsets, Partition, earliest, latest
@@ -121,7 +121,7 @@ def facts(cluster: ClusterClients, names: Sequence[str]) -> tuple[list[TopicFact
             configs={
                 config.name: config.value
                 for config in configs[each.name]
-                if config.source == ConfigSource.DYNAMIC_TOPIC_CONFIG
+                if config.source == ConfigOrigin.DYNAMIC_TOPIC_CONFIG
             },
         )
         for each in descriptions

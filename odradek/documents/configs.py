@@ -3,8 +3,11 @@
 from odradek.documents.document import Document
 
 _RESOURCE: Document = {
-    "resource": "topic, broker or group",
+    "resource": "topic, broker, group or client-metrics",
     "name": "its name or id; null with --broker-defaults",
+}
+LISTED: Document = {
+    "resources[]": {"resource": "group or client-metrics", "name": "its name"},
 }
 DESCRIBED: Document = {
     **_RESOURCE,

@@ -63,6 +63,13 @@ def test_everything_once(apache_kafka: BrokerProcess) -> None:
         "segment.ms": "8888888"
     }
     assert _json(apache_kafka, "configs", "describe", "--broker", "1")["configs"]
+    _run(apache_kafka, "configs", "alter", "--client-metrics", "m", "--set", "interval.ms=1m")
+    assert _json(apache_kafka, "configs", "list")["resources"] == [{"resource": "client-metrics", "name": "m"}]
+    metrics = {
+        each["name"]: each for each in _json(apache_kafka, "configs", "describe", "--client-metrics", "m")["configs"]
+    }
+    assert metrics["interval.ms"]["source"] == "DYNAMIC_CLIENT_METRICS_CONFIG"
+    _run(apache_kafka, "configs", "alter", "--client-metrics", "m", "--delete", "interval.ms")
     assert _json(apache_kafka, "bench", "produce", "t", "--records", "100")["records"] == 100
     assert _json(apache_kafka, "bench", "consume", "t")["records"] == 200
     _run(apache_kafka, "topics", "delete", "t")

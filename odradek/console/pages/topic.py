@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from confluent_kafka.admin import ConfigSource, NewPartitions
+from confluent_kafka.admin import NewPartitions
 from starlette.responses import Response
 
-from odradek.cluster.configs import ConfigResourceType, alter_configs, describe_configs
+from odradek.cluster.configs import ConfigOrigin, ConfigResourceType, alter_configs, describe_configs
 from odradek.cluster.errors import ANSWER_TIMEOUT_S, answer
 from odradek.cluster.topics import facts
 from odradek.console.history import SeriesKey, SeriesKind
@@ -21,11 +21,11 @@ MOST_PARTITIONS: Final = 100_000
 MOST_SHOWN: Final = 500
 """Partitions of one topic on a page."""
 _SOURCES: Final = {
-    ConfigSource.DYNAMIC_TOPIC_CONFIG: "this topic",
-    ConfigSource.DYNAMIC_BROKER_CONFIG: "broker, changed at run time",
-    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers, changed at run time",
-    ConfigSource.STATIC_BROKER_CONFIG: "the broker's file",
-    ConfigSource.DEFAULT_CONFIG: "default",
+    ConfigOrigin.DYNAMIC_TOPIC_CONFIG: "this topic",
+    ConfigOrigin.DYNAMIC_BROKER_CONFIG: "broker, changed at run time",
+    ConfigOrigin.DYNAMIC_DEFAULT_BROKER_CONFIG: "all brokers, changed at run time",
+    ConfigOrigin.STATIC_BROKER_CONFIG: "the broker's file",
+    ConfigOrigin.DEFAULT_CONFIG: "default",
 }
 
 
@@ -69,10 +69,10 @@ def show_configs(visit: Visit) -> Response:
         configs=[
             each
             for each in configs
-            if text.lower() in each.name and (not only_set or each.source == ConfigSource.DYNAMIC_TOPIC_CONFIG)
+            if text.lower() in each.name and (not only_set or each.source == ConfigOrigin.DYNAMIC_TOPIC_CONFIG)
         ],
         source=lambda config: _SOURCES.get(config.source, "elsewhere"),
-        is_own=lambda config: config.source == ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        is_own=lambda config: config.source == ConfigOrigin.DYNAMIC_TOPIC_CONFIG,
     )
 
 

@@ -93,14 +93,39 @@ def test_a_group(cli: Cli, topic: str) -> None:
     assert ["consumer.session.timeout.ms", "50000", "group"] in cli("configs", "describe", "--group", topic).table
 
 
+def test_a_subscription_to_metrics_of_clients(cli: Cli, topic: str) -> None:
+    """It is made with its first config, listed beside groups that have some, and gone with its last."""
+    nobody = cli("configs", "describe", "--client-metrics", topic)
+    assert (nobody.code, nobody.error) == (
+        1,
+        f"odradek: client-metrics {topic} does not exist; `odradek configs list` shows those that do\n",
+    )
+    made = cli("configs", "alter", "--client-metrics", topic, "--set", "interval.ms=30s", "--json").json
+    assert made == {"resource": "client-metrics", "name": topic, "set": {"interval.ms": "30000"}, "deleted": []}
+    cli("configs", "alter", "--group", topic, "--set", "consumer.session.timeout.ms=50000")
+    listed = cli("configs", "list", "--json").json["resources"]
+    own = [each["resource"] for each in listed if each["name"] == topic]
+    assert own == ["client-metrics", "group"]
+    assert ["client-metrics", topic] in cli("configs", "list").table
+    found = _configs(cli, "--client-metrics", topic)
+    assert (found["interval.ms"]["value"], found["interval.ms"]["source"]) == ("30000", "DYNAMIC_CLIENT_METRICS_CONFIG")
+    assert found["match"]["source"] == "DEFAULT_CONFIG"
+    assert ["interval.ms", "30000", "subscription"] in cli("configs", "describe", "--client-metrics", topic).table
+    misspelt = cli("configs", "alter", "--client-metrics", topic, "--delete", "interval.m")
+    assert misspelt.error == f"odradek: client-metrics {topic} has no config interval.m; did you mean interval.ms?\n"
+    assert cli("configs", "alter", "--client-metrics", topic, "--delete", "interval.ms").code == 0
+    left = cli("configs", "list", "--json").json["resources"]
+    assert {"resource": "client-metrics", "name": topic} not in left
+
+
 def test_what_cannot_be(cli: Cli, topic: str) -> None:
     """One sentence each; a change that is refused changes nothing."""
     cli("topics", "create", topic)
     cases: dict[tuple[str, ...], tuple[int, str]] = {
         ("describe", "--topic", f"{topic}-no"): (1, f"topic {topic}-no does not exist"),
         ("describe", "--broker", "7"): (1, "there is no broker 7; the cluster has 1"),
-        ("describe",): (2, "give either --topic, --broker, --broker-defaults or --group"),
-        ("describe", "--topic", topic, "--broker-defaults"): (2, "give either --topic"),
+        ("describe",): (2, "give one of --topic, --broker, --broker-defaults, --group and --client-metrics"),
+        ("describe", "--topic", topic, "--broker-defaults"): (2, "give one of --topic"),
         ("alter", "--topic", topic): (2, "nothing to change"),
         ("alter", "--topic", topic, "--set", "retention.ms"): (2, "--set 'retention.ms' is no NAME=VALUE"),
         ("alter", "--topic", topic, "--set", "retention.ms=9", "--set", "segment.ms=x"): (1, f"topic {topic}: "),
