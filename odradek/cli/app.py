@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "secure": "Encryption, log-ins and rights: set them up, and see what is open.",
     "wait": "Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time.",
     "cluster": "Run a cluster on this machine, see how any cluster is, and take brokers out of it.",
+    "log-dirs": "Show the log directories of brokers: whether they can be used, their replicas, what is free.",
     "topics": "List, create, describe, alter and delete topics, and find offsets in them.",
     "partitions": "Move partitions to other brokers, and elect leaders.",
     "produce": "Produce each line of a file or of standard input as a record.",
@@ -44,7 +45,7 @@ COMMANDS: Mapping[str, str] = {
     "log": "Look into Kafka's files: dump, verify, explain, stat.",
     "pipeline": "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.",
 }
-"""Modules of odradek.commands with their summaries, in the order of the help; each has an `app`.
+"""Modules of odradek.commands, with - for _, and their summaries, in the order of the help; each has an `app`.
 
 The summaries stand here so that the list of commands is shown without importing what they do.
 """
@@ -64,7 +65,7 @@ def application(commands: Container[str] = COMMANDS) -> typer.Typer:
     app.callback()(_root)
     for name, summary in COMMANDS.items():
         if name in commands:
-            app.add_typer(import_module(f"odradek.commands.{name}").app)
+            app.add_typer(import_module(f"odradek.commands.{name.replace('-', '_')}").app)
         else:
             app.command(name, help=summary)(_not_imported)
     return app

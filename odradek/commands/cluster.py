@@ -15,7 +15,7 @@ from odradek.cluster.drain import drained
 from odradek.cluster.registration import unregister_broker
 from odradek.cluster.status import cluster_status
 from odradek.cluster.topology import ClusterBroker, describe_brokers, describe_partitions
-from odradek.commands import cluster_nodes
+from odradek.commands import cluster_info, cluster_nodes
 from odradek.commands.cluster_nodes import node_rows, show_nodes
 from odradek.commands.cluster_status import show_status, status_json
 from odradek.commands.reassigning import Move, NoWait, Throttle, begin, end_throttles, move_of, wait
@@ -28,6 +28,7 @@ from odradek.terminal.output import CommandOutput
 
 app = group("cluster", "Run a cluster on this machine, see how any cluster is, and take brokers out of it.")
 app.add_typer(cluster_nodes.app)
+app.add_typer(cluster_info.app)
 
 Node = Annotated[int, Argument(metavar="NODE", help="Id of a broker.", show_default=False)]
 

@@ -8,7 +8,8 @@ from typing import Final
 from odradek.cluster.quorum import QuorumFacts, QuorumMember
 from odradek.cluster.status import BrokerStatus, ClusterStatus, FollowerStatus
 from odradek.cluster.topology import JUDGEMENTS, PartitionState, troubled
-from odradek.terminal.human import plural, size_text, time_text
+from odradek.commands.log_dirs_output import DIRECTORY_COLUMNS, directory_json, directory_rows
+from odradek.terminal.human import plural, time_text
 from odradek.terminal.output import CommandOutput
 
 ROWS: Final = 20
@@ -28,8 +29,8 @@ def show_status(output: CommandOutput, status: ClusterStatus) -> None:
     _section(
         output,
         "Directories",
-        [">BROKER", "DIRECTORY", "STATE", ">REPLICAS", ">SIZE", ">FREE", ">OF"],
-        [row for each in status.brokers for row in _directory_rows(each)],
+        DIRECTORY_COLUMNS,
+        [row for each in status.brokers for row in directory_rows(each.broker.broker_id, each.directories)],
     )
     if status.quorum is not None:
         rows = [*_quorum_rows(status.quorum, "voter"), *_quorum_rows(status.quorum, "observer")]
@@ -119,21 +120,6 @@ def _broker_row(each: BrokerStatus) -> list[object]:
     return [broker.broker_id, address, broker.rack, state, each.leaders, each.replicas, each.in_sync, each.lag]
 
 
-def _directory_rows(each: BrokerStatus) -> list[list[object]]:
-    return [
-        [
-            each.broker.broker_id,
-            one.path,
-            one.error or ("cordoned" if one.is_cordoned else "up"),
-            len(one.sizes),
-            size_text(sum(one.sizes.values())),
-            None if one.usable_bytes is None else size_text(one.usable_bytes),
-            None if one.total_bytes is None else size_text(one.total_bytes),
-        ]
-        for one in each.directories
-    ]
-
-
 def _quorum_rows(quorum: QuorumFacts, role: str) -> list[list[object]]:
     members = quorum.voters if role == "voter" else quorum.observers
     return [
@@ -194,18 +180,7 @@ def _broker_json(each: BrokerStatus) -> dict[str, object]:
         "replicas": each.replicas,
         "in_sync": each.in_sync,
         "lag": each.lag,
-        "directories": [
-            {
-                "path": one.path,
-                "error": one.error,
-                "replicas": len(one.sizes),
-                "size_bytes": sum(one.sizes.values()),
-                "total_bytes": one.total_bytes,
-                "usable_bytes": one.usable_bytes,
-                "cordoned": one.is_cordoned,
-            }
-            for one in each.directories
-        ],
+        "directories": [directory_json(one) for one in each.directories],
         "problem": each.problem,
     }
 

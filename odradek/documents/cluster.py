@@ -1,6 +1,7 @@
 """The documents of `odradek cluster`."""
 
 from odradek.documents.document import Document
+from odradek.documents.log_dirs import DIRECTORY
 
 LOCAL_NODE: Document = {
     "node": "its id",
@@ -17,6 +18,27 @@ QUORUM_MEMBER: Document = {
     "last_fetch_ms": "when it fetched last, in milliseconds since 1970; null if that is not told",
     "last_caught_up_ms": "when it was not behind last, in milliseconds since 1970; null if that is not told",
     "listeners[]": "where a voter is reached, as NAME://HOST:PORT; empty if that is not told",
+}
+INFO: Document = {
+    "cluster_id": "of the cluster",
+    "controller": "the active controller; where no quorum is told, the broker that stands in for it; null if none",
+    "voters[]": "ids of the controllers; empty where no quorum is told",
+    "features[]": {
+        "": "those that brokers know, as metadata.version",
+        "name": "its name",
+        "level": "the level that the cluster runs; 0 if it is off",
+        "supported{}": "lowest and highest level that all brokers can run; null where there is none",
+    },
+    "brokers[]": {
+        "broker": "its id",
+        "host": "where it is reached",
+        "port": "where it is reached",
+        "rack": "null if it has none",
+        "fenced": "true for one that the controller does not hear of",
+        "features{}": "lowest and highest level that it can run, by the names of features",
+        "requests{}": "lowest and highest version that it serves, by the names of requests",
+        "problem": "why it does not tell what it can do; null if it does, or is fenced",
+    },
 }
 STATUS: Document = {
     "cluster_id": "of the cluster",
@@ -39,15 +61,7 @@ STATUS: Document = {
         "replicas": "partitions that it has a replica of",
         "in_sync": "those of its replicas that are in the ISR",
         "lag": "records that its followers are behind their leaders, together; null if not known of one of them",
-        "directories[]": {
-            "path": "a log directory",
-            "error": "Kafka's name of what is wrong with it; null if nothing is",
-            "replicas": "how many it has",
-            "size_bytes": "of the replicas in it",
-            "total_bytes": "of its volume; null where that is not told",
-            "usable_bytes": "what is free of it; null where that is not told",
-            "cordoned": "whether it gets no new replicas",
-        },
+        "directories[]": DIRECTORY,
         "problem": "why it does not tell of its replicas; null if it does, or is fenced",
     },
     "partitions": {
