@@ -59,6 +59,7 @@ class TransactionCoordinator:
         self.clock = parts.clock
         services = TransactionShardServices(
             scheduler=parts.loop,
+            next_turn=parts.loop.call_soon,
             clock=parts.clock,
             background=parts.background,
             markers=parts.markers,

@@ -72,6 +72,8 @@ class TransactionShardServices:
     """What the shards of all partitions share."""
 
     scheduler: TimerLoop
+    next_turn: Callable[[Callable[[], None]], object]
+    """Calls before anything that arrives after this turn of the event loop is looked at."""
     clock: Clock
     background: Background
     markers: MarkerSender
@@ -226,7 +228,7 @@ class TransactionShard:
                     open_ms=now - known.started_ms,
                     timeout_ms=known.timeout_ms,
                 )
-                self._write(transactional_id, fence(known, version, now), lambda _: None)
+                self._write(transactional_id, fence(known, version, now), lambda _: None, is_awaited=False)
             yield
 
     def forget_idle(self, retention_ms: int) -> Iterator[None]:
@@ -301,14 +303,23 @@ class TransactionShard:
         self._write(transactional_id, decision, lambda error: answer.resolve(written(decision, error)))
         return answer.now_or_later()
 
-    def _write(self, transactional_id: str, new: TransactionMetadata, told: Done) -> None:
-        """Write what is new of an id; it counts, and what follows from it begins, once it is committed."""
+    def _write(self, transactional_id: str, new: TransactionMetadata, told: Done, *, is_awaited: bool = True) -> None:
+        """Write what is new of an id; it counts, and what follows from it begins, once it is committed.
+
+        `is_awaited`: a producer is to have its answer before markers are written.
+        """
         self._pending.add(transactional_id)
 
         def settled(error: ErrorCode) -> None:
             self._pending.discard(transactional_id)
-            if error is ErrorCode.NONE:
-                self._take_over(transactional_id, new)
+            if error is not ErrorCode.NONE:
+                return
+            self._take_over(transactional_id, new)
+            if new.state.is_decided:
+                if is_awaited:
+                    self._services.next_turn(partial(self._end_decided, transactional_id))
+                else:
+                    self._end_decided(transactional_id)
 
         value = encode_value(new, self._services.transaction_version())
         self._append([(encode_key(transactional_id), value)], settled, told)
@@ -348,12 +359,15 @@ class TransactionShard:
         self.transactions[transactional_id] = new
         if new.state is TransactionState.ONGOING:
             self._open[transactional_id] = None
-            return
-        self._open.pop(transactional_id, None)
-        if new.state.is_decided:
-            self._send_markers(transactional_id)
+        else:
+            self._open.pop(transactional_id, None)
 
     # the end of a transaction
+
+    def _end_decided(self, transactional_id: str) -> None:
+        """Send the markers of what was decided, unless somebody else leads by now."""
+        if not self._is_gone:
+            self._send_markers(transactional_id)
 
     def _send_markers(self, transactional_id: str) -> None:
         known = self.transactions[transactional_id]

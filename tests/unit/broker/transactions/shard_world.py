@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from odradek.broker.coordinator.background import Background
@@ -94,6 +94,8 @@ class World:
     next_id: int = 1000
     slow_ids: list[Deferred[int | KafkaError]] | None = None
     """Where there is a list, new producer ids come when the test says so."""
+    turn: list[Callable[[], None]] | None = None
+    """Where there is a list, what belongs to the next turn of the loop is there until the test calls it."""
 
     def __post_init__(self) -> None:
         self.scheduler = ManualScheduler(self.clock)
@@ -113,6 +115,7 @@ class World:
         self.markers = self.new_sender()
         services = TransactionShardServices(
             scheduler=self.scheduler,
+            next_turn=self._next_turn,
             clock=self.clock,
             background=Background(self.scheduler),
             markers=self.markers,
@@ -136,6 +139,12 @@ class World:
                 timeout_s=30,
             )
         )
+
+    def _next_turn(self, call: Callable[[], None]) -> None:
+        if self.turn is None:
+            call()
+        else:
+            self.turn.append(call)
 
     def _new_id(self) -> int | KafkaError | Deferred[int | KafkaError]:
         if self.slow_ids is not None:

@@ -54,6 +54,7 @@ async def test_a_transaction_writes_markers_where_this_broker_leads(broker: Runn
     producer = broker.begin()
     assert now(broker.coordinator.add_partitions("tx", *producer, [T0, T1], 2)) is ErrorCode.NONE
     assert now(broker.coordinator.end_transaction("tx", producer, True, 2)).producer_epoch == 1
+    await asyncio.sleep(0)  # markers go out in the next turn of the loop
     for index, end in ((0, 1), (1, 1), (2, 0)):
         partition = broker.partitions.get("t", index)
         assert partition.log.log_end_offset == end
@@ -86,6 +87,7 @@ async def test_transactions_of_before_a_restart_are_ended_by_whoever_comes_or_by
     while not broker.coordinator.shards()[1]:
         await asyncio.sleep(0)
     assert now(broker.coordinator.end_transaction("a", producers["a"], True, 0)).error is ErrorCode.NONE
+    await asyncio.sleep(0)
     assert broker.partitions.get("t", 0).log.log_end_offset == 1
     cluster.clock.advance(TIMEOUT_MS / 1000 + 1)
     for _ in broker.services.abort_overdue():

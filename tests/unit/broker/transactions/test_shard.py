@@ -42,6 +42,31 @@ def test_a_transaction_from_beginning_to_end(version: int, is_commit: bool) -> N
     assert world.add(Producer(1000, next_epoch), T0, version).error is NONE
 
 
+def test_the_producer_does_not_wait_for_markers() -> None:
+    """Its answer is sent, and then, before anything else is looked at, the partitions here get their markers."""
+    world = World()
+    producer = world.begin(2)
+    world.turn = []
+    assert world.end(producer, True, 2).error is NONE
+    assert (world.leaders.written, world.state()) == ([], TransactionState.PREPARE_COMMIT)
+    [turn] = world.turn
+    turn()
+    assert world.leaders.written == [(TransactionMarker(1000, 1, 0, True, 2), [FIRST])]
+    assert world.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_no_markers_are_sent_where_the_partition_has_gone_in_the_same_turn() -> None:
+    """Who leads it now sends them."""
+    world = World()
+    producer = world.begin(2)
+    world.turn = []
+    assert world.end(producer, True, 2).error is NONE
+    world.host.close()
+    [turn] = world.turn
+    turn()
+    assert world.leaders.written == []
+
+
 def test_what_is_known_comes_back_after_a_restart() -> None:
     """All of it, but the epoch before, which is only for retries."""
     world = World()
