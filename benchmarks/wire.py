@@ -19,6 +19,7 @@ SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">hhih")
 _PRODUCE, _FETCH, _LIST_OFFSETS, _METADATA = 0, 1, 2, 3
 _ALTER_REASSIGNMENTS = 45
+_ALTER_CLIENT_QUOTAS = 49
 _API_VERSIONS, _CREATE_TOPICS, _DELETE_TOPICS = 18, 19, 20
 _NO_TAGS = b"\0"
 LATEST, EARLIEST = -1, -2
@@ -206,6 +207,21 @@ def check_reassigned(answer: memoryview) -> None:
     (error,) = struct.unpack_from(">h", answer, position + 4)
     if error:
         raise WireError("reassigning the partition", error)
+
+
+def set_quotas(user: str, values: Mapping[str, float | None]) -> bytes:
+    """AlterClientQuotas 0 for one user; None removes a quota."""
+    body = struct.pack(">ii", 1, 1) + _string("user") + _string(user) + SIZE.pack(len(values))
+    for key, value in values.items():
+        body += _string(key) + struct.pack(">d?", value or 0.0, value is None)
+    return _frame(_ALTER_CLIENT_QUOTAS, 0, body + b"\0", flexible=False)
+
+
+def check_quotas(answer: memoryview) -> None:
+    """Raise WireError unless AlterClientQuotas 0 set the quotas of one user; `answer` begins with the id."""
+    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 4)
+    if error:
+        raise WireError("setting quotas", error)
 
 
 def list_offsets(topic: str, partitions: Sequence[int], timestamp: int, *, committed: bool = False) -> bytes:

@@ -13,6 +13,7 @@ import select
 import socket
 import time
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,12 +86,22 @@ def synchronous(load: RequestLoad) -> Requests:
 
 def paced_until(load: RequestLoad, pause: float, stop: Path) -> Percentiles:
     """One connection, one request at a time with a pause of so many seconds after each, until a file appears; µs."""
+    return _paced(load, pause, lambda: not stop.exists())
+
+
+def paced_for(load: RequestLoad, pause: float) -> Percentiles:
+    """The same for as long as the load says."""
+    until = time.monotonic() + load.seconds
+    return _paced(load, pause, lambda: time.monotonic() < until)
+
+
+def _paced(load: RequestLoad, pause: float, goes_on: Callable[[], bool]) -> Percentiles:
     request = load.request()
     _settle(load.endpoint, load.topic, request)
     samples = array("q")
     gc.disable()
     with Connection(load.endpoint.address) as connection:
-        while not stop.exists():
+        while goes_on() or not samples:
             began = time.perf_counter_ns()
             wire.acknowledged(connection.ask(request), load.topic)
             samples.append(time.perf_counter_ns() - began)
