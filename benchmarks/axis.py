@@ -44,7 +44,8 @@ class Measure:
 class Axis:
     """One thing that is measured. `floor` gives some of the measures.
 
-    `bulk` axes fill gigabytes of page cache; `ours_only` axes are about what no other broker has.
+    `bulk` axes fill gigabytes of page cache; `ours_only` axes are about what no other broker has;
+    `in_process` axes measure packages of the working tree in the client, whatever the broker is.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Axis:
     floor: Callable[[Bench], Values] | None = None
     bulk: bool = False
     ours_only: bool = False
+    in_process: bool = False
 
 
 @dataclass(slots=True)

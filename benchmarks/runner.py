@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks import machine
@@ -44,8 +44,10 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkPlan:
-    """What to run: axes against targets in turn, each axis `repeat` times (medians), with floors or without.
+    """What to run: axes against targets, each axis `repeat` times (medians), with floors or without.
 
+    One target after the other, or `in_turns`: each repetition of an axis with every target before the next one. Then
+    the broker that axes share runs for every target at once, so a target must cost nothing while nobody asks it.
     Before each it waits up to `patience_seconds` for others to leave the machine alone.
     """
 
@@ -54,52 +56,89 @@ class BenchmarkPlan:
     repeat: int = 1
     floors: bool = True
     patience_seconds: float = 0
+    in_turns: bool = False
+
+    def turns(self) -> Iterator[tuple[Axis, Target, bool]]:
+        """What to take, in order; the last value says whether it is the last time of this axis with this target."""
+        times = [number == self.repeat for number in range(1, self.repeat + 1)]
+        if self.in_turns:
+            yield from ((axis, target, last) for axis in self.axes for last in times for target in self.targets)
+        else:
+            yield from ((axis, target, last) for target in self.targets for axis in self.axes for last in times)
+
+
+class _Taken:
+    """What each axis gave with each target, time by time; nothing of those that failed once."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str], list[Values] | None] = {}
+
+    def failed(self, axis: Axis, target: Target) -> bool:
+        """Whether this axis failed with this target before."""
+        return self._values.get((axis.name, target.name), []) is None
+
+    def add(self, axis: Axis, target: Target, values: Values | None) -> None:
+        """Keep what one time gave; None when it failed."""
+        found = self._values.setdefault((axis.name, target.name), [])
+        if values is None:
+            self._values[axis.name, target.name] = None
+        elif found is not None:
+            found.append(values)
+
+    def medians(self, axis: Axis, target: Target) -> Values:
+        """Each measure's median over the repetitions."""
+        found = self._values.get((axis.name, target.name))
+        return {key: median(each[key] for each in found) for key in found[0]} if found else {}
 
 
 def run(plan: BenchmarkPlan, bench: Bench) -> Report:
     """Run the plan; an axis that fails is noted, with its reason, and the others still run."""
     report = Report(tuple(target.name for target in plan.targets), machine.describe())
     began = time.monotonic()
-    taken: dict[tuple[str, str], Values] = {}
+    taken = _Taken()
     floors: dict[str, Values] = {}
-    for target in plan.targets:
-        stage = Stage(bench, target)
-        try:
-            for axis in plan.axes:
-                if not (axis.ours_only and target.name != "odradek"):
-                    taken[target.name, axis.name] = _take(plan, axis, stage, report)
-                if plan.floors and axis.floor and target is plan.targets[-1]:
-                    floors[axis.name] = _floor(axis, bench, report)
-        finally:
-            stage.close()
+    stages = {target.name: Stage(bench, target) for target in plan.targets}
+    try:
+        for axis, target, last in plan.turns():
+            if not plan.in_turns:
+                _close(stage for name, stage in stages.items() if name != target.name)
+            if (target.ours or not axis.ours_only) and not taken.failed(axis, target):
+                taken.add(axis, target, _take(plan, axis, stages[target.name], report))
+                if last:
+                    _tell(axis, target, taken.medians(axis, target))
+            if last and plan.floors and axis.floor and target is plan.targets[-1]:
+                floors[axis.name] = _floor(axis, bench, report)
+    finally:
+        _close(stages.values())
     for axis in plan.axes:
+        found = {target.name: taken.medians(axis, target) for target in plan.targets}
         for measure in axis.measures:
-            values = {
-                target.name: found[measure.key]
-                for target in plan.targets
-                if measure.key in (found := taken.get((target.name, axis.name), {}))
-            }
+            values = {name: given[measure.key] for name, given in found.items() if measure.key in given}
             report.rows.append(Row(axis, measure, values, floors.get(axis.name, {}).get(measure.key)))
     report.seconds = time.monotonic() - began
     return report
 
 
-def _take(plan: BenchmarkPlan, axis: Axis, stage: Stage, report: Report) -> Values:
-    """Each measure's median over the repetitions; nothing when one of them failed."""
-    name = stage.target.name
-    taken: list[Values] = []
+def _close(stages: Iterable[Stage]) -> None:
+    for stage in stages:
+        stage.close()
+
+
+def _take(plan: BenchmarkPlan, axis: Axis, stage: Stage, report: Report) -> Values | None:
+    """What the axis gave this time; None, and a note, when it failed."""
     try:
-        for _ in range(plan.repeat):
-            taken.append(_once(plan, axis, stage, report))
+        return _once(plan, axis, stage, report)
     except _FAILURES as error:
         report.failed = True
-        report.notes.append(f"{axis.name} failed with {name}: {error}")
+        report.notes.append(f"{axis.name} failed with {stage.target.name}: {error}")
         stage.close()
-        return {}
-    values = {key: median(each[key] for each in taken) for key in taken[0]}
-    shown = ", ".join(f"{values[measure.key]:.4g} {measure.unit}" for measure in axis.measures)
-    print(f"{name} {axis.name}: {shown}", file=sys.stderr)
-    return values
+        return None
+
+
+def _tell(axis: Axis, target: Target, values: Values) -> None:
+    if values:
+        shown = (f"{values[measure.key]:.4g} {measure.unit}" for measure in axis.measures if measure.key in values)
+        print(f"{target.name} {axis.name}: {', '.join(shown)}", file=sys.stderr)
 
 
 def _once(plan: BenchmarkPlan, axis: Axis, stage: Stage, report: Report) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.runner import Report, Row
+from benchmarks.target import APACHE_KAFKA
 
 _LEGEND = (
     "floor: the smallest program that moves the same bytes, measured in the same run. "
@@ -45,10 +46,13 @@ def markdown(report: Report) -> str:
 def spliced(document: str, report: Report) -> str:
     """The document with the report's markdown between the comments that mark its place; alone if there are none.
 
-    The place is `<!-- bench -->` to `<!-- /bench -->`, or `<!-- peers -->` to `<!-- /peers -->` for a comparison, or
-    `<!-- cluster -->` to `<!-- /cluster -->` for what is measured on several brokers.
+    The place is `<!-- bench -->` to `<!-- /bench -->`, or `<!-- peers -->` to `<!-- /peers -->` for a comparison with
+    Apache Kafka, `<!-- beside -->` to `<!-- /beside -->` for one with another revision, `<!-- cluster -->` to
+    `<!-- /cluster -->` for what is measured on several brokers.
     """
-    kind = "peers" if len(report.targets) == 2 else "bench"
+    kind = "bench"
+    if len(report.targets) == 2:
+        kind = "peers" if report.targets[0] == APACHE_KAFKA.name else "beside"
     if report.rows and all(row.axis.name.startswith("cluster-") for row in report.rows):
         kind = "cluster"
     before, begin, rest = document.partition(f"<!-- {kind} -->")

@@ -56,6 +56,8 @@ class Target:
     command: Command
     node_command: NodeCommand
     warmup_seconds: float
+    ours: bool = True
+    """Whether it is odradek, of whatever revision."""
 
     def prepare(
         self, directory: Path, overrides: Mapping[str, str] | None = None, ports: tuple[int, int] | None = None
@@ -209,9 +211,9 @@ def _odradek_command(directory: Path, settings: Mapping[str, str], unpacked: str
     return command
 
 
-def odradek(prefix: Sequence[str] = (), unpacked: str | None = None) -> Target:
+def odradek(prefix: Sequence[str] = (), unpacked: str | None = None, name: str = "odradek") -> Target:
     """Our own broker, as a user starts it; `prefix` is put before its command (a profiler, for example), and `unpacked`
-    is the directory of a wheel that is measured in place of what is installed."""
+    is the directory of a wheel, or of sources, that is measured in place of what is installed."""
 
     def command(directory: Path, ports: tuple[int, int], overrides: Mapping[str, str]) -> list[str]:
         return node_command(directory, {"listeners": f"PLAINTEXT://127.0.0.1:{ports[0]}", **overrides}, "")
@@ -219,10 +221,10 @@ def odradek(prefix: Sequence[str] = (), unpacked: str | None = None) -> Target:
     def node_command(directory: Path, settings: Mapping[str, str], _cluster_id: str) -> list[str]:
         return [*prefix, *_odradek_command(directory, settings, unpacked)]
 
-    return Target("odradek", command, node_command, warmup_seconds=0.2)
+    return Target(name, command, node_command, warmup_seconds=0.2)
 
 
-APACHE_KAFKA = Target("Apache Kafka", peers.command, peers.node_command, warmup_seconds=3.0)
+APACHE_KAFKA = Target("Apache Kafka", peers.command, peers.node_command, warmup_seconds=3.0, ours=False)
 
 
 def brief(target: Target) -> Target:

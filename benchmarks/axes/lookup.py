@@ -132,6 +132,7 @@ ENGINE = (
         _floor,
         bulk=True,
         ours_only=True,
+        in_process=True,
     ),
     Axis(
         "engine-append",
@@ -141,6 +142,7 @@ ENGINE = (
         functools.partial(_engine_append_floor, 1, 100, 20_000_000),
         bulk=True,
         ours_only=True,
+        in_process=True,
     ),
     Axis(
         "engine-append-1m",
@@ -150,5 +152,6 @@ ENGINE = (
         functools.partial(_engine_append_floor, 960, 1024, GIGABYTE),
         bulk=True,
         ours_only=True,
+        in_process=True,
     ),
 )

@@ -89,18 +89,26 @@ def _trigger(stage: Stage) -> Values:
 
 
 AXES = (
-    Axis("spark-100", "Spark: count and sum of lengths, 100 B values, 4 partitions, local[2]", _MEASURES, _small_scan),
-    Axis("spark-1k", "Spark: the same, 1 KiB values", _MEASURES, _large_scan, bulk=True),
+    Axis(
+        "spark-100",
+        "Spark: count and sum of lengths, 100 B values, 4 partitions, local[2]",
+        _MEASURES,
+        _small_scan,
+        in_process=True,
+    ),
+    Axis("spark-1k", "Spark: the same, 1 KiB values", _MEASURES, _large_scan, bulk=True, in_process=True),
     Axis(
         "spark-write",
         "Spark: 100 B values appended by two tasks, idempotent, acks=all",
         (Measure("rows", "thousand rows/s", lower_is_better=False),),
         _write,
+        in_process=True,
     ),
     Axis(
         "spark-trigger",
         "Spark: micro-batch of one record, acknowledged to committed",
         (Measure("median", "s"), Measure("worst", "s")),
         _trigger,
+        in_process=True,
     ),
 )

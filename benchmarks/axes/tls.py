@@ -92,7 +92,7 @@ def serving(stage: Stage, protocol: str = "SSL") -> Iterator[SecureBroker]:
         if protocol.startswith("SASL"):
             overrides["sasl.enabled.mechanisms"] = _MECHANISM
             overrides[f"listener.name.secure.{_MECHANISM.lower()}.sasl.jaas.config"] = _MODULE
-        if stage.target.name != "odradek":
+        if not stage.target.ours:
             overrides |= {
                 "listeners": f"{listeners},CONTROLLER://127.0.0.1:{ports[1]}",
                 "advertised.listeners": listeners,
