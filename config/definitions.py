@@ -25,7 +25,7 @@ from functools import cache
 from typing import NamedTuple
 
 from odradek.config import rules
-from odradek.config.errors import ConfigError
+from odradek.config.errors import HIDDEN, ConfigError
 from odradek.config.values import ConfigType, Value, parse
 
 
@@ -90,13 +90,13 @@ class ConfigKey(NamedTuple):
         try:
             return parse(self.type, text)
         except ValueError as error:
-            shown = "[hidden]" if self.sensitive else text
+            shown = HIDDEN if self.sensitive else text
             raise ConfigError(str(error), key=self.name, value=shown, origin=origin) from None
 
     def parse(self, text: str, origin: str | None = None) -> Value:
         """Return the typed value; ConfigError says what was expected of this key."""
         value = self.check_type(text, origin)
-        shown = "[hidden]" if self.sensitive else text
+        shown = HIDDEN if self.sensitive else text
         if isinstance(value, tuple) and self.valid not in rules.PLAIN_LISTS:
             value = tuple(dict.fromkeys(value))  # what stands twice counts once (KIP-1161)
         problem = rules.check(self.valid, self.type, value)

@@ -1,7 +1,7 @@
 """What can be wrong with a configuration, said so that the person who wrote it can mend it.
 
 ConfigError                      the value cannot be used; a stored or requested change answers INVALID_CONFIG
-+-- SeveralConfigErrors          several values of a file, each with its own error
++-- SeveralConfigErrors          several things wrong with a file, each with its own error
 +-- ConfigRequestError           the change as such makes no sense, whatever the value: INVALID_REQUEST
     +-- UnknownOperationError    an operation number that there is not: UNKNOWN_SERVER_ERROR
 
@@ -9,7 +9,10 @@ This package knows no error codes of the wire; whoever answers a client maps the
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+HIDDEN: Final = "[hidden]"
+"""What stands in errors for a value that is secret."""
 
 
 class ConfigError(ValueError):
@@ -30,7 +33,7 @@ class ConfigError(ValueError):
 
 
 class SeveralConfigErrors(ConfigError):  # noqa: N818 - what it is, not another kind of error
-    """Several values that cannot be used, so that all of them can be mended at once; each is in `errors`."""
+    """Several settings that cannot be used, so that all of them can be mended at once; each is in `errors`."""
 
     def __init__(self, errors: Sequence[ConfigError]):
         self.errors = tuple(errors)

@@ -10,7 +10,7 @@ The one parser for the broker's file and for that of clients. Sentences name no 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from odradek.config.errors import ConfigError
+from odradek.config.errors import HIDDEN, ConfigError
 
 FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 MAX_LENGTH: Final = 1 << 20
@@ -58,7 +58,7 @@ def parse_jaas(text: str, key: str, origin: str | None = None) -> JaasEntry:
         return ConfigError(
             f'{reason}; expected: the class of a login module, required, and name="value" pairs up to a semicolon',
             key=key,
-            value="[hidden]",
+            value=HIDDEN,
             origin=origin,
         )
 

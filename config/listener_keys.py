@@ -6,7 +6,7 @@ its own, `listener.name.<name>.<mechanism>.<key>`. Must not know: what any key m
 """
 
 from odradek.config.definitions import broker_definitions
-from odradek.config.errors import ConfigError
+from odradek.config.errors import HIDDEN, ConfigError
 from odradek.config.listeners import Text
 from odradek.config.reading import BrokerConfigReader
 from odradek.config.values import Value
@@ -104,7 +104,7 @@ class ListenerConfigReader:
         given = self.given(key)
         if given is None:
             return ConfigError(reason, key=self._prefixes[0] + key)
-        value = "[hidden]" if broker_definitions()[key].sensitive else given.value
+        value = HIDDEN if broker_definitions()[key].sensitive else given.value
         return ConfigError(reason, key=given.key, value=value, origin=given.origin)
 
     def value(self, key: str) -> Value:

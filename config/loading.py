@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from odradek.config.container import DEFAULT, container_defaults, settings_of
 from odradek.config.definitions import Service, broker_definitions
-from odradek.config.errors import ConfigError, ConfigWarning, SeveralConfigErrors
+from odradek.config.errors import HIDDEN, ConfigError, ConfigWarning, SeveralConfigErrors
 from odradek.config.node import DEFAULT_NODE_ID
 from odradek.config.quorum import DEFAULT_ROLES
 from odradek.config.settings import BrokerSettings, build_settings
@@ -68,24 +68,26 @@ def load_settings(
 
 def _build(values: Mapping[str, str], origins: Mapping[str, str]) -> BrokerSettings:
     """Return the settings, with values that stand elsewhere in the place of what refers to them."""
-    if not values.get("config.providers"):
-        return build_settings(values, origins)
-    from odradek.config.providers import resolve
+    meant = values
+    if values.get("config.providers"):
+        from odradek.config.providers import resolve
 
+        meant = resolve(values, origins)
     try:
-        return build_settings(resolve(values, origins), origins)
-    except SeveralConfigErrors as wrong:
-        raise SeveralConfigErrors([_as_written(each, values) for each in wrong.errors]) from None
-    except ConfigError as wrong:
-        raise _as_written(wrong, values) from None
+        return build_settings(meant, origins)
+    except ConfigError as first:
+        from odradek.config.problems import all_problems  # only who cannot start asks for all
+
+        problems = [_as_written(each, values, meant) for each in all_problems(meant, origins) or [first]]
+    raise problems[0] if len(problems) == 1 else SeveralConfigErrors(problems)
 
 
-def _as_written(wrong: ConfigError, values: Mapping[str, str]) -> ConfigError:
-    """Return an error with the value as the file has it, and not what stands elsewhere."""
-    written = None if wrong.key is None else values.get(wrong.key)
-    if wrong.value is None or written is None or wrong.value == written:
+def _as_written(wrong: ConfigError, values: Mapping[str, str], meant: Mapping[str, str]) -> ConfigError:
+    """Return an error with the value as the file has it, and not what stands elsewhere; what is hidden stays so."""
+    key = wrong.key
+    if key is None or key not in values or meant[key] == values[key] or wrong.value in (None, HIDDEN):
         return wrong
-    return ConfigError(wrong.reason, key=wrong.key, value=written, origin=wrong.origin)
+    return ConfigError(wrong.reason, key=key, value=values[key], origin=wrong.origin)
 
 
 def _set_default(key: str, value: str, values: dict[str, str], origins: dict[str, str]) -> None:

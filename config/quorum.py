@@ -6,9 +6,10 @@ it means. A process that is a broker only joins the controllers that it is point
 Kafka 4.3's KafkaConfig and QuorumConfig.
 """
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from odradek.config.errors import ConfigError
+from odradek.config.errors import ConfigError, SeveralConfigErrors
 from odradek.config.listeners import Text
 from odradek.config.reading import BrokerConfigReader
 
@@ -62,42 +63,43 @@ def read_quorum(read: BrokerConfigReader, node_id: int) -> QuorumSettings:
         voters=_voters(read),
         bootstrap_servers=_bootstrap_servers(read),
     )
-    if quorum.is_controller:
-        _check_controller(read, quorum, node_id)
-    else:
-        _check_broker(read, quorum, node_id)
+    wrong = list((_of_controller if quorum.is_controller else _of_broker)(read, quorum, node_id))
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else SeveralConfigErrors(wrong)
     return quorum
 
 
-def _check_controller(read: BrokerConfigReader, quorum: QuorumSettings, node_id: int) -> None:
+def _of_controller(read: BrokerConfigReader, quorum: QuorumSettings, node_id: int) -> Iterator[ConfigError]:
+    """Yield what is wrong with a process that is a controller."""
     if not quorum.is_broker and not quorum.controller_listener_names:
-        raise ConfigError(
+        yield ConfigError(
             "a controller needs it: the name of the listener that brokers connect to", key=_NAMES, value=None
         )
     for key, named in ((_VOTERS, len(quorum.voters)), (_SERVERS, len(quorum.bootstrap_servers))):
         if named > 1:
-            raise read.error(
+            yield read.error(
                 key,
                 f"names {named} controllers; a controller of odradek is the only one of its cluster: expected one, or"
                 " process.roles=broker beside controllers of Apache Kafka",
             )
     if quorum.voters and quorum.voters[0].node_id != node_id:
-        raise read.error(_VOTERS, f"the one voter is node {quorum.voters[0].node_id}, but this is node {node_id}")
+        yield read.error(_VOTERS, f"the one voter is node {quorum.voters[0].node_id}, but this is node {node_id}")
 
 
-def _check_broker(read: BrokerConfigReader, quorum: QuorumSettings, node_id: int) -> None:
+def _of_broker(read: BrokerConfigReader, quorum: QuorumSettings, node_id: int) -> Iterator[ConfigError]:
+    """Yield what is wrong with a process that is a broker only."""
     if not quorum.voters and not quorum.bootstrap_servers:
-        raise ConfigError(
+        yield ConfigError(
             "process.roles=broker needs it: the addresses of the controllers, host:port separated by commas",
             key=_SERVERS,
             value=None,
         )
     if not quorum.controller_listener_names:
-        raise ConfigError(
+        yield ConfigError(
             "process.roles=broker needs it: the name of the listener of the controllers", key=_NAMES, value=None
         )
     if any(voter.node_id == node_id for voter in quorum.voters):
-        raise read.error(
+        yield read.error(
             _VOTERS, f"names node {node_id} as a controller, and this node.id is a broker only (process.roles)"
         )
 

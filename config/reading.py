@@ -4,7 +4,8 @@ A Reader knows what was given and where, falls back to Kafka's default, and rais
 value. The rules between keys are those of Kafka 4.3 at start (KafkaConfig.validateValues) that concern one node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from odradek.config.definitions import broker_definitions
 from odradek.config.errors import ConfigError
@@ -95,34 +96,77 @@ REPLICA_SELECTORS = (RACK_AWARE_SELECTOR, "org.apache.kafka.common.replica.Leade
 
 
 def check_rules(read: BrokerConfigReader) -> None:
-    """Refuse values that contradict each other; ConfigError names the key to change."""
+    """Refuse values that contradict each other; ConfigError names the key to change, of the first rule."""
+    for rule in RULES:
+        rule(read)
+
+
+def _rolling(read: BrokerConfigReader) -> None:
     if read.value("log.roll.ms") is not None and read.integer("log.roll.ms") < 1:
         raise read.error("log.roll.ms", "expected at least 1")
+
+
+def _jitter(read: BrokerConfigReader) -> None:
     if read.value("log.roll.jitter.ms") is not None and read.integer("log.roll.jitter.ms") < 0:
         raise read.error("log.roll.jitter.ms", "expected at least 0")
+
+
+def _retention(read: BrokerConfigReader) -> None:
     for key in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if read.value(key) is not None:
             if read.value(key) == 0:
                 raise read.error(key, "expected -1 (keep for ever) or at least 1")
             break
+
+
+def _requests(read: BrokerConfigReader) -> None:
     requests = read.integer("queued.max.request.bytes")
     if 0 < requests < read.integer("socket.request.max.bytes"):
         raise read.error("queued.max.request.bytes", "expected 0, -1 or at least socket.request.max.bytes")
+
+
+def _connections(read: BrokerConfigReader) -> None:
     overrides = read.connection_overrides()
     if read.integer("max.connections.per.ip") == 0 and not overrides:
         raise read.error("max.connections.per.ip", "0 needs max.connections.per.ip.overrides, else nobody gets in")
+
+
+def _failed_logins(read: BrokerConfigReader) -> None:
     delay = read.integer("connection.failed.authentication.delay.ms")
     if delay >= read.integer("connections.max.idle.ms"):
         raise read.error("connection.failed.authentication.delay.ms", "expected less than connections.max.idle.ms")
+
+
+def _cleaner(read: BrokerConfigReader) -> None:
     threads = read.integer("log.cleaner.threads")
     if threads < 1:
         raise read.error("log.cleaner.threads", "expected at least 1; log.cleaner.enable turns the cleaner off")
     if read.integer("log.cleaner.dedupe.buffer.size") // threads <= MEBIBYTE:
         raise read.error("log.cleaner.dedupe.buffer.size", "expected more than 1048576 for each of log.cleaner.threads")
+
+
+def _selector(read: BrokerConfigReader) -> None:
     if read.value("replica.selector.class") not in (None, *REPLICA_SELECTORS):
         raise read.error("replica.selector.class", f"expected one of {', '.join(REPLICA_SELECTORS)}")
+
+
+def _fetching(read: BrokerConfigReader) -> None:
     wait = read.integer("replica.fetch.wait.max.ms")
     if wait > read.integer("replica.socket.timeout.ms") or wait > read.integer("replica.lag.time.max.ms"):
         raise read.error(
             "replica.fetch.wait.max.ms", "expected at most replica.socket.timeout.ms and replica.lag.time.max.ms"
         )
+
+
+RULES: Final[Sequence[Callable[[BrokerConfigReader], None]]] = (
+    _rolling,
+    _jitter,
+    _retention,
+    _requests,
+    _connections,
+    _failed_logins,
+    _cleaner,
+    _selector,
+    _fetching,
+)
+"""Each raises ConfigError where it does not hold, or where a value that it needs is not valid."""

@@ -14,7 +14,8 @@ from odradek.config.definitions import UpdateMode, broker_definitions
 from odradek.config.errors import ConfigError, ConfigWarning, SeveralConfigErrors
 from odradek.config.http_listener import HttpListener, read_http_listener
 from odradek.config.listener_keys import ListenerConfigReader
-from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener, Text
+from odradek.config.listeners import FIXED_AT_START, Endpoint, Listener
+from odradek.config.opened_listeners import read_advertised, read_inter_broker_name, read_listeners, read_protocols
 from odradek.config.plain_keys import BOOLEANS, INTEGERS, REALS
 from odradek.config.quorum import QuorumSettings, read_quorum
 from odradek.config.reading import BrokerConfigReader, check_rules
@@ -254,13 +255,15 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     Raises ConfigError for all values that are nothing that their keys can have, or for the first rule between keys that
     does not hold. Keys without a definition are kept in `values` and not looked at: the loader has warned of them.
     """
-    _check_each(values, origins)
+    wrong = unusable(values, origins)
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else SeveralConfigErrors(wrong)
     read = BrokerConfigReader(values, origins)
     check_rules(read)
     node_id = node.read_node_id(read)
     quorum = read_quorum(read, node_id)
-    protocols = _protocols(read, quorum)
-    listeners, controller_listeners = _listeners(read, quorum, protocols)
+    protocols = read_protocols(read, quorum)
+    listeners, controller_listeners = read_listeners(read, quorum, protocols)
     for listener in (*listeners, *controller_listeners):
         if listener.uses_sasl:
             from odradek.config.sasl import read_sasl  # most brokers start without
@@ -276,8 +279,8 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
         listeners=listeners,
         controller_listeners=controller_listeners,
         controller_protocol=next((protocols.get(one, "") for one in quorum.controller_listener_names), ""),
-        advertised_listeners=_advertised(read, listeners + controller_listeners, quorum),
-        inter_broker_listener_name=_inter_broker_name(read, listeners),
+        advertised_listeners=read_advertised(read, listeners + controller_listeners, quorum),
+        inter_broker_listener_name=read_inter_broker_name(read, listeners),
         log_dirs=log_dirs,
         metadata_log_dir=node.read_metadata_dir(read, log_dirs),
         max_connections_per_ip_overrides=read.connection_overrides(),
@@ -297,7 +300,8 @@ def build_settings(values: Mapping[str, str], origins: Mapping[str, str]) -> Bro
     )
 
 
-def _check_each(values: Mapping[str, str], origins: Mapping[str, str]) -> None:
+def unusable(values: Mapping[str, str], origins: Mapping[str, str]) -> list[ConfigError]:
+    """Return what is wrong with values that are nothing that their keys can have, whatever the other keys say."""
     errors = []
     for key, text in values.items():
         definition = broker_definitions().get(key)
@@ -307,79 +311,4 @@ def _check_each(values: Mapping[str, str], origins: Mapping[str, str]) -> None:
             definition.parse(text, origins.get(key))
         except ConfigError as wrong:
             errors.append(wrong)
-    if errors:
-        raise errors[0] if len(errors) == 1 else SeveralConfigErrors(errors)
-
-
-def _protocols(read: BrokerConfigReader, quorum: QuorumSettings) -> dict[str, str]:
-    """Return listener name -> security protocol."""
-    given = read.given("listener.security.protocol.map")
-    if given:
-        return addresses.parse_protocol_map(given)
-    return {**dict.fromkeys(quorum.controller_listener_names, "PLAINTEXT"), **addresses.DEFAULT_PROTOCOL_MAP}
-
-
-def _listeners(
-    read: BrokerConfigReader, quorum: QuorumSettings, protocols: Mapping[str, str]
-) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
-    """Return the listeners for clients, and those of the controller."""
-    given = read.given("listeners") or Text("listeners", broker_definitions()["listeners"].default or "", None)
-    endpoints = addresses.parse_endpoints(given, read.elements("listeners"))
-    addresses.check_ports(given, endpoints)
-    map_given = read.given("listener.security.protocol.map")
-    names = quorum.controller_listener_names
-
-    def opened(endpoint: Endpoint) -> Listener:
-        return Listener(
-            endpoint.name,
-            endpoint.host,
-            endpoint.port,
-            addresses.protocol_of(endpoint, protocols, given, map_given),
-            read.listener_limit(endpoint.name, "max.connections"),
-            read.listener_limit(endpoint.name, "max.connection.creation.rate"),
-        )
-
-    for_clients = [endpoint for endpoint in endpoints if endpoint.name not in names]
-    of_controller = [endpoint for endpoint in endpoints if endpoint.name in names]
-    if not quorum.is_controller and len(for_clients) < len(endpoints):
-        raise given.error(
-            "has a listener of the controllers (controller.listener.names), and this process is a broker only"
-            " (process.roles)"
-        )
-    if quorum.is_broker and not for_clients:
-        raise given.error("has only listeners of the controller (controller.listener.names); clients need one too")
-    if not quorum.is_broker and (for_clients or not of_controller):
-        raise given.error(
-            "a process that is a controller only (process.roles) opens the listeners of controller.listener.names"
-            f" and no others: expected {', '.join(names)} alone"
-        )
-    return tuple(map(opened, for_clients)), tuple(map(opened, of_controller))
-
-
-def _advertised(
-    read: BrokerConfigReader, listeners: tuple[Listener, ...], quorum: QuorumSettings
-) -> tuple[Endpoint, ...]:
-    given = read.given("advertised.listeners")
-    if given is None:
-        return ()
-    endpoints = addresses.parse_endpoints(given, read.elements("advertised.listeners"))
-    opened = [listener.name for listener in listeners]
-    wanted = tuple(one for one in endpoints if one.name in opened or one.name not in quorum.controller_listener_names)
-    addresses.check_advertised(given, wanted, opened)
-    return wanted
-
-
-def _inter_broker_name(read: BrokerConfigReader, listeners: tuple[Listener, ...]) -> str:
-    names = [listener.name for listener in listeners]
-    if not names:
-        return ""
-    given = read.given("inter.broker.listener.name")
-    if given is None:
-        protocol = read.text("security.inter.broker.protocol")
-        return protocol if protocol in names else names[0]
-    if read.given("security.inter.broker.protocol"):
-        raise given.error("give either inter.broker.listener.name or security.inter.broker.protocol, not both")
-    name = (read.text("inter.broker.listener.name") or "").upper()
-    if name not in names:
-        raise given.error(f"is no listener; listeners has {', '.join(sorted(names))}")
-    return name
+    return errors

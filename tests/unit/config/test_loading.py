@@ -81,6 +81,53 @@ def test_all_bad_values_are_named_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_all_rules_that_do_not_hold_are_named_at_once(tmp_path: Path) -> None:
+    """Rules between keys beside values that are wrong by themselves, each thing once, in whatever part it is met."""
+    path = write(
+        tmp_path,
+        """\
+offsets.topic.replication.factor=0
+log.cleaner.dedupe.buffer.size=10
+log.retention.ms=0
+listeners=CLIENTS://127.0.0.1:9092,OTHERS://127.0.0.1:9093
+listener.security.protocol.map=CLIENTS:PLAINTEXT,OTHERS:PLAINTEXT
+advertised.listeners=CLIENTS://0.0.0.0:9092
+inter.broker.listener.name=NONE
+authorizer.class.name=none.such
+odradek.http.listener=x
+""",
+    )
+    with pytest.raises(SeveralConfigErrors) as caught:
+        load_settings(path)
+    assert [str(each).split(": ")[:2] for each in caught.value.errors] == [
+        [f"{path}:1", "offsets.topic.replication.factor=0"],
+        [f"{path}:3", "log.retention.ms=0"],
+        [f"{path}:2", "log.cleaner.dedupe.buffer.size=10"],
+        [f"{path}:6", "advertised.listeners=CLIENTS://0.0.0.0:9092"],
+        [f"{path}:7", "inter.broker.listener.name=NONE"],
+        [f"{path}:8", "authorizer.class.name=none.such"],
+        [f"{path}:9", "odradek.http.listener=x"],
+    ]
+
+
+def test_what_hangs_on_a_bad_value_is_not_told_beside_it(tmp_path: Path) -> None:
+    """A rule that would be broken by the default of a key that is misspelt is none that the file breaks."""
+    path = write(tmp_path, "replica.fetch.wait.max.ms=40000\nreplica.socket.timeout.ms=x\nnode.id=y\n")
+    with pytest.raises(SeveralConfigErrors) as caught:
+        load_settings(path)
+    assert [each.key for each in caught.value.errors] == ["replica.socket.timeout.ms", "node.id"]
+
+
+def test_a_broker_without_controllers_is_told_all_that_it_needs(tmp_path: Path) -> None:
+    """Addresses and the name of their listener at once."""
+    with pytest.raises(SeveralConfigErrors) as caught:
+        load_settings(write(tmp_path, "process.roles=broker\n"))
+    assert [each.key for each in caught.value.errors] == [
+        "controller.quorum.bootstrap.servers",
+        "controller.listener.names",
+    ]
+
+
 def test_several_bad_values_that_stand_elsewhere_stay_there(tmp_path: Path) -> None:
     """What a provider put in their place is in no error."""
     secrets = tmp_path / "secrets"

@@ -95,3 +95,16 @@ def test_a_node_logs_in_elsewhere_by_the_entry_of_the_mechanism() -> None:
         read_login(load_settings(None, given).of_listener("A"), key)
     with pytest.raises(ConfigError, match=r"needs username and password in listener.name.a.scram-sha-256.sasl.jaas"):
         read_login(load_settings(None, [*given, f"{key}=SCRAM-SHA-256"]).of_listener("A"), key)
+
+
+def test_what_is_hidden_stays_so_where_another_part_stands_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of a secret that refers to a provider shows neither what it refers to nor what stands beside it."""
+    monkeypatch.setenv("WHO", "alice")
+    provider = (
+        "config.providers=e",
+        "config.providers.e.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    )
+    login = 'listener.name.a.plain.sasl.jaas.config=PlainLoginModule required username="${e:WHO}" password="hush"'
+    with pytest.raises(ConfigError, match="semicolon") as caught:
+        read(ENABLED, PLAIN, login, *provider)
+    assert "hush" not in str(caught.value)
