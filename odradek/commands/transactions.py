@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,18 +11,19 @@ from typer import Argument, Option
 
 from odradek.cli.arguments import topic_partitions
 from odradek.cli.command import group, online
-from odradek.cluster.broker_requests import Address
+from odradek.cluster import hanging_transactions
 from odradek.cluster.connection import ClusterClients
+from odradek.cluster.hanging_transactions import (
+    broker_addresses,
+    chosen_partitions,
+    leader_of,
+    producers_of,
+    transaction_at,
+)
 from odradek.cluster.offset_spec import parse_duration
 from odradek.cluster.offsets import Partition
-from odradek.cluster.partition_producers import (
-    PartitionProducer,
-    describe_producers,
-    hanging,
-    open_for_longer,
-    write_abort_marker,
-)
-from odradek.cluster.topology import PartitionState, describe_brokers, describe_partitions
+from odradek.cluster.partition_producers import PartitionProducer, write_abort_marker
+from odradek.cluster.topology import describe_partitions
 from odradek.cluster.transactions import (
     TransactionDescription,
     TransactionSelection,
@@ -81,7 +82,7 @@ def list_all(
         duration_ms=None if duration is None else _duration_ms(duration, "--duration"),
         pattern=pattern,
     )
-    listed = list_transactions(cluster.requests, _addresses(cluster), only)
+    listed = list_transactions(cluster.requests, broker_addresses(cluster.requests), only)
     if output.json:
         output.document({"transactions": [asdict(each) for each in listed]})
     elif listed:
@@ -128,7 +129,7 @@ def producers(
     broker: Broker = None,
 ) -> None:
     """Show the producers that partitions remember, and where their open transactions begin."""
-    found = _producers(cluster, _chosen(cluster, topic, partitions or ()), broker)
+    found = producers_of(cluster.requests, chosen_partitions(cluster.requests, topic, partitions or ()), broker)
     if output.json:
         output.document({"producers": [asdict(each) for each in found]})
     elif found:
@@ -170,9 +171,8 @@ def find_hanging(
     if topic is None:
         chosen = describe_partitions(cluster.requests)
     else:
-        chosen = _chosen(cluster, *topic_partitions(topic))
-    old = open_for_longer(_producers(cluster, chosen, broker), time.time_ns() // 1_000_000, limit_ms)
-    found = _hanging(cluster, chosen, old, broker)
+        chosen = chosen_partitions(cluster.requests, *topic_partitions(topic))
+    found = hanging_transactions.find_hanging(cluster.requests, chosen, time.time_ns() // 1_000_000, limit_ms, broker)
     if output.json:
         output.document({"hanging": [asdict(each) for each in found]})
     elif found:
@@ -221,15 +221,15 @@ def abort(
     named = [producer_id, producer_epoch, coordinator_epoch]
     if (start_offset is None) == (None in named) or (start_offset is not None and named != [None] * 3):
         raise WrongUsageError("give either --start-offset, or --producer-id, --producer-epoch and --coordinator-epoch")
-    [chosen] = _chosen(cluster, topic, [partition])
+    [chosen] = chosen_partitions(cluster.requests, topic, [partition])
     if start_offset is not None:
-        found = _beginning_at(cluster, chosen, start_offset, force=force)
+        found = transaction_at(cluster.requests, chosen, start_offset, force=force)
         producer_id, producer_epoch = found.producer_id, found.producer_epoch
         coordinator_epoch = found.coordinator_epoch
     assert producer_id is not None
     assert producer_epoch is not None
-    leader, epoch = _led(chosen), max(coordinator_epoch or 0, 0)
-    where = _addresses(cluster)[leader]
+    leader, epoch = leader_of(chosen), max(coordinator_epoch or 0, 0)
+    where = broker_addresses(cluster.requests)[leader]
     write_abort_marker(cluster.requests, where, chosen.key, producer_id, producer_epoch, epoch)
     if output.json:
         output.document(
@@ -267,79 +267,6 @@ def _described(cluster: ClusterClients, names: Sequence[str]) -> list[Transactio
             )
         result.append(each)
     return result
-
-
-def _chosen(cluster: ClusterClients, topic: str, numbers: Sequence[int]) -> list[PartitionState]:
-    """Return partitions of a topic, all of them if none is named; CommandError for one that does not exist."""
-    existing = {each.number: each for each in describe_partitions(cluster.requests, [topic])}
-    for number in numbers:
-        if number not in existing:
-            raise CommandError(f"topic {topic} has no partition {number}; it has 0 to {max(existing)}")
-    return [existing[number] for number in dict.fromkeys(numbers or existing)]
-
-
-def _producers(
-    cluster: ClusterClients, partitions: Collection[PartitionState], broker: int | None
-) -> list[PartitionProducer]:
-    """Return the producers of partitions as their leaders know them, or as one broker does of those that it has."""
-    addresses = _addresses(cluster)
-    asked: dict[Partition, int] = {}
-    for each in partitions:
-        if broker is None:
-            asked[each.key] = _led(each)
-        elif broker in each.replicas:
-            asked[each.key] = broker
-    if broker is not None and broker not in addresses:
-        raise CommandError(f"broker {broker} is not there; `odradek cluster status` shows those that are")
-    return describe_producers(cluster.requests, addresses, asked)
-
-
-def _hanging(
-    cluster: ClusterClients,
-    partitions: Collection[PartitionState],
-    opened: Collection[PartitionProducer],
-    broker: int | None = None,
-) -> list[PartitionProducer]:
-    """Return those of open transactions that hang.
-
-    They are looked at once more in the end, as one that ends while coordinators are asked is unknown to these, too.
-    """
-    if not opened:
-        return []
-    ids = sorted({each.producer_id for each in opened})
-    listed = list_transactions(cluster.requests, _addresses(cluster), TransactionSelection(producer_ids=ids))
-    named = {each.producer_id: each.transactional_id for each in listed}
-    found = hanging(opened, named, describe_transactions(cluster.requests, list(named.values())))
-    places = {each.key for each in found}
-    again = _producers(cluster, [each for each in partitions if each.key in places], broker)
-    still = {(each.key, each.producer_id, each.start_offset) for each in again}
-    return [each for each in found if (each.key, each.producer_id, each.start_offset) in still]
-
-
-def _beginning_at(cluster: ClusterClients, partition: PartitionState, offset: int, *, force: bool) -> PartitionProducer:
-    """Return the producer whose open transaction begins at an offset; CommandError where its coordinator ends it."""
-    opened = [each for each in _producers(cluster, [partition], None) if each.start_offset == offset]
-    if not opened:
-        raise CommandError(
-            f"no open transaction begins at offset {offset} of partition {partition.number} of {partition.topic}; "
-            f"`odradek transactions producers {partition.topic}` shows where some do"
-        )
-    if not force and not _hanging(cluster, [partition], opened):
-        raise CommandError(
-            f"the coordinator of the transaction at offset {offset} is going to end it; `odradek transactions list "
-            f"--producer-id {opened[0].producer_id}` shows whose it is, and force-terminate ends it in all partitions"
-        )
-    return opened[0]
-
-
-def _led(partition: PartitionState) -> int:
-    if partition.leader is None:
-        raise CommandError(f"partition {partition.number} of {partition.topic} has no leader that could be asked")
-    return partition.leader
-
-
-def _addresses(cluster: ClusterClients) -> Mapping[int, Address]:
-    return {number: each.address for number, each in describe_brokers(cluster.requests).live.items()}
 
 
 def _duration_ms(text: str, option: str) -> int:

@@ -9,6 +9,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.broker import BrokerProcess
 from tests.support.browser import BrowserWindow
+from tests.support.hanging import leave_hanging
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
@@ -79,3 +80,23 @@ def test_a_transaction(window: BrowserWindow, broker: BrokerProcess, topic: str)
     window.fill(f"Type browser-{topic} to abort it", f"browser-{topic}")
     window.press("Abort transaction")
     window.wait_for("its transaction is aborted")
+
+
+def test_a_transaction_that_hangs(window: BrowserWindow, broker: BrokerProcess, topic: str) -> None:
+    """A person looks at the producers of a topic, finds what hangs, and ends it."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(topic, b"x", partition=0)
+    producer.flush(60)
+    leave_hanging(broker, topic, (1 << 41) + 9)
+    window.open(f"/topics/{topic}/producers")
+    window.wait_for(str((1 << 41) + 9))
+    window.check_page("producers")
+    window.open(f"/transactions/hanging?older=0s&topic={topic}")
+    window.wait_for(f"{topic}-0")
+    window.check_page("hanging-transactions")
+    window.press(f"{topic}-0")
+    window.wait_for(f"Transaction that hangs in {topic}-0")
+    window.check_page("hanging-transaction")
+    window.fill(f"Type {topic}-0 to abort it", f"{topic}-0")
+    window.press("Abort transaction")
+    window.wait_for(f"in {topic}-0 is aborted")

@@ -13,7 +13,7 @@ from odradek.cluster.topics import wait_until_known
 from odradek.console.history import SeriesKind
 from odradek.console.listing import list_page
 from odradek.console.page import ConsolePage
-from odradek.console.pages import messages, produce, tail, topic
+from odradek.console.pages import messages, produce, producers, tail, topic
 from odradek.console.pages.fields import assignments, whole_number
 from odradek.console.routes import action, view
 from odradek.console.visit import Visit
@@ -97,6 +97,7 @@ PAGE = ConsolePage(
         action("/new-topic", create_topic),
         *messages.ROUTES,
         *produce.ROUTES,
+        *producers.ROUTES,
         *tail.ROUTES,
         *topic.ROUTES,
     ],

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from starlette.responses import Response
 
 from odradek.cluster.connection import ClusterClients
-from odradek.cluster.topology import describe_brokers
+from odradek.cluster.hanging_transactions import (
+    broker_addresses,
+    chosen_partitions,
+    find_hanging,
+    leader_of,
+    transaction_at,
+)
+from odradek.cluster.offset_spec import parse_duration
+from odradek.cluster.partition_producers import PartitionProducer, write_abort_marker
+from odradek.cluster.topology import describe_partitions
 from odradek.cluster.transactions import (
     ListedTransaction,
     TransactionDescription,
@@ -18,7 +28,8 @@ from odradek.cluster.transactions import (
     list_transactions,
 )
 from odradek.console.page import ConsolePage
-from odradek.console.pages.asking import told
+from odradek.console.pages.asking import Told, told
+from odradek.console.pages.fields import whole_number
 from odradek.console.routes import PageRefusedError, action, view
 from odradek.console.visit import Visit
 from odradek.terminal.errors import WrongUsageError
@@ -26,6 +37,8 @@ from odradek.terminal.human import duration_text
 
 MOST_SHOWN: Final = 500
 STATES: Final = ("Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Empty", "Dead")
+LONGEST: Final = "15m"
+"""transaction.max.timeout.ms as it is by default: a younger transaction may still be ended by its producer."""
 OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
@@ -76,9 +89,83 @@ def abort(visit: Visit) -> Response:
     return visit.go("/transactions/transaction", f"the producer of {name} is fenced; {ended}", id=name)
 
 
+def show_hanging(visit: Visit) -> Response:
+    """Show the transactions that hang, of all partitions or of those of a topic; only once somebody asks for it.
+
+    Each partition's leader is asked for its producers, which takes its time.
+    """
+    older, topic = visit.query("older", LONGEST), visit.query("topic")
+    is_asked = "older" in visit.request.query_params
+    found: Told[list[PartitionProducer]] = Told([])
+    if is_asked:
+        limit_ms = _duration_ms(older)
+        with visit.cluster() as cluster:
+            found = told(lambda: _hanging(cluster, topic, limit_ms))
+    rows = found.value or []
+    return visit.page(
+        "hanging_transactions.html",
+        rows=rows[:MOST_SHOWN],
+        found=len(rows),
+        problem=found.problem,
+        older=older,
+        topic=topic,
+        is_asked=is_asked,
+    )
+
+
+def show_hanging_one(visit: Visit) -> Response:
+    """Show one that hangs, with the form that ends it."""
+    topic, partition, start = _place(visit.query)
+    with visit.cluster() as cluster:
+        [chosen] = chosen_partitions(cluster.requests, topic, [partition])
+        found = transaction_at(cluster.requests, chosen, start)
+    return visit.page("hanging_transaction.html", each=found, typed=_name_of(topic, partition))
+
+
+def end_hanging(visit: Visit) -> Response:
+    """End a transaction that hangs in one partition, whose name was typed."""
+    topic, partition, start = _place(visit.field)
+    if visit.field("typed") != _name_of(topic, partition):
+        raise WrongUsageError("the partition was not typed as it is; nothing was done")
+    with visit.cluster() as cluster:
+        [chosen] = chosen_partitions(cluster.requests, topic, [partition])
+        found = transaction_at(cluster.requests, chosen, start)
+        address = broker_addresses(cluster.requests)[leader_of(chosen)]
+        epoch = max(found.coordinator_epoch or 0, 0)
+        write_abort_marker(cluster.requests, address, found.key, found.producer_id, found.producer_epoch, epoch)
+    sentence = f"the transaction of producer {found.producer_id} in {_name_of(topic, partition)} is aborted"
+    return visit.go("/transactions/hanging", sentence)
+
+
+def _hanging(cluster: ClusterClients, topic: str, limit_ms: int) -> list[PartitionProducer]:
+    requests = cluster.requests
+    chosen = chosen_partitions(requests, topic, []) if topic else describe_partitions(requests)
+    return find_hanging(requests, chosen, time.time_ns() // 1_000_000, limit_ms)
+
+
+def _place(told_of: Callable[[str], str]) -> tuple[str, int, int]:
+    """Return topic, partition and first offset of a transaction, from an address or a form."""
+    partition = whole_number(told_of("partition"), "partition", 0, (1 << 31) - 1)
+    start = whole_number(told_of("start"), "first offset", 0, (1 << 63) - 1)
+    topic = told_of("topic")
+    if partition is None or start is None or not topic:
+        raise WrongUsageError("say which transaction is meant: topic, partition and the offset at which it begins")
+    return topic, partition, start
+
+
+def _name_of(topic: str, partition: int) -> str:
+    return f"{topic}-{partition}"
+
+
+def _duration_ms(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as wrong:
+        raise WrongUsageError(f"longer than: {wrong}") from None
+
+
 def _listed(cluster: ClusterClients, only: TransactionSelection) -> list[ListedTransaction]:
-    addresses = {number: each.address for number, each in describe_brokers(cluster.requests).live.items()}
-    return list_transactions(cluster.requests, addresses, only)
+    return list_transactions(cluster.requests, broker_addresses(cluster.requests), only)
 
 
 def _described(cluster: ClusterClients, name: str) -> TransactionDescription:
@@ -96,5 +183,8 @@ PAGE = ConsolePage(
         view("/transactions", show_transactions),
         view("/transactions/transaction", show_transaction),
         action("/transactions/abort", abort),
+        view("/transactions/hanging", show_hanging),
+        view("/transactions/hanging/one", show_hanging_one),
+        action("/transactions/hanging/abort", end_hanging),
     ],
 )

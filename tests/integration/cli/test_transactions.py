@@ -7,12 +7,9 @@ from confluent_kafka import KafkaException, Producer
 
 from tests.integration.cli import Cli
 from tests.support.broker import BrokerProcess
-from tests.support.wire import BatchFields, Record, WireClient, build_batch
+from tests.support.hanging import leave_hanging
 
 TIMEOUT_S = 60
-TRANSACTIONAL = 16
-"""The attribute of a batch that is part of a transaction."""
-VERIFICATION = "transaction.partition.verification.enable"
 
 
 @pytest.fixture
@@ -95,28 +92,19 @@ def test_what_a_coordinator_ends_does_not_hang(cli: Cli, topic: str) -> None:
 def test_a_hanging_transaction(broker: BrokerProcess, cli: Cli, topic: str, by_offset: bool) -> None:
     """Records of a transaction that no coordinator knows: it is found once it is old enough, and ended there."""
     cli("topics", "create", topic)
-    hang = BatchFields(producer_id=(1 << 40) + by_offset, producer_epoch=3, base_sequence=0, attributes=TRANSACTIONAL)
-    assert cli("configs", "alter", "--broker", "1", "--set", f"{VERIFICATION}=false").code == 0
-    try:
-        with WireClient(broker.port) as wire:
-            data = [
-                {"name": topic, "partition_data": [{"index": 0, "records": build_batch([Record(b"k", b"v")], hang)}]}
-            ]
-            answer = wire.ask("Produce", 11, transactional_id="late", acks=-1, timeout_ms=9_000, topic_data=data)
-    finally:
-        assert cli("configs", "alter", "--broker", "1", "--delete", VERIFICATION).code == 0
-    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+    producer_id = (1 << 40) + by_offset
+    leave_hanging(broker, topic, producer_id)
     find = ["transactions", "find-hanging", "--topic", topic, "--json"]
     assert cli(*find).json == {"hanging": []}
     [found] = cli(*find, "--max-transaction-timeout", "0s").json["hanging"]
-    assert (found["topic"], found["partition"], found["producer_id"]) == (topic, 0, hang.producer_id)
-    named = ["--producer-id", str(hang.producer_id), "--producer-epoch", "3", "--coordinator-epoch", "-1"]
+    assert (found["topic"], found["partition"], found["producer_id"]) == (topic, 0, producer_id)
+    named = ["--producer-id", str(producer_id), "--producer-epoch", "3", "--coordinator-epoch", "-1"]
     by = ["--start-offset", str(found["start_offset"])] if by_offset else named
     aborted = cli("transactions", "abort", "-t", topic, "-p", "0", *by, "--json").json
     assert aborted == {
         "topic": topic,
         "partition": 0,
-        "producer_id": hang.producer_id,
+        "producer_id": producer_id,
         "producer_epoch": 3,
         "coordinator_epoch": 0,
     }

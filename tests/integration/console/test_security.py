@@ -11,6 +11,7 @@ from odradek.console.settings import ConsoleSettings
 from tests.conftest import BrokerFactory
 from tests.support.broker import BrokerProcess
 from tests.support.console import ConsoleVisitor
+from tests.support.hanging import leave_hanging
 from tests.support.waiting import eventually
 
 HOSTILE = '<b>&"x'
@@ -143,6 +144,34 @@ def test_a_transaction_is_found_and_aborted(broker: BrokerProcess, visitor: Cons
     assert visitor.client.get("/transactions/transaction").status_code == 404
 
 
+def test_a_transaction_that_hangs_is_found_and_ended(
+    broker: BrokerProcess, visitor: ConsoleVisitor, topic: str
+) -> None:
+    """It is among the producers of its partition, found once somebody looks, and ended once the partition is typed."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
+    producer.produce(topic, b"x", partition=0)
+    producer.flush(60)
+    leave_hanging(broker, topic, (1 << 41) + 7)
+    hanging_id = str((1 << 41) + 7)
+    producers = f"/topics/{topic}/producers?partition=0"
+    assert visitor.get(producers).count("<tr><td") == 2
+    page = visitor.get(f"{producers}&open=1")
+    assert (hanging_id in page, page.count("<tr><td")) == (True, 1)
+    assert visitor.client.get(f"/topics/{topic}/producers?partition=9").status_code == 502
+    assert hanging_id not in visitor.get("/transactions/hanging")
+    assert "No transaction hangs" in visitor.get(f"/transactions/hanging?older=15m&topic={topic}")
+    assert hanging_id in visitor.get(f"/transactions/hanging?older=0s&topic={topic}")
+    place = {"topic": topic, "partition": "0", "start": "1"}
+    page = visitor.get(f"/transactions/hanging/one?topic={topic}&partition=0&start=1")
+    assert f"Type {topic}-0 to abort it" in page
+    assert visitor.post("/transactions/hanging/abort", **place, typed=topic)[0] == 400
+    status, page = visitor.post("/transactions/hanging/abort", **place, typed=f"{topic}-0")
+    assert (status, f"the transaction of producer {hanging_id} in {topic}-0 is aborted" in page) == (303, True), page
+    assert "No transaction hangs" in visitor.get(f"/transactions/hanging?older=0s&topic={topic}")
+    for wrong, code in (("?older=long", 400), ("/one?topic=x", 400), (f"/one?topic={topic}&partition=0&start=1", 502)):
+        assert visitor.client.get(f"/transactions/hanging{wrong}").status_code == code, wrong
+
+
 def test_the_cluster_is_told_of(broker: BrokerProcess, visitor: ConsoleVisitor) -> None:
     """The broker with its directory and the quorum are there."""
     page = visitor.get("/cluster")
@@ -160,4 +189,5 @@ def test_a_read_only_console_changes_nothing(broker: BrokerProcess) -> None:
     for path in ("acls/create", "acls/delete", "users/set", "users/delete", "quotas/set", "quotas/delete"):
         assert visitor.post(f"/security/{path}", name="x")[0] == 403, path
     assert visitor.post("/transactions/abort", id="x", typed="x")[0] == 403
+    assert visitor.post("/transactions/hanging/abort", topic="x", partition="0", start="0", typed="x-0")[0] == 403
     visitor.close()
