@@ -10,10 +10,14 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.data_files import DataFile, DataWriter
-from odradek.pipeline.layout import ALWAYS, COLUMNS, Layout
+from odradek.pipeline.json_values import inferred, parsed
+from odradek.pipeline.kept_schema import KeptSchema
+from odradek.pipeline.layout import ALWAYS, JSON, TEXT, Layout, schema_of
+from odradek.pipeline.value_schema import ValueSchema
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 _SECONDS_A_DAY: Final = 86_400
@@ -21,20 +25,17 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """Of the years 1 and 9999, in days from 1970; others are in no calendar of those who read archives."""
 
 
-def archived(records: DataFrame, columns: Sequence[str] = COLUMNS, as_text: bool = False) -> DataFrame:
+def archived(records: DataFrame, layout: Layout, of_values: ValueSchema | None = None) -> DataFrame:
     """Return records as they are kept: the wanted columns, and the date of the timestamp in UTC.
 
-    Without a timestamp, and with one that no calendar has, the date is null. With `as_text` keys and values are
-    strings; what is no UTF-8 in them has replacement characters, for good.
+    Without a timestamp, and with one that no calendar has, the date is null. In keys and values that are kept as text
+    what is no UTF-8 has replacement characters, for good. `of_values` is the schema of values that are kept as JSON.
     """
     day = F.floor(F.unix_seconds("timestamp") / _SECONDS_A_DAY)
     date = F.when(day.between(_FIRST_DAY, _LAST_DAY), F.date_from_unix_date(day.cast("int")))
-    wanted = dict.fromkeys((*columns, *ALWAYS))
-    return records.select(
-        *(_as_text(name) if as_text and name in ("key", "value") else F.col(name) for name in wanted),
-        "topic",
-        date.alias("date"),
-    )
+    wanted = dict.fromkeys((*layout.columns, *ALWAYS))
+    columns = [column for name in wanted for column in _kept_as(name, layout, of_values)]
+    return records.select(*columns, "topic", date.alias("date"))
 
 
 def unseen(ranges: Sequence[OffsetRange], until: Offsets) -> list[OffsetRange]:
@@ -65,6 +66,10 @@ class Commits(Protocol):
         """Learn what is in the archive, and finish what an earlier run had committed when it was cut short."""
         ...
 
+    def settle(self, schema: pa.Schema) -> None:
+        """Have a table of these columns, where there are tables; only called where none were known before."""
+        ...
+
     def place(self) -> tuple[str, str]:
         """Return the directory that the files of the next batch go to, and how their names are to begin."""
         ...
@@ -79,10 +84,11 @@ class Archive:
 
     output_mode: Final = "append"
 
-    def __init__(self, commits: Commits, writer: DataWriter, layout: Layout) -> None:
+    def __init__(self, commits: Commits, writer: DataWriter, layout: Layout, of_values: KeptSchema | None) -> None:
         self._commits = commits
         self._writer = writer
         self._layout = layout
+        self._of_values = of_values
 
     def reached(self) -> Offsets:
         """Return the next offset of each partition that is in the archive; finishes what was cut short."""
@@ -98,13 +104,27 @@ class Archive:
         until = self._commits.until
         if not unseen(batch.ranges, until):
             return
-        records = archived(only_unseen(records, batch.ranges, until), self._layout.columns, self._layout.as_text)
-        self._commits.commit(batch, self._writer.write(records, *self._commits.place()))
+        fresh = only_unseen(records, batch.ranges, until)
+        kept = archived(fresh, self._layout, self._schema_of_values(fresh))
+        self._commits.commit(batch, self._writer.write(kept, *self._commits.place()))
+
+    def _schema_of_values(self, records: DataFrame) -> ValueSchema | None:
+        """Return the schema of JSON values, which the first records of all settle where nobody has given it."""
+        if self._of_values is None:
+            return None
+        if self._of_values.schema is None:
+            self._of_values.begin(inferred(records))
+            self._commits.settle(schema_of(self._layout, self._of_values.schema))
+        return self._of_values.schema
 
 
 def _either(one: Column, other: Column) -> Column:
     return one | other
 
 
-def _as_text(name: str) -> Column:
-    return F.make_valid_utf8(F.col(name).cast("string")).alias(name)
+def _kept_as(name: str, layout: Layout, of_values: ValueSchema | None) -> Sequence[Column]:
+    kind = {"key": layout.keys, "value": layout.values}.get(name)
+    if kind == JSON:
+        assert of_values is not None, "it is known before anything is kept"
+        return parsed(of_values)
+    return [F.make_valid_utf8(F.col(name).cast("string")).alias(name) if kind == TEXT else F.col(name)]

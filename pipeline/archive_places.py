@@ -11,11 +11,14 @@ from odradek.pipeline.archive import Archive, Commits
 from odradek.pipeline.data_files import DataWriter, SparkFiles, TaskFiles
 from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import WrongOptionError
-from odradek.pipeline.layout import BYTES, DELTA, TEXT, Layout, chosen_columns, schema_of, settle
+from odradek.pipeline.json_values import from_ddl
+from odradek.pipeline.kept_schema import KeptSchema
+from odradek.pipeline.layout import DELTA, JSON, Layout, chosen_columns, schema_of, settle
 from odradek.pipeline.ledger import COMPACTION, DamagedCommitError, Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
-from odradek.pipeline.store import HadoopStore
+from odradek.pipeline.store import HadoopStore, Store
+from odradek.pipeline.value_schema import ValueSchema
 
 HDFS: Final = "hdfs"
 LOCAL: Final = "file"
@@ -69,7 +72,12 @@ class ArchivePlan:
     output: str
     format: str
     columns: str | None
-    as_text: bool
+    keys: str
+    """How keys are kept: bytes, text."""
+    values: str
+    """How values are kept: bytes, text, json."""
+    value_schema: str | ValueSchema | None
+    """What fields JSON values have: in Spark's SQL, or as it was read from a file; None: what is kept or found."""
     compression: str
     storage: Mapping[str, str]
 
@@ -83,19 +91,34 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
     """
     if plan.application == COMPACTION:
         raise WrongOptionError(f"--application {COMPACTION} is what upkeep has for itself: give another name")
-    layout = Layout(plan.format, chosen_columns(plan.columns), TEXT if plan.as_text else BYTES)
+    layout = Layout(plan.format, chosen_columns(plan.columns), plan.keys, plan.values)
+    if layout.values == JSON and "value" not in layout.columns:
+        raise WrongOptionError("--value json is about the column value, which --columns leaves out")
     store, path = open_store(hadoop, plan.output, plan.storage)
     if layout.format == DELTA and isinstance(store, HadoopStore):
         raise WrongOptionError(f"--format delta cannot be in {plan.output}: give a local directory or s3://")
     settle(store, path, layout)
+    of_values = _schema_of_values(store, path, plan)
     commits: Commits
     if layout.format == DELTA:
         options = storage_options(plan.storage) if is_s3(path) else {}
-        commits = DeltaLog(store, path, plan.application, run, schema_of(layout), options)
+        unknown = of_values is not None and of_values.schema is None
+        schema = None if unknown else schema_of(layout, of_values.schema if of_values else None)
+        commits = DeltaLog(store, path, plan.application, run, schema, options)
     else:
         _finish_compaction(Ledger(store, path, COMPACTION, run, tell, repairs=False), tell)
         commits = Ledger(store, path, plan.application, run, tell)
-    return Archive(commits, _writer(store, plan.compression, layout), layout)
+    return Archive(commits, _writer(store, plan.compression, layout), layout, of_values)
+
+
+def _schema_of_values(store: Store, path: str, plan: ArchivePlan) -> KeptSchema | None:
+    """Return the schema of an archive's JSON values, with the fields that are given; None where there are no such."""
+    if plan.values != JSON:
+        return None
+    of_values, given = KeptSchema(store, path), plan.value_schema
+    if given is not None:
+        of_values.add(from_ddl(given) if isinstance(given, str) else given)
+    return of_values
 
 
 def _finish_compaction(ledger: Ledger, tell: Callable[[str], None]) -> None:

@@ -27,6 +27,7 @@ from odradek.pipeline.data_files import DIRECTORIES, MEASURED, NO_DATE, DataFile
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
 from odradek.pipeline.local_store import LocalStore
 from odradek.pipeline.store import Store
+from odradek.pipeline.value_schema import merged
 from pyspark_odradek.offsets import Offsets, to_checkpoint
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 class DeltaLog:
     """The batches of one application in one table; `run` is a name that no other run has.
 
-    `schema` is that of the records with topic and date. Methods raise PipelineError.
+    `schema` is that of the records with topic and date, None where it is not known yet. Methods raise PipelineError.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class DeltaLog:
         archive: str,
         application: str,
         run: str,
-        schema: pa.Schema,
+        schema: pa.Schema | None,
         storage: Mapping[str, str] | None = None,
     ) -> None:
         self._store = store
@@ -75,12 +76,22 @@ class DeltaLog:
         return self._until
 
     def open(self) -> None:
-        """Make the table if there is none, and learn how far it is."""
-        self._table = _made(self._archive, self._schema, self._storage)
+        """Make the table if there is none and its columns are known, and learn how far it is."""
+        if self._schema is None:
+            self._table = opened(self._archive, self._storage)
+        else:
+            self._table = _made(self._archive, self._schema, self._storage)
+        if self._table is None:
+            return
         version = self._table.transaction_version(self._transaction)
         if version is not None:
             self._version = version
             self._until = self._offsets(version)
+
+    def settle(self, schema: pa.Schema) -> None:
+        """Make the table with these columns, which were not known when it was opened."""
+        self._schema = schema
+        self._table = _made(self._archive, schema, self._storage)
 
     def place(self) -> tuple[str, str]:
         """Return the directory that the files of the next batch go to, and how their names are to begin."""
@@ -101,6 +112,7 @@ class DeltaLog:
         from deltalake import CommitProperties, Transaction
         from deltalake.exceptions import CommitFailedError
 
+        assert self._schema is not None, "it is settled before anything is written"
         transaction = Transaction(self._transaction, version)
         for _ in range(TRIES):
             table = self._refreshed()
@@ -197,13 +209,33 @@ def _made(path: str, schema: pa.Schema, storage: dict[str, str]) -> DeltaTable:
         table = opened(path, storage)
     if table is None:
         raise PipelineError(f"{path} has no Delta table although one was made; does another job remove it?")
-    there, wanted = _fields(table.schema()), _fields_of_arrow(schema)
-    if there != wanted or table.metadata().partition_columns != list(DIRECTORIES):
+    there, wanted = _fields(table.schema()), _fields(_of_arrow(schema))
+    if any(there.get(name) != kind for name, kind in wanted.items() if name != "value") or (
+        there.keys() != wanted.keys() or table.metadata().partition_columns != list(DIRECTORIES)
+    ):
         raise WrongOptionError(
             f"{path} is a Delta table with other columns ({', '.join(there)}) than this job has ({', '.join(wanted)}):"
             " give another --output"
         )
+    if there != wanted:
+        _grow(table, path, there["value"], wanted["value"], schema)
     return table
+
+
+def _grow(table: DeltaTable, path: str, there: str, wanted: str, schema: pa.Schema) -> None:
+    """Add fields to the values of a table. Raises WrongOptionError where they have other types."""
+    from deltalake.exceptions import CommitFailedError
+
+    kept, given = (
+        {"type": "struct", "fields": [{"name": "value", "type": json.loads(each)}]} for each in (there, wanted)
+    )
+    if merged(kept, given) == kept:
+        return  # another run has added more
+    with in_a_sentence(path):
+        try:
+            table.alter.add_columns([each for each in _of_arrow(schema).fields if each.name == "value"])
+        except CommitFailedError as others:
+            raise PipelineError(f"{path} was changed at the same time by another job; start again") from others
 
 
 def _make(path: str, schema: pa.Schema, storage: dict[str, str]) -> None:
@@ -218,10 +250,10 @@ def _make(path: str, schema: pa.Schema, storage: dict[str, str]) -> None:
                 raise
 
 
-def _fields_of_arrow(schema: pa.Schema) -> dict[str, str]:
+def _of_arrow(schema: pa.Schema) -> Any:
     from deltalake import Schema
 
-    return _fields(Schema.from_arrow(schema))
+    return Schema.from_arrow(schema)
 
 
 def _fields(schema: Any) -> dict[str, str]:

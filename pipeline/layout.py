@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from odradek.pipeline.errors import PipelineError, WrongOptionError
 from odradek.pipeline.store import Store
+from odradek.pipeline.value_schema import ValueSchema, arrow_type
 from pyspark_odradek.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "timestamp
 ALWAYS: Final = ("partition", "offset")
 PARQUET, DELTA = "parquet", "delta"
 FORMATS: Final = (PARQUET, DELTA)
-BYTES, TEXT = "bytes", "text"
+BYTES, TEXT, JSON = "bytes", "text", "json"
+UNPARSED: Final = "unparsed"
+"""The column with the bytes of values that are not, as a whole, what the schema of JSON values says."""
 NAME: Final = "_odradek/archive.json"
 
 
@@ -30,12 +33,9 @@ class Layout:
     format: str = PARQUET
     columns: tuple[str, ...] = COLUMNS
     keys: str = BYTES
-    """How keys and values are kept: as bytes or as text."""
-
-    @property
-    def as_text(self) -> bool:
-        """Whether keys and values are strings."""
-        return self.keys == TEXT
+    """How keys are kept: as bytes or as text."""
+    values: str = BYTES
+    """How values are kept: as bytes, as text, or as the fields of JSON."""
 
 
 def chosen_columns(text: str | None) -> tuple[str, ...]:
@@ -75,21 +75,35 @@ def kept(store: Store, archive: str) -> Layout | None:
     return _of_before(store, archive) if text is None else _from_text(text, path)
 
 
-def schema_of(layout: Layout) -> pa.Schema:
-    """Return the Arrow schema of records as they are kept, with the topic and the date last."""
+def schema_of(layout: Layout, of_values: ValueSchema | None = None) -> pa.Schema:
+    """Return the Arrow schema of records as they are kept, with the topic and the date last.
+
+    `of_values` is the schema of values that are kept as JSON.
+    """
     import pyarrow as pa
 
     all_of = arrow_schema(include_headers=True)
-    kept = [all_of.field(name) for name in layout.columns]
-    if layout.as_text:
-        kept = [pa.field(each.name, pa.string()) if each.name in ("key", "value") else each for each in kept]
+    kept: list[pa.Field] = []
+    for name in layout.columns:
+        if layout.values == JSON and name == "value":
+            assert of_values is not None, "it is known before anything is kept"
+            kept += [pa.field(name, arrow_type(of_values)), pa.field(UNPARSED, pa.binary())]
+        elif {"key": layout.keys, "value": layout.values}.get(name) == TEXT:
+            kept.append(pa.field(name, pa.string()))
+        else:
+            kept.append(all_of.field(name))
     return pa.schema([*kept, all_of.field("topic"), pa.field("date", pa.date32())])
 
 
 def _check(archive: str, there: Layout, wanted: Layout) -> None:
     differing = [
         f"{_shown(getattr(there, name))} for {what}, not {_shown(getattr(wanted, name))}"
-        for name, what in (("format", "--format"), ("columns", "--columns"), ("keys", "keys and values (--text)"))
+        for name, what in (
+            ("format", "--format"),
+            ("columns", "--columns"),
+            ("keys", "keys (--text)"),
+            ("values", "values (--value)"),
+        )
         if getattr(there, name) != getattr(wanted, name)
     ]
     if differing:
@@ -106,7 +120,9 @@ def _shown(value: str | Sequence[str]) -> str:
 def _from_text(text: bytes, path: str) -> Layout:
     try:
         found = json.loads(text)
-        return Layout(str(found["format"]), tuple(map(str, found["columns"])), str(found["keys"]))
+        keys = str(found["keys"])
+        values = str(found.get("values", keys))  # before there was --value they were kept as keys are
+        return Layout(str(found["format"]), tuple(map(str, found["columns"])), keys, values)
     except (ValueError, KeyError, TypeError) as wrong:
         raise PipelineError(f"{path} is damaged: {wrong}") from wrong
 
@@ -121,5 +137,6 @@ def _of_before(store: Store, archive: str) -> Layout | None:
             schema = pyarrow.parquet.read_schema(pa.BufferReader(store.read(f"{archive}/{name}") or b""))
             columns = tuple(each for each in COLUMNS if each in schema.names)
             text = any(pa.types.is_string(schema.field(each).type) for each in ("key", "value") if each in columns)
-            return Layout(PARQUET, columns, TEXT if text else BYTES)
+            keys = TEXT if text else BYTES
+            return Layout(PARQUET, columns, keys, keys)
     return None

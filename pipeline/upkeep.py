@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.data_files import NO_DATE, ArchiveTask, from_row
 from odradek.pipeline.errors import PipelineError
-from odradek.pipeline.layout import DELTA, Layout, kept, schema_of
+from odradek.pipeline.kept_schema import KeptSchema
+from odradek.pipeline.layout import DELTA, JSON, Layout, kept, schema_of
 from odradek.pipeline.ledger import COMPACTION, HIDDEN, Ledger
 from odradek.pipeline.local_store import LocalStore
 from odradek.pipeline.s3_store import S3Store
@@ -85,6 +86,10 @@ def _upkeep_parquet(
     store: LocalStore | S3Store, path: str, layout: Layout, plan: UpkeepPlan, ledger: Ledger
 ) -> UpkeepDone:
     ledger.open()
+    of_values = KeptSchema(store, path).schema if layout.values == JSON else None
+    if layout.values == JSON and of_values is None:
+        return UpkeepDone()  # nothing is in it yet
+    schema = schema_of(layout, of_values)
     done = UpkeepDone()
     newest = _newest_commits(store.files(f"{path}/{HIDDEN}"))
     days: dict[tuple[str, date], list[str]] = {}
@@ -104,7 +109,7 @@ def _upkeep_parquet(
             continue
         directory, beginning = ledger.place()
         task = ArchiveTask(store, directory, beginning, "zstd", plan.file_bytes)
-        rows = [row for batch in task(_read(store, path, small, layout, topic, day)) for row in batch.to_pylist()]
+        rows = [row for batch in task(_read(store, path, small, schema, topic, day)) for row in batch.to_pylist()]
         written = [from_row(row) for row in rows]
         ledger.commit(Batch(0, {}, {}), written, small)
         done.compacted += len(small)
@@ -123,22 +128,35 @@ def _newest_commits(hidden: Sequence[str]) -> dict[str, int]:
 
 
 def _read(
-    store: LocalStore | S3Store, path: str, names: Sequence[str], layout: Layout, topic: str, day: date
+    store: LocalStore | S3Store, path: str, names: Sequence[str], schema: pa.Schema, topic: str, day: date
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of these files with topic and date."""
+    """Yield the records of these files with topic and date, in the columns of `schema`."""
     import pyarrow as pa
     import pyarrow.parquet
 
-    schema = schema_of(layout)
     own = pa.schema([each for each in schema if each.name not in ("topic", "date")])
     for name in names:
         data = store.read(f"{path}/{name}")
         if data is None:
             raise PipelineError(f"{path}/{name} is gone: is another upkeep of this archive at work?")
         try:
-            table = pyarrow.parquet.read_table(pa.BufferReader(data), partitioning=None).select(own.names).cast(own)
+            table = _cast(pyarrow.parquet.read_table(pa.BufferReader(data), partitioning=None).select(own.names), own)
         except (pa.ArrowException, OSError, KeyError) as wrong:
             raise PipelineError(f"{path}/{name} cannot be read: {wrong}") from wrong
         for each in table.to_batches():
             place = [pa.array([topic] * len(each)), pa.array([day] * len(each), pa.date32())]
             yield pa.RecordBatch.from_arrays([*each.columns, *place], schema=schema)
+
+
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with other types; fields of JSON values that were added since it was written are null."""
+    import pyarrow as pa
+
+    columns = []
+    for field, column in zip(schema, table.columns, strict=True):
+        if pa.types.is_struct(field.type) and column.type != field.type:
+            chunks = [pa.array(each.to_pylist(), field.type) for each in column.chunks]  # older Arrow cannot cast these
+            columns.append(pa.chunked_array(chunks, field.type))
+        else:
+            columns.append(column.cast(field.type))
+    return pa.table(columns, schema)

@@ -14,7 +14,7 @@ from typer import Option
 from odradek.cli.arguments import pairs
 from odradek.cli.command import group, offline
 from odradek.cluster.client_settings import read_client_settings
-from odradek.commands.pipeline_jobs import JobPlan, do_upkeep, register, show_progress
+from odradek.commands.pipeline_jobs import JobPlan, do_upkeep, read_value_schema, register, show_progress
 from odradek.commands.pipeline_options import JobOptions, application_name, client_settings, duration_ms, settings
 from odradek.documents import pipeline as documents
 from odradek.terminal.errors import WrongUsageError
@@ -46,6 +46,14 @@ class ParquetCompression(StrEnum):
     NONE = "none"
 
 
+class KeptAs(StrEnum):
+    """How values are kept in an archive."""
+
+    BYTES = "bytes"
+    TEXT = "text"
+    JSON = "json"
+
+
 class ArchiveFormat(StrEnum):
     """What an archive is to those who read it."""
 
@@ -63,6 +71,7 @@ class ArchiveFormat(StrEnum):
     odradek pipeline archive orders --output archive --available-now --json
     odradek pipeline archive orders --output archive --offsets redis://127.0.0.1:6379/0
     odradek pipeline archive orders --output archive --format delta --interval 1m
+    odradek pipeline archive orders --output archive --value json --value-schema 'id BIGINT, items ARRAY<STRING>'
     odradek pipeline archive orders --output s3://bucket/archive --interval 1m
     odradek pipeline archive orders --output hdfs://name:8020/archive --master spark://host:7077""",
 )
@@ -80,6 +89,18 @@ def archive(
         Option("--columns", metavar="NAMES", help="What to keep of a record, with commas; everything if not given."),
     ] = None,
     text: Annotated[bool, Option("--text", help="Keep keys and values as text, not as bytes.")] = False,
+    value: Annotated[
+        KeptAs | None,
+        Option("--value", help="How to keep values; json: with the fields of JSON objects. Else as --text says."),
+    ] = None,
+    value_schema: Annotated[
+        str | None,
+        Option(
+            "--value-schema",
+            metavar="SCHEMA",
+            help="The fields of --value json: `id BIGINT, at TIMESTAMP`, or a FILE.json of Spark; else found once.",
+        ),
+    ] = None,
     compression: Annotated[ParquetCompression, Option("--compression", help="Of the files.")] = ParquetCompression.ZSTD,
     storage: Annotated[
         list[str] | None,
@@ -97,11 +118,18 @@ def archive(
     """
     name = application_name(given, "archive")
     of_storage = settings(storage, "--storage")
+    keys = KeptAs.TEXT if text else KeptAs.BYTES
+    if value_schema is not None and value is not KeptAs.JSON:
+        raise WrongUsageError("--value-schema is for --value json")
+    of_values = read_value_schema(value_schema) if value_schema is not None else None
 
     def make(hadoop: HadoopStore) -> Job:
         from odradek.pipeline.archive_places import ArchivePlan, make_archive
 
-        job = ArchivePlan(name, archive, format.value, columns, text, compression.value, of_storage)
+        kept_as = (value or keys).value
+        job = ArchivePlan(
+            name, archive, format.value, columns, keys.value, kept_as, of_values, compression.value, of_storage
+        )
         return make_archive(hadoop, job, uuid4().hex, output.note)
 
     at = None if archive.startswith(OBJECT_STORES) else f"{archive.rstrip('/')}/_odradek/{name}/checkpoint"

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -129,6 +130,21 @@ def do_upkeep(
     else:
         small, removed = plural(done.compacted, "small file"), plural(done.removed, "file")
         output.note(f"{small} became {count_text(done.written)}, {removed} of old days removed")
+
+
+def read_value_schema(text: str) -> str | dict[str, Any]:
+    """Return the schema in a file whose name ends with .json, or else the text, which only Spark can read."""
+    if not text.endswith(".json"):
+        return text
+    _require(*NEEDED)
+    from odradek.pipeline.value_schema import MAX_BYTES, schema_from_json
+
+    try:
+        with Path(text).open("rb") as file:
+            found = file.read(MAX_BYTES + 1)
+    except OSError as refused:
+        raise WrongUsageError(f"--value-schema {text}: {refused.strerror}") from None
+    return schema_from_json(found, text)
 
 
 def _progress_json(found: Any) -> dict[str, Any]:

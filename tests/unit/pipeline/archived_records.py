@@ -19,11 +19,13 @@ FIRST_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US
 
 def write(store: TaskStore, place: tuple[str, str], ranges: Sequence[OffsetRange]) -> list[DataFile]:
     """Write the records of these offsets, a task for each partition; four records make a day."""
-    found: list[DataFile] = []
-    for each in ranges:
-        for batch in ArchiveTask(store, *place, "zstd", 1 << 20)(iter([records(each)])):
-            found += [from_row(row) for row in batch.to_pylist()]
-    return found
+    return [file for each in ranges for file in write_rows(store, place, pa.Table.from_batches([records(each)]))]
+
+
+def write_rows(store: TaskStore, place: tuple[str, str], rows: pa.Table) -> list[DataFile]:
+    """Write records as one task."""
+    written = ArchiveTask(store, *place, "zstd", 1 << 20)(rows.to_batches())
+    return [from_row(row) for batch in written for row in batch.to_pylist()]
 
 
 def records(of: OffsetRange) -> pa.RecordBatch:

@@ -17,12 +17,13 @@ from odradek.pipeline.archive import unseen
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import PipelineError, WrongOptionError
-from odradek.pipeline.layout import Layout, schema_of
+from odradek.pipeline.layout import JSON, Layout, schema_of
 from odradek.pipeline.local_store import LocalStore
 from odradek.pipeline.s3_store import S3Store, storage_options
+from odradek.pipeline.value_schema import checked
 from pyspark_odradek.offsets import Offsets, TopicPartition
 from tests.support.s3_server import BUCKET, s3_server
-from tests.unit.pipeline.archived_records import counted, write
+from tests.unit.pipeline.archived_records import FIRST_DAY, counted, write, write_rows
 from tests.unit.pipeline.memory_store import Crash
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -213,10 +214,48 @@ def test_readers_may_leave_files_out(local: Place) -> None:
     assert local.table().to_pyarrow_table().num_rows == 6
 
 
+def _json_schema(**fields: str) -> pa.Schema:
+    of_values = {"type": "struct", "fields": [{"name": name, "type": kind} for name, kind in fields.items()]}
+    return schema_of(Layout(values=JSON), checked(of_values, "it"))
+
+
+def test_fields_of_values_are_added_to_a_table(local: Place) -> None:
+    """Columns that are known later make the table then; fields that a later run has more are added, also beside a run
+    that has fewer; another type is refused.
+    """
+
+    def log(run: str, schema: pa.Schema | None) -> DeltaLog:
+        found = DeltaLog(local.store, local.path, "app", run, schema)
+        found.open()
+        return found
+
+    def keep(log: DeltaLog, first: int, value: Mapping[str, object], schema: pa.Schema) -> None:
+        batch = Batch(first, {A0: first}, {A0: first + 1})
+        row = {"value": value, "partition": 0, "offset": first, "topic": "a", "date": FIRST_DAY}
+        log.commit(batch, write_rows(local.store, log.place(), pa.Table.from_pylist([row], schema)))
+
+    first, both = _json_schema(id="long"), _json_schema(id="long", name="string")
+    old = log("one", None)
+    assert old.until == {}
+    old.settle(first)
+    keep(old, 0, {"id": 1}, first)
+    other = DeltaLog(local.store, local.path, "other", "two", both)
+    other.open()
+    other.commit(Batch(0, {A1: 0}, {A1: 1}), [])
+    keep(old, 1, {"id": 2}, first)
+    new = log("three", both)
+    keep(new, 2, {"id": 3, "name": "x"}, both)
+    values = local.table().to_pyarrow_dataset().to_table().sort_by("offset").column("value").to_pylist()
+    assert values == [{"id": 1, "name": None}, {"id": 2, "name": None}, {"id": 3, "name": "x"}]
+    assert log("four", first).until == {A0: 3}
+    with pytest.raises(WrongOptionError, match=r"value\.id is long in the archive and cannot become string"):
+        log("five", _json_schema(id="string"))
+
+
 def test_what_is_no_table_of_this_job_is_refused(local: Place, tmp_path: Path) -> None:
     """A table with other columns, and an archive whose offsets are gone, are told with what to do."""
     local.log("run").commit(Batch(0, {A0: 0}, {A0: 4}), [])
-    text = DeltaLog(local.store, local.path, "app", "run", schema_of(Layout(keys="text")))
+    text = DeltaLog(local.store, local.path, "app", "run", schema_of(Layout(keys="text", values="text")))
     with pytest.raises(WrongOptionError, match="is a Delta table with other columns"):
         text.open()
     (offsets,) = (tmp_path / "archive" / "_odradek" / "app" / "offsets").iterdir()

@@ -1,6 +1,8 @@
 """What an archive is made of is settled by its first run; others are refused, and not mixed in."""
 
 import io
+import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -17,11 +19,12 @@ def test_the_first_run_settles_it() -> None:
     settle(store, "archive", Layout())
     settle(store, "archive", Layout())
     with pytest.raises(WrongOptionError) as refused:
-        settle(store, "archive", Layout("delta", ("value", "partition", "offset"), "text"))
+        settle(store, "archive", Layout("delta", ("value", "partition", "offset"), "text", "json"))
     assert str(refused.value) == (
         "the archive in archive was begun with parquet for --format, not delta;"
-        f" {','.join(COLUMNS)} for --columns, not value,partition,offset; bytes for keys and values (--text), not text:"
-        " files of both in one directory could not be read together, so give the same again, or another --output"
+        f" {','.join(COLUMNS)} for --columns, not value,partition,offset; bytes for keys (--text), not text;"
+        " bytes for values (--value), not json: files of both in one directory could not be read together, so give the"
+        " same again, or another --output"
     )
 
 
@@ -40,12 +43,25 @@ def test_of_two_first_runs_one_settles_it() -> None:
 
 def test_an_archive_of_before_is_what_its_files_are() -> None:
     """Where nothing was kept, a file of the archive says which columns it has, and whether they are text."""
-    contents = {"archive/topic=a/date=2026-11-21/app-0000000000-00000.parquet": _file(Layout(keys="text"))}
-    for wrong in (Layout(), Layout("delta", keys="text"), Layout(columns=("partition", "offset"), keys="text")):
+    text = Layout(keys="text", values="text")
+    contents = {"archive/topic=a/date=2026-11-21/app-0000000000-00000.parquet": _file(text)}
+    for wrong in (
+        Layout(),
+        Layout(keys="text"),
+        replace(text, format="delta"),
+        replace(text, columns=("partition", "offset")),
+    ):
         with pytest.raises(WrongOptionError, match="was begun with "):
             settle(MemoryStore(contents), "archive", wrong)
-    settle(MemoryStore(contents), "archive", Layout(keys="text"))
+    settle(MemoryStore(contents), "archive", text)
     assert f"archive/{NAME}" in contents
+
+
+@pytest.mark.parametrize("keys", ["bytes", "text"])
+def test_values_that_were_not_told_are_as_keys(keys: str) -> None:
+    """An archive that was begun before values could be kept otherwise than keys goes on."""
+    told = json.dumps({"format": "parquet", "columns": COLUMNS, "keys": keys})
+    settle(MemoryStore({f"archive/{NAME}": told.encode()}), "archive", Layout(keys=keys, values=keys))
 
 
 def _file(layout: Layout) -> bytes:

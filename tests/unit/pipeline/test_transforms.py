@@ -13,6 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from odradek.pipeline.archive import archived, only_unseen
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
+from odradek.pipeline.json_values import from_ddl, inferred
+from odradek.pipeline.layout import JSON, TEXT, UNPARSED, Layout, schema_of
 from odradek.pipeline.relay import Rename, Rules, relayed
 from odradek.pipeline.store import HadoopStore
 from odradek.pipeline.wordcount import CountedWord, TimeWindows, WordCount, as_messages, counted, most_frequent
@@ -46,7 +48,7 @@ def test_the_date_is_that_of_the_timestamp_in_utc(spark: SparkSession) -> None:
     """A record belongs to the day of its timestamp in UTC, whatever the zone of the session."""
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
     try:
-        frame = archived(_records(spark, _record(b"1"), _record(b"2", timestamp=BEFORE_1970)))
+        frame = archived(_records(spark, _record(b"1"), _record(b"2", timestamp=BEFORE_1970)), Layout())
         assert [row["date"] for row in frame.collect()] == [date(2026, 11, 21), date(1969, 12, 31)]
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -60,21 +62,82 @@ def test_without_a_date_in_a_calendar_there_is_none(spark: SparkSession) -> None
         *("null AS key", "null AS value", "'a' AS topic", "0 AS partition", "0 AS offset", "0 AS timestampType"),
         *("timestamp_micros(micros) AS timestamp", "null AS headers"),
     )
-    dates = [row["date"] for row in archived(named).select(F.col("date").cast("string")).collect()]
+    dates = [row["date"] for row in archived(named, Layout()).select(F.col("date").cast("string")).collect()]
     assert dates == [None, "0001-01-01", "9999-12-31", None]
 
 
 def test_partition_and_offset_are_always_kept(spark: SparkSession) -> None:
     """Columns can be chosen; those that tell one record from another stay."""
-    frame = archived(_records(spark, _record(b"1")), ["value"])
+    frame = archived(_records(spark, _record(b"1")), Layout(columns=("value",)))
     assert frame.columns == ["value", "partition", "offset", "topic", "date"]
 
 
 def test_text_has_replacement_characters_for_what_is_none(spark: SparkSession) -> None:
     """Keys and values can be kept as text; null stays null, and bytes that are no UTF-8 are replaced."""
-    frame = archived(_records(spark, _record(b"gr\xc3\xbcn\xff", None)), as_text=True)
+    frame = archived(_records(spark, _record(b"gr\xc3\xbcn\xff", None)), Layout(keys=TEXT, values=TEXT))
     (row,) = frame.collect()
     assert (row["value"], row["key"]) == ("grün\N{REPLACEMENT CHARACTER}", None)
+
+
+JSON_VALUES: Sequence[tuple[bytes | None, Any, bool]] = [
+    (
+        b'{"id": 1, "at": {"x": 2}, "tags": ["a", null]}',
+        {"id": 1, "at": {"x": 2, "y": None}, "tags": ["a", None]},
+        True,
+    ),
+    (b"{}", {"id": None, "at": None, "tags": None}, True),
+    (None, None, True),
+    (b'{"id": 1.5, "tags": ["a"]}', {"id": None, "at": None, "tags": ["a"]}, False),
+    (b'{"id": 1, "new": 2}', {"id": 1, "at": None, "tags": None}, False),
+    (b'{"ID": 1}', {"id": None, "at": None, "tags": None}, False),
+    (b'{"id": 1, "tags": ["\xff"]}', {"id": 1, "at": None, "tags": ["\N{REPLACEMENT CHARACTER}"]}, False),
+    (b'{"id": 1', None, False),
+    (b'{"id": 1} {"id": 2}', {"id": 1, "at": None, "tags": None}, False),
+    (b'{"id": 1, "id": 2}', {"id": 2, "at": None, "tags": None}, False),
+    (b"[1]", None, False),
+    (b'"text"', None, False),
+    (b"null", None, False),
+    (b"", None, False),
+    (b"no JSON", None, False),
+]
+"""Values, what of them is in the column value, and whether that is all."""
+
+
+def test_values_of_json_have_fields_and_nothing_is_lost(spark: SparkSession) -> None:
+    """What fits the schema is in the column value; a value of which the schema does not say all is there as it came."""
+    schema = from_ddl("id BIGINT, at STRUCT<x: INT, y: DOUBLE>, tags ARRAY<STRING>")
+    rows = [_record(value, offset=offset) for offset, (value, _, _) in enumerate(JSON_VALUES)]
+    layout = Layout(values=JSON)
+    frame = archived(_records(spark, *rows), layout, schema)
+    assert frame.columns == schema_of(layout, schema).names
+    for row, (value, parsed, whole) in zip(frame.orderBy("offset").collect(), JSON_VALUES, strict=True):
+        found = row["value"].asDict(recursive=True) if row["value"] is not None else None
+        kept = None if row[UNPARSED] is None else bytes(row[UNPARSED])
+        assert (found, kept) == (parsed, None if whole else value), value
+
+
+def test_a_schema_is_found_in_values(spark: SparkSession) -> None:
+    """Fields of all values are found, whatever else is among them; where there are none that is told."""
+    values = [b'{"a": 1}', b"no JSON", None, b'{"b": {"c": [true]}, "a": 1.5}', b"[]"]
+    found = inferred(_records(spark, *map(_record, values)))
+    assert found == from_ddl("a DOUBLE, b STRUCT<c: ARRAY<BOOLEAN>>")
+    with pytest.raises(PipelineError, match="no value of the first micro-batch is a JSON object with fields"):
+        inferred(_records(spark, _record(b"no JSON"), _record(None), _record(b"{}")))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("id BIGINT,", "--value-schema cannot be read: "),
+        ("id VARIANT", 'id has the type "variant"; there are byte, '),
+        ("counts MAP<INT, INT>", "counts is a map whose keys are not strings"),
+        ("id INT, Id INT", "is there twice|already exists"),
+    ],
+)
+def test_schemas_that_cannot_be_are_told(spark: SparkSession, text: str, why: str) -> None:
+    """Mistakes in a schema are told in a sentence that names the field."""
+    with pytest.raises(WrongOptionError, match=why):
+        from_ddl(text)
 
 
 def test_records_that_were_seen_are_left_out(spark: SparkSession) -> None:

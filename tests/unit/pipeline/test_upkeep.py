@@ -6,22 +6,27 @@ import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from odradek.cli.app import run as run_command
 from odradek.pipeline.batches import Batch
 from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import PipelineError, WrongOptionError
-from odradek.pipeline.layout import Layout, schema_of, settle
+from odradek.pipeline.kept_schema import KeptSchema
+from odradek.pipeline.layout import JSON, Layout, schema_of, settle
 from odradek.pipeline.ledger import COMPACTION, Ledger
 from odradek.pipeline.local_store import LocalStore
 from odradek.pipeline.s3_store import S3Store, storage_options
 from odradek.pipeline.upkeep import UpkeepDone, UpkeepPlan, upkeep
+from odradek.pipeline.value_schema import checked
 from pyspark_odradek.offsets import Offsets, TopicPartition
 from tests.support.documents import check_documents
 from tests.support.s3_server import BUCKET, s3_server
-from tests.unit.pipeline.archived_records import FIRST_DAY, counted, write
+from tests.unit.pipeline.archived_records import FIRST_DAY, counted, write, write_rows
 from tests.unit.pipeline.memory_store import Crash
 
 A0 = TopicPartition("a", 0)
@@ -91,6 +96,32 @@ def test_small_files_of_old_days_become_one(tmp_path: Path) -> None:
     batch = Batch(BATCHES, ALL, {A0: 2 * BATCHES + 2})
     log.commit(batch, write(store, log.place(), batch.ranges))
     assert counted([f"{path}/{name}" for name in _names(store, path)]) == batch.end
+
+
+def test_values_of_json_are_put_together_with_the_newest_fields(tmp_path: Path) -> None:
+    """Files of different times have the fields of their times; the file that they become has all, and all records."""
+    store, path, layout = LocalStore(), str(tmp_path), Layout(values=JSON)
+    settle(store, path, layout)
+    assert _upkeep(store, path) == UpkeepDone()
+    of_values, log = KeptSchema(store, path), Ledger(store, path, "app", "run")
+    log.open()
+    item = {"type": "array", "elementType": _fields(x="long")}
+    of_times: list[dict[str, Any]] = [{"id": "long", "items": item}, {"name": "string"}, {"id": "long"}]
+    for number, fields in enumerate(of_times):
+        of_values.add(checked(_fields(**fields), "it"))
+        value = {"id": number, "items": [{"x": 1}, None], "name": "new"} if number else None
+        row = {"value": value, "unparsed": b"{", "partition": 0, "offset": number, "topic": "a", "date": FIRST_DAY}
+        rows = pa.Table.from_pylist([row], schema_of(layout, of_values.schema))
+        log.commit(Batch(number, {A0: number}, {A0: number + 1}), write_rows(store, log.place(), rows))
+    assert _upkeep(store, path) == UpkeepDone(0, 2, 1)
+    (last, together) = (pyarrow.parquet.read_table(f"{path}/{name}", partitioning=None) for name in _names(store, path))
+    assert together.schema.field("value").type == last.schema.field("value").type
+    assert together.column("value").to_pylist() == [None, {"id": 1, "items": [{"x": 1}, None], "name": "new"}]
+    assert together.column("unparsed").to_pylist() == [b"{", b"{"]
+
+
+def _fields(**fields: Any) -> dict[str, Any]:
+    return {"type": "struct", "fields": [{"name": name, "type": kind} for name, kind in fields.items()]}
 
 
 def test_files_of_the_newest_commit_are_left_alone(tmp_path: Path) -> None:
