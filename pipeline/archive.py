@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from odradek.pipeline.data_files import DataFile, DataWriter
 from odradek.pipeline.json_values import inferred, parsed
 from odradek.pipeline.kept_schema import KeptSchema
@@ -62,6 +62,11 @@ class Commits(Protocol):
         """The next offset of each partition of which something is in the archive."""
         ...
 
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that the archive is of, as far as they were told."""
+        ...
+
     def open(self) -> None:
         """Learn what is in the archive, and finish what an earlier run had committed when it was cut short."""
         ...
@@ -94,6 +99,11 @@ class Archive:
         """Return the next offset of each partition that is in the archive; finishes what was cut short."""
         self._commits.open()
         return self._commits.until
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that the archive is of, as far as they were told; known once `reached` was called."""
+        return self._commits.topic_ids
 
     def transform(self, records: DataFrame) -> DataFrame:
         """Return what is done to the stream before it falls into micro-batches: nothing."""

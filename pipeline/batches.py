@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 from odradek.pipeline.errors import PipelineError
 from pyspark_odradek.offsets import OffsetRange, Offsets, from_checkpoint, to_checkpoint
+
+TopicIds: TypeAlias = Mapping[str, str]
+"""From the name of a topic to its id: a topic that is made anew under its name has another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,8 @@ class Batch:
     number: int
     start: Offsets
     end: Offsets
+    topic_ids: TopicIds = field(default_factory=dict)
+    """The ids of topics that are read, as far as the cluster tells them; whoever keeps offsets keeps them, too."""
 
     @property
     def ranges(self) -> list[OffsetRange]:
@@ -52,6 +57,16 @@ def from_json(text: str, name: str) -> Offsets:
 def to_json(offsets: Offsets) -> str:
     """Return offsets in the form of the option `startingOffsets` and of Spark's checkpoint."""
     return json.dumps(to_checkpoint(offsets))
+
+
+def ids_from(found: Any) -> TopicIds:
+    """Return ids of topics that were kept in JSON beside offsets, none where there are none, as in earlier times.
+
+    Raises ValueError for what is none.
+    """
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ValueError(f"{json.dumps(found)[:80]} are no ids of topics")
+    return found
 
 
 def furthest(*all_of: Mapping) -> Offsets:  # type: ignore[type-arg]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Final
 
-from odradek.pipeline.batches import Batch, from_json, from_offset_log, to_json
+from odradek.pipeline.batches import Batch, TopicIds, from_json, from_offset_log, ids_from, to_json
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
@@ -36,18 +35,18 @@ class Checkpoint:
         self._store.remove(f"{self.path}/{START}")
         self._store.create(f"{self.path}/{START}", to_json(offsets).encode())
 
-    def topic_ids(self) -> dict[str, str]:
+    def topic_ids(self) -> TopicIds:
         """Return the ids of the topics that were read, as far as they were told."""
         path = f"{self.path}/{TOPICS}"
         text = self._store.read(path)
         if text is None:
             return {}
         try:
-            return {str(name): str(topic_id) for name, topic_id in json.loads(text).items()}
-        except (AttributeError, ValueError) as wrong:
+            return ids_from(json.loads(text))
+        except ValueError as wrong:
             raise PipelineError(f"{path} has no ids of topics that can be read: {wrong}") from wrong
 
-    def note_topic_ids(self, ids: Mapping[str, str]) -> None:
+    def note_topic_ids(self, ids: TopicIds) -> None:
         """Note the ids of the topics that are read."""
         path = f"{self.path}/{TOPICS}"
         self._store.remove(path)

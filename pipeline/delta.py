@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from odradek.pipeline.batches import Batch, from_json, furthest
+from odradek.pipeline.batches import Batch, TopicIds, from_json, furthest, ids_from
 from odradek.pipeline.data_files import DIRECTORIES, MEASURED, NO_DATE, DataFile
 from odradek.pipeline.errors import PipelineError, WrongOptionError, sentence
 from odradek.pipeline.local_store import LocalStore
@@ -69,11 +69,17 @@ class DeltaLog:
         self._table: DeltaTable | None = None
         self._version = -1
         self._until: Offsets = {}
+        self._topic_ids: TopicIds = {}
 
     @property
     def until(self) -> Offsets:
         """The next offset of each partition of which something is in the archive."""
         return self._until
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that the archive is of, as far as they were told."""
+        return self._topic_ids
 
     def open(self) -> None:
         """Make the table if there is none and its columns are known, and learn how far it is."""
@@ -86,7 +92,7 @@ class DeltaLog:
         version = self._table.transaction_version(self._transaction)
         if version is not None:
             self._version = version
-            self._until = self._offsets(version)
+            self._until, self._topic_ids = self._offsets(version)
 
     def settle(self, schema: pa.Schema) -> None:
         """Make the table with these columns, which were not known when it was opened."""
@@ -101,11 +107,12 @@ class DeltaLog:
         """Take in these files, which lie where `place` said, as the batch."""
         version, until = self._next(), furthest(self.until, batch.end)
         self._check(self._refreshed())
-        path, text = self._path(version), json.dumps({"until": to_checkpoint(until)}).encode()
+        ids = {**self._topic_ids, **batch.topic_ids}
+        path, text = self._path(version), json.dumps({"until": to_checkpoint(until), "topics": ids}).encode()
         if not self._store.create(path, text) and self._store.read(path) != text:
             raise self._another_run()
         self._write(version, [_added(each) for each in files])
-        self._version, self._until = version, until
+        self._version, self._until, self._topic_ids = version, until, ids
         self._forget()
 
     def _write(self, version: int, added: list[Any]) -> None:
@@ -159,11 +166,12 @@ class DeltaLog:
         number = (self._version >> _OF_RUN) + 1 if self._version >= 0 else 0
         return (number << _OF_RUN) | self._of_run
 
-    def _offsets(self, version: int) -> Offsets:
+    def _offsets(self, version: int) -> tuple[Offsets, TopicIds]:
         path = self._path(version)
         text = self._store.read(path)
         try:
-            return from_json(json.dumps(json.loads(text or b"")["until"]), path)
+            found = json.loads(text or b"")
+            return from_json(json.dumps(found["until"]), path), ids_from(found.get("topics", {}))
         except (ValueError, KeyError, TypeError) as wrong:
             raise PipelineError(
                 f"{path} is damaged or gone, and says how far the archive is: bring it back from a copy, or archive to"

@@ -28,9 +28,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname
-from typing import Final
+from typing import Any, Final
 
-from odradek.pipeline.batches import Batch, from_json, furthest
+from odradek.pipeline.batches import Batch, TopicIds, from_json, furthest, ids_from
 from odradek.pipeline.data_files import DataFile
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.store import Store
@@ -55,6 +55,8 @@ class Commit:
     """From the name in that directory to the name in the archive."""
     replaced: tuple[str, ...] = ()
     """Names in the archive that are no more once the batch's files are there."""
+    topic_ids: TopicIds = field(default_factory=dict)
+    """Of which topics the offsets are."""
 
 
 class DamagedCommitError(PipelineError):
@@ -93,6 +95,11 @@ class Ledger:
         """The next offset of each partition of which something is in the archive."""
         return self._last.until
 
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that the archive is of, as far as they were told."""
+        return self._last.topic_ids
+
     def open(self) -> None:
         """Finish what an earlier run had committed when it was cut short."""
         numbers = self._numbers()
@@ -116,7 +123,8 @@ class Ledger:
     def commit(self, batch: Batch, files: Sequence[DataFile], replaced: Sequence[str] = ()) -> None:
         """Take in these files, which lie where `place` said, as the batch, and remove those that they replace."""
         number, until = self._next, furthest(self.until, batch.end)
-        commit = Commit(number, until, self._staging(), self._names(number, files), tuple(replaced))
+        ids = {**self.topic_ids, **batch.topic_ids}
+        commit = Commit(number, until, self._staging(), self._names(number, files), tuple(replaced), ids)
         text = _to_text(commit)
         # A commit that is there may be this one: an answer that got lost, a request that was sent twice.
         created = self._store.create(self._path(number), text) or self._store.read(self._path(number)) == text
@@ -197,7 +205,7 @@ class Ledger:
             until = from_json(json.dumps(found["until"]), path)
             moves = {str(name): str(target) for name, target in found["files"].items()}
             replaced = tuple(map(str, found.get("replaced", ())))
-            return Commit(number, until, str(found["staging"]), moves, replaced)
+            return Commit(number, until, str(found["staging"]), moves, replaced, ids_from(found.get("topics", {})))
         except (ValueError, KeyError, TypeError, AttributeError, PipelineError) as wrong:
             raise DamagedCommitError(f"{path} is damaged: {wrong}") from wrong
 
@@ -206,5 +214,9 @@ class Ledger:
 
 
 def _to_text(commit: Commit) -> bytes:
-    found = {"until": to_checkpoint(commit.until), "staging": commit.staging, "files": commit.moves}
-    return json.dumps(found | ({"replaced": commit.replaced} if commit.replaced else {}), indent=1).encode()
+    found: dict[str, Any] = {"until": to_checkpoint(commit.until), "staging": commit.staging, "files": commit.moves}
+    if commit.replaced:
+        found["replaced"] = commit.replaced
+    if commit.topic_ids:
+        found["topics"] = commit.topic_ids
+    return json.dumps(found, indent=1).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from pyspark_odradek.offsets import OffsetRange, Offsets
 
 
@@ -14,6 +14,11 @@ class JobOffsets(Protocol):
 
     def begin(self) -> Offsets:
         """Take over from whatever run there was, and return the next offset of each partition."""
+        ...
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that these offsets are of, as far as they were told; known once it has begun."""
         ...
 
     def commit(self, batch: Batch) -> None:

@@ -5,6 +5,7 @@ Keys of an application; the braces keep them in one slot of a cluster:
     odradek:pipeline:{<application>}:until   hash, `<topic>:<partition>` -> next offset
     odradek:pipeline:{<application>}:from    hash, `<topic>:<partition>` -> first offset of the last batch that had any
     odradek:pipeline:{<application>}:batch   hash: number, run, job, finished_at_ms
+    odradek:pipeline:{<application>}:topics  hash, topic -> its id: one that is made anew has another
     odradek:pipeline:{<application>}:run     a number, one higher with each start: only the newest run may write
     odradek:pipeline:applications            set of the names of applications
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from odradek.pipeline.errors import PipelineError, WrongOptionError
 from odradek.pipeline.offset_store import ApplicationProgress
 from pyspark_odradek.offsets import OffsetRange, Offsets, TopicPartition
@@ -33,7 +34,11 @@ if not run then return 'GONE' end
 if run ~= ARGV[1] then return 'TAKEN' end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'number', ARGV[2], 'run', ARGV[1], 'job', ARGV[3], 'finished_at_ms', ARGV[4])
-for i = 5, #ARGV, 3 do
+local rest = 6 + 2 * tonumber(ARGV[5])
+for i = 6, rest - 1, 2 do
+    redis.call('HSET', KEYS[5], ARGV[i], ARGV[i + 1])
+end
+for i = rest, #ARGV, 3 do
     redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
 end
@@ -62,18 +67,27 @@ class RedisOffsets:
         self._job = job
         self._clock_ms = clock_ms
         self._run = 0
+        self._topic_ids: dict[str, str] = {}
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that these offsets are of, as far as they were told; known once it has begun."""
+        return self._topic_ids
 
     def begin(self) -> Offsets:
         """Take over from whatever run there was, and return the next offset of each partition."""
-        until, _, _, run = _keys(self._application)
+        until, _, _, run, topics = _keys(self._application)
         with in_a_sentence(self._client):
             self._client.sadd(APPLICATIONS, self._application)
             self._run = int(self._client.incr(run))
+            self._topic_ids = _hash(self._client, topics)
             return _offsets(_hash(self._client, until))
 
     def commit(self, batch: Batch) -> None:
         """Store a finished batch, whole or not at all."""
-        values: list[Any] = [self._run, batch.number, self._job, self._clock_ms()]
+        values: list[Any] = [self._run, batch.number, self._job, self._clock_ms(), len(batch.topic_ids)]
+        for told in batch.topic_ids.items():
+            values += told
         for (topic, partition), first, until in batch.ranges:
             values += [f"{topic}:{partition}", first, until]
         keys = _keys(self._application)
@@ -93,7 +107,7 @@ def progress(client: Redis) -> list[ApplicationProgress]:
     with in_a_sentence(client):
         names: Any = client.smembers(APPLICATIONS)
         for application in sorted(map(str, names)):
-            until_key, from_key, batch_key, _ = _keys(application)
+            until_key, from_key, batch_key, *_ = _keys(application)
             with client.pipeline(transaction=True) as together:
                 for key in (until_key, from_key, batch_key):
                     together.hgetall(key)
@@ -109,9 +123,9 @@ def _progress(application: str, until: Offsets, first: Offsets, batch: dict[str,
     return ApplicationProgress(application, batch.get("job", ""), number, run, at, ranges)
 
 
-def _keys(application: str) -> tuple[str, str, str, str]:
+def _keys(application: str) -> tuple[str, str, str, str, str]:
     base = f"{PREFIX}:{{{application}}}"
-    return f"{base}:until", f"{base}:from", f"{base}:batch", f"{base}:run"
+    return f"{base}:until", f"{base}:from", f"{base}:batch", f"{base}:run", f"{base}:topics"
 
 
 def _hash(client: Redis, key: str) -> dict[str, str]:

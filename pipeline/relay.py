@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from odradek.pipeline.errors import WrongOptionError
 from odradek.pipeline.sink import TopicSink
 from pyspark_odradek.offsets import Offsets
@@ -122,6 +122,11 @@ class Relay:
 
     def reached(self) -> Offsets:
         """Return nothing: the topic does not tell what of it was relayed."""
+        return {}
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """None: offsets are kept elsewhere."""
         return {}
 
     def transform(self, records: DataFrame) -> DataFrame:

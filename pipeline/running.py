@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from odradek.pipeline import source
-from odradek.pipeline.batches import Batch, furthest, to_json
+from odradek.pipeline.batches import Batch, TopicIds, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
 from odradek.pipeline.errors import PipelineError, sentence
 from odradek.pipeline.jvm import JvmGoneError, jvm_errors
@@ -39,6 +39,11 @@ class Job(Protocol):
 
     def reached(self) -> Offsets:
         """Return what the job's own output says of where to go on; called once, before the query starts."""
+        ...
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that `reached` is about, as far as they were told; known once that was called."""
         ...
 
     def transform(self, records: DataFrame) -> DataFrame:
@@ -99,8 +104,10 @@ class Runner:
         self._kept = -1
         self._failure: BaseException | None = None
         self._shown: ShownProgress | None = None
-        self._topics: Set[str] = frozenset()
-        """Topics whose ids are noted."""
+        self._topic_ids: TopicIds = {}
+        """Of the topics that are read, as far as the cluster tells them."""
+        self._asked_for: set[str] = set()
+        """Topics that the cluster was asked about."""
 
     def run(self, asked: Callable[[], bool], shown: ShownProgress) -> None:
         """Run until there is nothing more to do or `asked` says stop; the micro-batch in work is finished first.
@@ -162,18 +169,21 @@ class Runner:
     def _check_topics(self, options: ReadOptions) -> None:
         """Refuse topics that were made anew, and note which ones are read."""
         before, now = self._checkpoint.topic_ids(), source.topic_ids(options)
+        stored = self._run.offsets.topic_ids if self._run.offsets is not None else {}
         if options.fail_on_data_loss:
-            source.check_topic_ids(before, now)
-        if before | now != before:
-            self._checkpoint.note_topic_ids(before | now)
-        self._topics = (before | now).keys()
+            for known in (before, self._job.topic_ids, stored):
+                source.check_topic_ids(known, now)
+        if {**before, **now} != before:
+            self._checkpoint.note_topic_ids({**before, **now})
+        self._topic_ids = now
+        self._asked_for |= now.keys()
 
     def _note_new_topics(self, batch: Batch) -> None:
         """Note topics that have come since the start, once they are in a batch."""
         topics = {partition.topic for partition in batch.end}
-        if self._topics and topics - self._topics:
+        if self._topic_ids and topics - self._asked_for:
             self._check_topics(source.checked(self._run.options))
-            self._topics |= topics
+            self._asked_for |= topics
 
     def _keep(self, records: DataFrame, number: int) -> None:
         """Keep a micro-batch; Spark calls this on a thread of its own."""
@@ -186,6 +196,7 @@ class Runner:
         try:
             batch = self._checkpoint.batch(number)
             self._note_new_topics(batch)
+            batch = replace(batch, topic_ids=self._topic_ids)
             self._job.keep(records, batch)
             if self._run.offsets is not None:
                 self._run.offsets.commit(batch)

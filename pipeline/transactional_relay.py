@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from odradek.pipeline.errors import PipelineError, WrongOptionError
 from odradek.pipeline.relay import Rules, relayed
 from pyspark_odradek.errors import OptionError, SourceError, sentence_first
@@ -66,6 +66,11 @@ class TransactionalRelay:
             raise WrongOptionError(str(wrong)) from wrong
         except SourceError as failed:
             raise PipelineError(str(failed)) from failed
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """None: a group of Kafka has offsets alone, and loses them with its topic."""
+        return {}
 
     def transform(self, records: DataFrame) -> DataFrame:
         """Return the records to produce, each with its origin; have Spark and the cluster say now what is wrong."""

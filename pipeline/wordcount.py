@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds
 from odradek.pipeline.sink import TopicSink
 from pyspark_odradek.offsets import Offsets
 
@@ -117,6 +117,11 @@ class WordCount:
 
     def reached(self) -> Offsets:
         """Return nothing: counts begin where the query begins."""
+        return {}
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """None: offsets are kept elsewhere."""
         return {}
 
     def transform(self, records: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
 """Offsets of finished micro-batches in Apache ZooKeeper, in Kafka's old layout, with the application as the group.
 
     /consumers/<application>/offsets/<topic>/<partition>    the next offset, as text
-    /consumers/<application>/odradek                        JSON: job, number, run, token, finished_at_ms, from
+    /consumers/<application>/odradek                        JSON: job, number, run, token, finished_at_ms, from, topics
 
 A batch is one transaction of ZooKeeper: all of it is there or nothing. Each node is compared by its version when it is
 set, so whoever has not seen what is there changes nothing; the node `odradek` changes with every batch and every
@@ -15,9 +15,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from odradek.pipeline.batches import Batch
+from odradek.pipeline.batches import Batch, TopicIds, ids_from
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.offset_store import ApplicationProgress
 from odradek.zookeeper.consumer_offsets import (
@@ -59,11 +59,13 @@ class _State:
     number: int | None = None
     finished_at_ms: int = 0
     first: Offsets = field(default_factory=dict)
+    topic_ids: TopicIds = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         names = {f"{topic}:{partition}": offset for (topic, partition), offset in sorted(self.first.items())}
-        told = {"run": self.run, "token": self.token, "job": self.job, "number": self.number}
-        return json.dumps({**told, "finished_at_ms": self.finished_at_ms, "from": names}).encode()
+        told: dict[str, Any] = {"run": self.run, "token": self.token, "job": self.job, "number": self.number}
+        told |= {"finished_at_ms": self.finished_at_ms, "from": names, "topics": self.topic_ids}
+        return json.dumps(told).encode()
 
 
 class ZooKeeperOffsets:
@@ -77,6 +79,11 @@ class ZooKeeperOffsets:
         self._state = _State()
         self._state_version = 0
         self._versions: dict[TopicPartition, int] = {}
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """The ids of the topics that these offsets are of, as far as they were told; known once it has begun."""
+        return self._state.topic_ids
 
     def begin(self) -> Offsets:
         """Take over from whatever run there was, and return the next offset of each partition."""
@@ -97,7 +104,8 @@ class ZooKeeperOffsets:
         """Store a finished batch, whole or not at all."""
         ranges = batch.ranges
         first = self._state.first | {each.partition: each.first for each in ranges}
-        state = replace(self._state, number=batch.number, finished_at_ms=self._clock_ms(), first=first)
+        ids = {**self._state.topic_ids, **batch.topic_ids}
+        state = replace(self._state, number=batch.number, finished_at_ms=self._clock_ms(), first=first, topic_ids=ids)
         changes = [NodeChange(_state_path(self._application), state.to_json(), self._state_version)]
         with _in_a_sentence():
             for (topic, partition), _, until in ranges:
@@ -171,6 +179,7 @@ def _read_state(nodes: ZooKeeperReader, application: str) -> tuple[_State, int]:
             number=None if told["number"] is None else int(told["number"]),
             finished_at_ms=int(told["finished_at_ms"]),
             first={_partition(name): int(offset) for name, offset in told["from"].items()},
+            topic_ids=ids_from(told.get("topics", {})),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ZooKeeperError(

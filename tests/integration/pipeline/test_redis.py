@@ -51,7 +51,7 @@ def test_keys_are_those_that_are_documented(redis: RedisServer) -> None:
     """Other tools read plain hashes."""
     offsets = _offsets(redis)
     offsets.begin()
-    offsets.commit(Batch(7, {A0: 5}, {A0: 9}))
+    offsets.commit(Batch(7, {A0: 5}, {A0: 9}, {"a": "an-id"}))
     with Redis.from_url(redis.url, decode_responses=True) as client:
         assert client.smembers(APPLICATIONS) == {"app"}
         assert client.hgetall("odradek:pipeline:{app}:until") == {"a:0": "9"}
@@ -59,6 +59,9 @@ def test_keys_are_those_that_are_documented(redis: RedisServer) -> None:
         batch = {"number": "7", "run": "1", "job": "archive", "finished_at_ms": str(NOW_MS)}
         assert client.hgetall("odradek:pipeline:{app}:batch") == batch
         assert client.get("odradek:pipeline:{app}:run") == "1"
+        assert client.hgetall("odradek:pipeline:{app}:topics") == {"a": "an-id"}
+    again = _offsets(redis)
+    assert (again.begin(), again.topic_ids) == ({A0: 9}, {"a": "an-id"})
 
 
 def test_only_the_newest_run_stores_anything(redis: RedisServer) -> None:

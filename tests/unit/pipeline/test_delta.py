@@ -193,6 +193,14 @@ def test_two_applications_share_a_table(local: Place) -> None:
     assert local.log("again", "a").until == {A0: 3}
 
 
+def test_ids_of_topics_are_kept_with_offsets(local: Place) -> None:
+    """The next run knows of which topics the offsets are, those that were told before among them."""
+    log = local.log("run")
+    log.commit(Batch(0, {A0: 0}, {A0: 4}, {"a": "1"}), [])
+    log.commit(Batch(1, {A0: 4}, {A0: 5}, {"b": "2"}), [])
+    assert log.topic_ids == local.log("again").topic_ids == {"a": "1", "b": "2"}
+
+
 def test_a_batch_without_records_moves_offsets(local: Place) -> None:
     """Offsets that hold no records, such as ends of transactions, are passed over for good."""
     local.log("run").commit(Batch(0, {A0: 0}, {A0: 4}), [])
@@ -259,7 +267,7 @@ def test_what_is_no_table_of_this_job_is_refused(local: Place, tmp_path: Path) -
     with pytest.raises(WrongOptionError, match="is a Delta table with other columns"):
         text.open()
     (offsets,) = (tmp_path / "archive" / "_odradek" / "app" / "offsets").iterdir()
-    assert json.loads(offsets.read_text()) == {"until": {"a": {"0": 4}}}
+    assert json.loads(offsets.read_text()) == {"until": {"a": {"0": 4}}, "topics": {}}
     offsets.unlink()
     with pytest.raises(PipelineError, match=r"offsets/\d+.json is damaged or gone, and says how far the archive is"):
         local.log("again")

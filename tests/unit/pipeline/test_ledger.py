@@ -287,6 +287,18 @@ def test_names_tell_application_batch_and_compression() -> None:
     assert "archive/topic=a/date=2026-11-21/app-0000000000-00000.zstd.parquet" in store.contents
 
 
+def test_ids_of_topics_are_kept_with_offsets() -> None:
+    """The next run knows of which topics the offsets are; one that is made anew has its new id."""
+    store = MemoryStore()
+    ledger = Ledger(store, "archive", "app", "run")
+    ledger.open()
+    ledger.commit(Batch(0, {}, {TopicPartition("a", 0): 1}, {"a": "1", "b": "2"}), [])
+    ledger.commit(Batch(1, {}, {TopicPartition("a", 0): 2}, {"a": "3"}), [])
+    again = Ledger(store, "archive", "app", "again")
+    again.open()
+    assert ledger.topic_ids == again.topic_ids == {"a": "3", "b": "2"}
+
+
 def test_old_commits_are_removed() -> None:
     """Only so many commits are kept; the last one has all that is needed."""
     store = MemoryStore()

@@ -21,7 +21,7 @@ def test_all_options_of_the_reader_are_there_and_no_others() -> None:
     assert named - {"kafka.bootstrap.servers", "kafka."} == set(options._KNOWN.values())
 
 
-@pytest.mark.parametrize("key", ["until", "from", "batch", "run"])
+@pytest.mark.parametrize("key", ["until", "from", "batch", "run", "topics"])
 def test_keys_of_redis_are_there(key: str) -> None:
     """The table of keys has those that are written."""
     assert f"`{redis_offsets.PREFIX}:{{<application>}}:{key}`" in PAGE

@@ -12,6 +12,7 @@ from pyspark_odradek.offsets import OffsetRange, TopicPartition
 from tests.support.memory_zookeeper import MemoryZooKeeper
 
 NOW_MS = 1_700_000_000_000
+TOPICS = b'{"run": 1, "token": "", "job": "", "number": null, "finished_at_ms": 0, "from": {}, "topics": {"a": 1}}'
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
 
@@ -32,6 +33,23 @@ def test_a_batch_is_stored_in_the_layout_of_kafka() -> None:
     assert (shown.application, shown.job, shown.number, shown.finished_at_ms) == ("app", "archive", 1, NOW_MS)
     assert shown.ranges == [OffsetRange(A0, 5, 9), OffsetRange(A1, 3, 4)]
     assert _offsets(zookeeper).begin() == {A0: 9, A1: 4}
+
+
+def test_ids_of_topics_are_kept_with_offsets() -> None:
+    """The next run knows of which topics the offsets are; what a job stored before there were any is read, too."""
+    zookeeper = MemoryZooKeeper()
+    offsets = _offsets(zookeeper)
+    offsets.begin()
+    offsets.commit(Batch(0, {}, {A0: 9}, {"a": "1"}))
+    offsets.commit(Batch(1, {A0: 9}, {A0: 11}, {"b": "2"}))
+    again = _offsets(zookeeper)
+    again.begin()
+    assert again.topic_ids == {"a": "1", "b": "2"}
+    state = json.loads(zookeeper.nodes["/consumers/app/odradek"].data)
+    del state["topics"]
+    zookeeper.nodes["/consumers/app/odradek"] = StoredNode(json.dumps(state).encode(), 5)
+    old = _offsets(zookeeper)
+    assert (old.begin(), old.topic_ids) == ({A0: 11}, {})
 
 
 def test_a_job_goes_on_where_an_old_consumer_was() -> None:
@@ -104,7 +122,7 @@ def test_a_start_whose_answer_is_lost_counts_once() -> None:
     assert json.loads(zookeeper.nodes["/consumers/app/odradek"].data)["run"] == 1
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"run": "x"}', b"\xff"])
+@pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"run": "x"}', b"\xff", TOPICS])
 def test_a_node_of_somebody_else_is_refused(data: bytes) -> None:
     """What no job wrote is not taken for a state."""
     zookeeper = MemoryZooKeeper()
