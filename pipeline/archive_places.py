@@ -129,11 +129,16 @@ def _finish_compaction(ledger: Ledger, tell: Callable[[str], None]) -> None:
         tell(str(damaged))
 
 
+def needs_spark(output: str) -> bool:
+    """Return whether only Spark reaches the file system of an archive: all but local ones and S3."""
+    return not is_s3(output) and urlsplit(output).scheme not in ("", LOCAL)
+
+
 def open_without_spark(output: str, storage: Mapping[str, str]) -> tuple[LocalStore | S3Store, str]:
-    """Return the file system of an archive that needs no Spark, and the archive's path in it.
+    """Return the file system of an archive that does not need Spark, and the archive's path in it.
 
     Raises:
-        WrongOptionError: the archive is in HDFS or elsewhere, or options of storage are unknown.
+        WrongOptionError: options of storage are unknown.
         PipelineError: the file system does not answer, or does not keep two runs apart.
     """
     path = archive_path(output)
@@ -141,8 +146,6 @@ def open_without_spark(output: str, storage: Mapping[str, str]) -> tuple[LocalSt
         s3 = S3Store(storage_options(storage))
         s3.check(path)
         return s3, path
-    if urlsplit(path).scheme not in ("", LOCAL):
-        raise WrongOptionError(f"upkeep is for archives in local directories and in S3, and not for {output}")
     if storage:
         raise WrongOptionError(f"--storage is for archives in S3, and {output} is not there")
     return LocalStore(), local_path(path)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
 from odradek.pipeline.errors import PipelineError, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+THROUGH_PY4J_BYTES: Final = 1 << 20
+"""Larger files come from the JVM through the local disk."""
 
 
 class Store(Protocol):
@@ -81,6 +88,8 @@ class HadoopStore:
             place, files = self._open(path)
             if not files.exists(place):
                 return None
+            if files.getFileStatus(place).getLen() > THROUGH_PY4J_BYTES:
+                return self._read_by_a_file(place, files)
             stream = files.open(place)
             try:
                 return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -106,6 +115,38 @@ class HadoopStore:
             if files.exists(place):
                 return False
             raise PipelineError(f"{path} cannot be written: the file system does not say why")
+
+    def _read_by_a_file(self, place: Any, files: Any) -> bytes:
+        """Return what a large file holds, which would take several times its size as text between two processes."""
+        with tempfile.TemporaryDirectory(prefix="odradek-archive-") as scratch:
+            local = f"{scratch}/file"
+            files.copyToLocalFile(False, place, self._path_of_disk(local), True)
+            return Path(local).read_bytes()
+
+    def size(self, path: str) -> int:
+        """Return how many bytes a file has."""
+        with _in_a_sentence(path):
+            place, files = self._open(path)
+            return int(files.getFileStatus(place).getLen())
+
+    def scratch(self, path: str) -> str:
+        """Return where a data file is to be written before it goes to its place."""
+        del path
+        handle, name = tempfile.mkstemp(prefix="odradek-archive-", suffix=".parquet")
+        os.close(handle)
+        return name
+
+    def keep(self, scratch: str, path: str) -> None:
+        """Bring a data file to its place, which no reader looks into."""
+        try:
+            with _in_a_sentence(path):
+                place, files = self._open(path)
+                files.copyFromLocalFile(False, True, self._path_of_disk(scratch), place)
+        finally:
+            os.unlink(scratch)
+
+    def _path_of_disk(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"file://{path}")
 
     def for_spark(self, path: str) -> str:
         """Return the path as it is: Spark takes it as this store does."""

@@ -13,16 +13,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from odradek.pipeline.batches import Batch
-from odradek.pipeline.data_files import NO_DATE, ArchiveTask, from_row
+from odradek.pipeline.data_files import NO_DATE, ArchiveTask, TaskStore, from_row
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.kept_schema import KeptSchema
 from odradek.pipeline.layout import DELTA, JSON, Layout, kept, schema_of
 from odradek.pipeline.ledger import COMPACTION, HIDDEN, Ledger
-from odradek.pipeline.local_store import LocalStore
 from odradek.pipeline.s3_store import S3Store
+from odradek.pipeline.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 VACUUM_HOURS: Final = 7 * 24
 """For how long files of a Delta table stay that no version of today names: readers and writers may still be at them."""
 _FILE: Final = re.compile(r"topic=([^/]+)/date=([^/]+)/(.+)-(\d+)-\d+\.[^/]*parquet")
+
+
+class UpkeepStore(Store, TaskStore, Protocol):
+    """What is needed of a file system."""
+
+    def size(self, path: str) -> int:
+        """Return how many bytes a file has."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +61,7 @@ class UpkeepDone:
     written: int = 0
 
 
-def upkeep(
-    store: LocalStore | S3Store, path: str, plan: UpkeepPlan, run: str, tell: Callable[[str], None]
-) -> UpkeepDone:
+def upkeep(store: UpkeepStore, path: str, plan: UpkeepPlan, run: str, tell: Callable[[str], None]) -> UpkeepDone:
     """Do what is to be done in an archive; `run` is a name that no other run has. Raises PipelineError."""
     layout = kept(store, path)
     if layout is None:
@@ -82,9 +88,7 @@ def _upkeep_delta(path: str, storage: dict[str, str], plan: UpkeepPlan) -> Upkee
     return done
 
 
-def _upkeep_parquet(
-    store: LocalStore | S3Store, path: str, layout: Layout, plan: UpkeepPlan, ledger: Ledger
-) -> UpkeepDone:
+def _upkeep_parquet(store: UpkeepStore, path: str, layout: Layout, plan: UpkeepPlan, ledger: Ledger) -> UpkeepDone:
     ledger.open()
     of_values = KeptSchema(store, path).schema if layout.values == JSON else None
     if layout.values == JSON and of_values is None:
@@ -128,7 +132,7 @@ def _newest_commits(hidden: Sequence[str]) -> dict[str, int]:
 
 
 def _read(
-    store: LocalStore | S3Store, path: str, names: Sequence[str], schema: pa.Schema, topic: str, day: date
+    store: UpkeepStore, path: str, names: Sequence[str], schema: pa.Schema, topic: str, day: date
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of these files with topic and date, in the columns of `schema`."""
     import pyarrow as pa

@@ -393,7 +393,8 @@ def progress(
     "upkeep",
     document=documents.UPKEEP,
     examples="odradek pipeline upkeep --output archive\n"
-    "odradek pipeline upkeep --output s3://bucket/archive --compact-after 2 --keep-days 365",
+    "odradek pipeline upkeep --output s3://bucket/archive --compact-after 2 --keep-days 365\n"
+    "odradek pipeline upkeep --output hdfs://name:8020/archive",
 )
 def upkeep(
     output: CommandOutput,
@@ -411,9 +412,14 @@ def upkeep(
     storage: Annotated[
         list[str] | None, Option("--storage", metavar="NAME=VALUE", help="Of S3, as for archive; repeatable.")
     ] = None,
+    conf: Annotated[
+        list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark, for HDFS; repeatable.")
+    ] = None,
 ) -> None:
     """Put the small files of an archive's days together, and remove days that are too old.
 
-    Starts no Spark, and may run beside the job that archives. Days are those of the records' timestamps, in UTC.
+    May run beside the job that archives. Starts no Spark but for an archive in HDFS, which only Spark reaches. Days are
+    those of the records' timestamps, in UTC.
     """
-    do_upkeep(output, archive, compact_after, keep_days, file_size, settings(storage, "--storage"))
+    of_storage, of_spark = settings(storage, "--storage"), settings(conf, "--conf")
+    do_upkeep(output, archive, compact_after, keep_days, file_size, of_storage, of_spark)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from odradek.pipeline.offset_store import JobOffsets
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import HadoopStore
+    from odradek.pipeline.upkeep import UpkeepStore
 
 NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis", "kazoo")
 
@@ -114,22 +115,39 @@ def do_upkeep(
     keep_days: int | None,
     file_mib: int,
     storage: Mapping[str, str],
+    conf: Mapping[str, str],
 ) -> None:
     """Put small files of an archive together, remove days that are too old, and show what was done."""
     _require("pyarrow", "pyspark")
-    from odradek.pipeline.archive_places import open_without_spark
     from odradek.pipeline.upkeep import UpkeepPlan, upkeep
 
     today = datetime.now(UTC).date()
     keep_from = None if keep_days is None else today - timedelta(days=keep_days)
     plan = UpkeepPlan(today - timedelta(days=compact_after), keep_from, file_mib << 20)
-    with _told_in_a_sentence():
-        done = upkeep(*open_without_spark(archive, storage), plan, uuid4().hex, output.note)
+    with _told_in_a_sentence(), _store_of(archive, storage, conf, output.debug) as (store, path):
+        done = upkeep(store, path, plan, uuid4().hex, output.note)
     if output.json:
         output.document({"removed": done.removed, "compacted": done.compacted, "written": done.written})
     else:
         small, removed = plural(done.compacted, "small file"), plural(done.removed, "file")
         output.note(f"{small} became {count_text(done.written)}, {removed} of old days removed")
+
+
+@contextmanager
+def _store_of(
+    archive: str, storage: Mapping[str, str], conf: Mapping[str, str], debug: bool
+) -> Iterator[tuple[UpkeepStore, str]]:
+    """Give the file system of an archive and its path there; Spark is started where only it reaches that."""
+    from odradek.pipeline.archive_places import needs_spark, open_store, open_without_spark
+
+    if not needs_spark(archive):
+        yield open_without_spark(archive, storage)
+        return
+    from odradek.pipeline.session import SessionSettings, spark_session
+    from odradek.pipeline.store import HadoopStore
+
+    with spark_session(SessionSettings("upkeep", "local[1]", conf, debug=debug)) as spark:
+        yield open_store(HadoopStore(spark), archive, storage)
 
 
 def read_value_schema(text: str) -> str | dict[str, Any]:

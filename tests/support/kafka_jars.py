@@ -1,4 +1,4 @@
-"""Fetches the jars of Apache Kafka from Maven, once, for the tests that have Apache Kafka as their judge.
+"""Fetches the jars of Apache Kafka, and of HDFS, from Maven, once, for the tests that have them as their judge.
 
 Run as a program (`python -m tests.support.kafka_jars`) it makes sure that they are there, or says in one line why not.
 The jars are kept in the user's cache directory. Environment: ODRADEK_KAFKA_JARS (another directory), XDG_CACHE_HOME.
@@ -22,6 +22,8 @@ ZOOKEEPER_VERSION = "2.8.2"
 OLD_CLIENTS = ("0.9.0.1", "0.10.2.2", "1.1.1")
 """Versions of Java clients that speak as Kafka 4 no longer understands: before ApiVersions, before record batches, and
 with the first of those."""
+HADOOP_VERSION = "3.5.0"
+"""The one whose client comes with PySpark, which has all but the servers of HDFS."""
 FETCH_TIMEOUT_S = 600
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -32,6 +34,13 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 """
 _DEPENDENCY = (
     "<dependency><groupId>org.apache.kafka</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+_HDFS = (
+    f"<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-client-minicluster</artifactId><version>"
+    f"{HADOOP_VERSION}</version><exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+    "</exclusions></dependency>",
+    "<dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter-api</artifactId><version>5.11.4</version>"
+    "</dependency>",  # which its small clusters do not start without
 )
 _LOG4J = """<Configuration status="ERROR">
 <Appenders><Console name="S" target="SYSTEM_ERR"><PatternLayout pattern="%d %p %c{1} %m%n"/></Console></Appenders>
@@ -93,12 +102,21 @@ def ensure_client_jars(version: str) -> Path:
     return _ensure(_cache() / f"kafka-clients-{version}", ("kafka-clients",), version)
 
 
+def ensure_hdfs_jars() -> Path:
+    """Return the directory of the jars of HDFS that PySpark does not have; else like `ensure_jars`."""
+    return _ensure_all(_cache() / f"hdfs-{HADOOP_VERSION}", _HDFS)
+
+
 def _ensure(directory: Path, names: Sequence[str], version: str) -> Path:
+    return _ensure_all(directory, [_DEPENDENCY.format(name, version) for name in names])
+
+
+def _ensure_all(directory: Path, dependencies: Sequence[str]) -> Path:
     if missing := missing_programs():
         raise KafkaUnavailableError(f"{' and '.join(missing)} not found (Java 17+ and Maven are needed)")
     with _lock(directory):
         if not (directory / ".complete").exists():
-            _fetch(directory, [_DEPENDENCY.format(name, version) for name in names])
+            _fetch(directory, dependencies)
     return directory
 
 
@@ -131,6 +149,7 @@ def main() -> int:
         ensure_jars()
         ensure_zookeeper_jars()
         ensure_streams_jars()
+        ensure_hdfs_jars()
         for version in OLD_CLIENTS:
             ensure_client_jars(version)
     except KafkaUnavailableError as error:

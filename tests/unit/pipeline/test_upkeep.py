@@ -244,11 +244,9 @@ def test_the_command_in_s3(s3: dict[str, str], tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_cannot_be_kept_up_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory without an archive, a damaged file and an archive in HDFS are told in a sentence."""
+    """A directory without an archive, and a damaged file, are told in a sentence."""
     assert run_command(["pipeline", "upkeep", "--output", str(tmp_path / "none")]) == 1
     assert f"there is no archive in {tmp_path}/none" in capsys.readouterr().err
-    assert run_command(["pipeline", "upkeep", "--output", "hdfs://name:8020/a"]) == 2
-    assert "upkeep is for archives in local directories and in S3" in capsys.readouterr().err
     store, path = LocalStore(), str(tmp_path / "archive")
     _archive(store, path)
     damaged = tmp_path / "archive" / _names(store, path)[0]
