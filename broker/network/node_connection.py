@@ -40,6 +40,9 @@ API_VERSIONS_VERSION: Final = 3
 """Of the first request: every node that a cluster of today may have answers this version."""
 USED_OF_SESSION: Final = 0.85
 """Of the session that a node grants: after that another connection is made, since requests after its end are lost."""
+AWAITED_BYTES: Final = 512 * 1024
+"""Of an answer that is arriving so many are waited for before they are read: a megabyte of records comes in a dozen
+pieces, and each look at them costs more than reading them together."""
 FRAMES_PER_TURN: Final = 16
 """Answers that are handed over before others get their turn."""
 
@@ -284,6 +287,7 @@ class SocketConnection:
                     if self._transport is not transport:
                         return  # whoever got the answer closed the connection, or it is none
             frames.keep_rest()
+            transport.await_bytes(min(frames.missing_bytes, AWAITED_BYTES))
         except FrameError as wrong:
             self._lose(f"{self.address} is no Kafka node, or sends more than is taken: {wrong}")
 

@@ -118,6 +118,12 @@ class FrameReader:
         return self._end - self._start
 
     @property
+    def missing_bytes(self) -> int:
+        """How much may be received now before anything can be done with it: of the frame that is arriving, 1 while
+        there is none."""
+        return max(1, self._room - self._end)
+
+    @property
     def has_rest(self) -> bool:
         """Whether bytes wait here that are not handed out yet."""
         return self._end > self._start

@@ -69,6 +69,9 @@ class TlsTransport:
         """1 while a byte is in there that the caller was not told of."""
         self.fd = sock.fileno()
 
+    def await_bytes(self, count: int) -> None:
+        """What is there is decrypted as it comes, in pieces that stay in the cache of the processor."""
+
     def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
         """Call when there may be something to read: on the socket, or here already."""
         self._callback = callback

@@ -10,6 +10,7 @@ import os
 import socket as sockets
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from socket import socket
 from typing import Protocol
 
@@ -40,6 +41,10 @@ class Transport(Protocol):
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
         """Send the beginning of a region, at most `max_bytes`; returns how many bytes went, 0 where its file ends."""
 
+    def await_bytes(self, count: int) -> None:
+        """Call whoever watches reading only once about so many bytes are there, or no more will come: a wish, from now
+        on."""
+
     def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
         """Have the callback called, again and again, while there may be something to read."""
 
@@ -53,10 +58,11 @@ class Transport(Protocol):
 class PlainTransport:
     """Bytes as they are. Receiving and sending are the socket's own methods, without a call in between."""
 
-    __slots__ = ("_sock", "fd", "recv_into", "send")
+    __slots__ = ("_awaited", "_sock", "fd", "recv_into", "send")
 
     def __init__(self, sock: socket) -> None:
         self._sock = sock
+        self._awaited = 1
         self.fd = sock.fileno()
         self.recv_into: Callable[[memoryview], int] = sock.recv_into
         self.send: Callable[[bytes | memoryview], int] = sock.send
@@ -69,6 +75,13 @@ class PlainTransport:
     def send_region(self, region: FileRegion, max_bytes: int) -> int:
         """Send with `os.sendfile`, from the page cache to the socket; returns the bytes that went."""
         return os.sendfile(self.fd, region.file.fd, region.position, min(region.length, max_bytes))
+
+    def await_bytes(self, count: int) -> None:
+        """Have the kernel call for reading only then (SO_RCVLOWAT); it never waits for more than its buffer holds."""
+        if count != self._awaited:
+            self._awaited = count
+            with suppress(OSError):  # then there are more calls, that is all
+                self._sock.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVLOWAT, count)
 
     def watch_reading(self, loop: AbstractEventLoop, callback: Callable[[], object]) -> None:
         """Have the loop watch the socket."""

@@ -94,7 +94,9 @@ class FetcherDriver:
         self._timer = self._loop.call_later(delay_s, self._run)
 
     def _run(self) -> None:
-        self._timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._is_stopped or self._under_way is not None or self._fetcher.waits_for_disk:
             return
         now = self._loop.time()
@@ -134,4 +136,4 @@ class FetcherDriver:
         if self._interruption is not None:
             self._interruption.cancel()
             self._interruption = None
-        self._run_in(0)
+        self._run()

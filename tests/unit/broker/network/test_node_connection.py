@@ -8,14 +8,19 @@ from struct import pack, unpack_from
 import pytest
 
 from odradek.broker.network.node_connection import NodeConnectionOptions, SocketConnection, SocketConnector
-from odradek.broker.network.receiving import ReceiveBuffers
+from odradek.broker.network.receiving import FrameReader, ReceiveBuffers
+from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.disk_threads import InPlace
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.protocol.codec import Message, decode, encode
 from odradek.protocol.headers import decode_request_header
 from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from odradek.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from odradek.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from odradek.protocol.registry import ApiKey
@@ -64,7 +69,7 @@ async def serve_heartbeats(reader: asyncio.StreamReader, writer: asyncio.StreamW
 
 
 @asynccontextmanager
-async def connection_to(peer: Peer) -> AsyncIterator[SocketConnection]:
+async def connection_to(peer: Peer, max_answer_bytes: int = 10_000) -> AsyncIterator[SocketConnection]:
     """Yield a connection to a node that behaves as `peer` does with each client."""
     served: list[asyncio.Task[None]] = []
 
@@ -79,7 +84,7 @@ async def connection_to(peer: Peer) -> AsyncIterator[SocketConnection]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     address = NodeAddress("127.0.0.1", server.sockets[0].getsockname()[1])
-    connection = new_connection(address)
+    connection = new_connection(address, max_answer_bytes)
     try:
         yield connection
     finally:
@@ -131,6 +136,57 @@ async def test_the_tags_in_the_header_of_an_answer_are_passed_over() -> None:
         found = await ask(connection, DescribeClusterRequest())
     assert isinstance(found, DescribeClusterResponse)
     assert found.cluster_id == "c"
+
+
+async def test_a_large_answer_is_read_once_much_of_it_is_there_and_a_small_one_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A megabyte comes in dozens of pieces: a look at each of them costs more than the bytes."""
+    reads, piece_bytes, pieces = 0, 30_000, 100
+    receive = FrameReader.receive
+
+    def counted(self: FrameReader, transport: Transport) -> int:
+        nonlocal reads
+        reads += 1
+        return receive(self, transport)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        _, version, correlation_id, _ = await read_request(reader)
+        brokers = [DescribeClusterBroker(broker_id=number, host="x" * piece_bytes) for number in range(pieces)]
+        body = encode(DescribeClusterResponse(brokers=brokers), version)
+        frame = pack(">i", correlation_id) + b"\0" + body
+        frame = pack(">i", len(frame)) + frame
+        for begin in range(0, len(frame), piece_bytes):
+            writer.write(frame[begin : begin + piece_bytes])
+            await writer.drain()
+            await asyncio.sleep(0)
+        _, version, correlation_id, _ = await read_request(reader)
+        answer(writer, correlation_id, encode(HeartbeatResponse(throttle_time_ms=7), version))
+
+    monkeypatch.setattr(FrameReader, "receive", counted)
+    async with connection_to(peer, 1 << 24) as connection:
+        large = await ask(connection, DescribeClusterRequest(), 30.0)
+        reads_of_large = reads
+        small = await ask(connection, timeout_s=30.0)
+    assert isinstance(large, DescribeClusterResponse)
+    assert [len(one.host) for one in large.brokers] == [piece_bytes] * pieces
+    assert reads_of_large < pieces / 3
+    assert isinstance(small, HeartbeatResponse)
+
+
+async def test_the_end_of_a_connection_within_a_large_answer_is_noticed_at_once() -> None:
+    """Though more of it was waited for than ever came."""
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        await read_request(reader)
+        writer.write(pack(">i", 1_000_000) + bytes(100_000))
+
+    async with connection_to(peer, 1 << 24) as connection:
+        lost = await ask(connection, timeout_s=30.0)
+    assert isinstance(lost, Disconnected)
+    assert "closed the connection" in lost.reason
 
 
 async def test_a_request_that_the_node_does_not_know_is_not_sent_and_the_others_go_on() -> None:
