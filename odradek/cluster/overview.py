@@ -1,11 +1,12 @@
 """All topics and groups of a cluster with what one compares them by: sizes, offsets, lag, replicas that are missing.
 
-In few requests, however many there are: see `bulk_questions`.
+In few requests, however many there are: see `bulk_questions`. Of a large cluster they take seconds all the same; what
+brokers know without looking at a log is told at once by `cluster_names`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -22,7 +23,7 @@ from odradek.cluster.bulk_questions import (
 from odradek.cluster.offsets import Offsets, Partition
 from odradek.protocol.codec import Message
 from odradek.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from odradek.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from odradek.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
 from odradek.protocol.messages.offset_fetch import OffsetFetchResponse
 
@@ -75,6 +76,13 @@ class ClusterOverview:
     groups: Sequence[GroupOverview]
     silent: Sequence[str] = ()
     """Brokers, as host:port, that did not tell the sizes of their partitions or their groups."""
+    is_whole: bool = True
+    """False: nobody has asked for offsets, sizes and lags, which are not known then."""
+
+    @property
+    def amount(self) -> int:
+        """How much there is to ask for: partitions, and groups, each of which may have offsets in many of them."""
+        return sum(each.partitions for each in self.topics) + 10 * len(self.groups)
 
 
 @dataclass(slots=True)
@@ -87,10 +95,7 @@ class _Sum:
 
 def cluster_overview(requests: BrokerRequests) -> ClusterOverview:
     """Ask for everything; CommandError where the cluster does not even tell its topics."""
-    metadata = requests.ask(MetadataRequest(topics=None), MetadataResponse, "the topics")
-    check(metadata.error_code, None, "the topics")
-    topics = [each for each in metadata.topics if each.name and not each.error_code]
-    addresses = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+    topics, addresses = _topics(requests)
     first = offsets_of_leaders(requests, topics, addresses, EARLIEST)
     end = offsets_of_leaders(requests, topics, addresses, LATEST)
     everywhere: dict[Address, Message] = dict.fromkeys(addresses.values(), DescribeLogDirsRequest(topics=None))
@@ -113,9 +118,33 @@ def cluster_overview(requests: BrokerRequests) -> ClusterOverview:
         topics=[
             _topic(each, sums[str(each.name)], first, end) for each in sorted(topics, key=lambda one: str(one.name))
         ],
-        groups=sorted(groups, key=lambda one: one.name),
+        groups=sorted(groups, key=_name),
         silent=[f"{host}:{port}" for host, port in sorted(silent)],
     )
+
+
+def cluster_names(requests: BrokerRequests) -> ClusterOverview:
+    """Ask for topics with their replicas and for groups with their states, and for nothing that takes time.
+
+    CommandError where the cluster does not even tell its topics.
+    """
+    topics, addresses = _topics(requests)
+    listed = _listed(requests, list(addresses.values()))
+    nothing = _Sum(size=None)
+    return ClusterOverview(
+        topics=[_topic(each, nothing, {}, {}) for each in sorted(topics, key=lambda one: str(one.name))],
+        groups=sorted((_group(each, {}) for answer in listed.values() for each in answer.groups), key=_name),
+        silent=[f"{host}:{port}" for host, port in sorted(_silent(addresses.values(), listed))],
+        is_whole=False,
+    )
+
+
+def _topics(requests: BrokerRequests) -> tuple[list[MetadataResponseTopic], dict[int, Address]]:
+    """Return the topics, and where the brokers are."""
+    metadata = requests.ask(MetadataRequest(topics=None), MetadataResponse, "the topics")
+    check(metadata.error_code, None, "the topics")
+    topics = [each for each in metadata.topics if each.name and not each.error_code]
+    return topics, {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
 
 
 def _topic(found: MetadataResponseTopic, known: _Sum, first: Offsets, end: Offsets) -> TopicOverview:
@@ -154,8 +183,7 @@ def _groups(
     requests: BrokerRequests, brokers: Sequence[Address], names: Mapping[UUID, str], ends: Offsets
 ) -> tuple[list[GroupOverview], set[Address]]:
     """Return the groups, and the brokers that did not tell theirs."""
-    questions: dict[Address, Message] = dict.fromkeys(brokers, ListGroupsRequest())
-    listed = ask_each(requests, questions, ListGroupsResponse)
+    listed = _listed(requests, brokers)
     lags: dict[str, dict[str, int]] = {}
     longest = max((len(answer.groups) for answer in listed.values()), default=0)
     for begin in range(0, longest, GROUPS_AT_ONCE):
@@ -165,19 +193,26 @@ def _groups(
         }
         for answer in committed_offsets_of(requests, {at: some for at, some in portion.items() if some}):
             _add_lags(lags, answer, names, ends)
-    groups = [
-        GroupOverview(
-            each.group_id,
-            each.group_state or "unknown",
-            each.group_type or "classic",
-            each.protocol_type,
-            lags.get(each.group_id, {}),
-        )
-        for answer in listed.values()
-        for each in answer.groups
-    ]
-    silent = {at for at in brokers if at not in listed} | {at for at, answer in listed.items() if answer.error_code}
-    return groups, silent
+    groups = [_group(each, lags.get(each.group_id, {})) for answer in listed.values() for each in answer.groups]
+    return groups, _silent(brokers, listed)
+
+
+def _listed(requests: BrokerRequests, brokers: Sequence[Address]) -> dict[Address, ListGroupsResponse]:
+    questions: dict[Address, Message] = dict.fromkeys(brokers, ListGroupsRequest())
+    return ask_each(requests, questions, ListGroupsResponse)
+
+
+def _silent(brokers: Iterable[Address], listed: Mapping[Address, ListGroupsResponse]) -> set[Address]:
+    return {at for at in brokers if at not in listed} | {at for at, answer in listed.items() if answer.error_code}
+
+
+def _group(found: ListedGroup, lags: Mapping[str, int]) -> GroupOverview:
+    state, kind = found.group_state or "unknown", found.group_type or "classic"
+    return GroupOverview(found.group_id, state, kind, found.protocol_type, lags)
+
+
+def _name(group: GroupOverview) -> str:
+    return group.name
 
 
 def _add_lags(

@@ -34,7 +34,7 @@ def address(name: str) -> str:
 
 def show_groups(visit: Visit) -> Response:
     """Show the groups that were looked for, a page of them."""
-    timed = visit.console.overviews.current()
+    timed = visit.console.overviews.at_once()
     text, state = visit.query("q"), visit.query("state")
     groups = timed.overview.groups
     listed = list_page(
@@ -59,6 +59,7 @@ def show_groups(visit: Visit) -> Response:
         all_groups=groups,
         silent=timed.overview.silent,
         age=visit.console.overviews.age(timed),
+        is_whole=timed.overview.is_whole,
     )
 
 

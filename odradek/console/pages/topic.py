@@ -37,7 +37,7 @@ def address(name: str, part: str = "") -> str:
 def show_topic(visit: Visit) -> Response:
     """Show the partitions of a topic and its groups."""
     name = visit.path("topic")
-    overview = visit.console.overviews.current().overview
+    overview = visit.console.overviews.at_once().overview
     lags = sorted(
         ((group.lags[name], group.name) for group in overview.groups if name in group.lags), key=lambda each: -each[0]
     )
@@ -52,6 +52,7 @@ def show_topic(visit: Visit) -> Response:
         offsets=sum(int(each.end or 0) - int(each.beginning or 0) for each in known),
         size=sum(each.size or 0 for each in topic.partitions),
         lags=lags[:MOST_SHOWN],
+        is_whole=overview.is_whole,
         rate=visit.console.history.latest(SeriesKey(SeriesKind.RECORDS_PER_S, name)),
     )
 

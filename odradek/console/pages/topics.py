@@ -25,7 +25,7 @@ MOST_PARTITIONS: Final = 100_000
 
 def show_topics(visit: Visit) -> Response:
     """Show the topics that were looked for, a page of them."""
-    timed = visit.console.overviews.current()
+    timed = visit.console.overviews.at_once()
     rates = visit.console.history.latest_of(SeriesKind.RECORDS_PER_S)
     text, state, internal = visit.query("q"), visit.query("state"), visit.query("internal")
     rows = [
@@ -60,6 +60,7 @@ def show_topics(visit: Visit) -> Response:
         troubled=sum(1 for each in timed.overview.topics if _is_troubled(each)),
         silent=timed.overview.silent,
         age=visit.console.overviews.age(timed),
+        is_whole=timed.overview.is_whole,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from odradek.console.history import SeriesKey, SeriesKind
 from odradek.console.settings import ConsoleSettings
 from tests.support.broker import BrokerProcess
@@ -92,3 +94,20 @@ def test_read_only_console_has_no_forms(broker: BrokerProcess, visitor: ConsoleV
     assert reader.post("/topics/console-kept/delete", typed="console-kept")[0] == 403
     assert "console-kept" in reader.get("/topics?q=console-kept")
     reader.close()
+
+
+def test_names_come_first_of_a_large_cluster(
+    visitor: ConsoleVisitor, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists and the page of a topic stand without offsets, sizes and lags while these are asked for, and say so."""
+    assert visitor.post("/new-topic", name=topic, partitions="1", replication_factor="", configs="")[0] == 303
+    overviews = visitor.app.state.console.overviews
+    monkeypatch.setattr("odradek.console.overviews.MUCH", 0)
+    with overviews._asking:
+        overviews.forget()
+        page = visitor.get(f"/topics?q={topic}")
+        assert "This is a large cluster" in page
+        assert '<td class="number">–</td>' in page
+        assert "This is a large cluster" in visitor.get("/groups")
+        assert "They are being asked for" in visitor.get(f"/topics/{topic}")
+    eventually(lambda: "This is a large cluster" not in visitor.get(f"/topics?q={topic}"), "sizes and lags are there")

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from odradek.client.errors import ConnectionLostError
-from odradek.cluster.overview import cluster_overview
+from odradek.cluster.overview import cluster_names, cluster_overview
 from odradek.protocol.codec import Message
 from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -122,3 +122,14 @@ def test_silent_broker_is_named() -> None:
     [topic] = overview.topics
     assert (topic.offsets, topic.size) == (None, None)
     assert overview.silent == ["two:9092"]
+
+
+def test_names_are_told_without_looking_at_a_log() -> None:
+    """Replicas and states are known with them; offsets, sizes and lags are not, and are not taken for nothing."""
+    requests: Any = _ScriptedRequests(two_is_silent=True)
+    overview = cluster_names(requests)
+    [topic], [group] = overview.topics, overview.groups
+    assert (topic.name, topic.partitions, topic.replication_factor, topic.under_replicated) == ("t", 2, 2, 1)
+    assert (topic.offsets, topic.size, topic.lag) == (None, None, None)
+    assert (group.name, group.state, group.lag) == ("g", "Empty", None)
+    assert (overview.silent, overview.is_whole, overview.amount) == (["two:9092"], False, 12)

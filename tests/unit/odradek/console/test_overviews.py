@@ -10,7 +10,7 @@ import pytest
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.overview import ClusterOverview, TopicOverview
 from odradek.console.clusters import ClusterPool
-from odradek.console.overviews import FRESH_S, OLDEST_S, Overviews
+from odradek.console.overviews import FRESH_S, MUCH, OLDEST_S, Overviews
 from odradek.terminal.errors import CommandError
 from tests.support.waiting import eventually
 
@@ -24,14 +24,26 @@ class _AskedCluster:
         self.takes = 0.0
         self.is_away = False
         pool = ClusterPool(lambda: ClusterClients("127.0.0.1:1", {}, logging.getLogger("test")))
-        self.overviews = Overviews(pool, self.ask, lambda: self.now)
+        self.overviews = Overviews(pool, self.ask, lambda: self.now, self.names)
+        self.partitions = 1
+        self.names_asked = 0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
 
     def ask(self, _: ClusterClients) -> ClusterOverview:
+        self.may_answer.wait(30)
         if self.is_away:
             raise CommandError("away")
         self.asked += 1
         self.now += self.takes
-        return ClusterOverview([TopicOverview("t", False, 1, 1, 0, 0, 10, 0, None, 0)], [])
+        return ClusterOverview([TopicOverview("t", False, self.partitions, 1, 0, 0, 10, 0, None, 0)], [])
+
+    def names(self, _: ClusterClients) -> ClusterOverview:
+        if self.is_away:
+            raise CommandError("away")
+        self.names_asked += 1
+        topic = TopicOverview("t", False, self.partitions, 1, 0, 0, None, None, None, 0)
+        return ClusterOverview([topic], [], is_whole=False)
 
 
 def test_fresh_overview_is_shared() -> None:
@@ -126,3 +138,47 @@ def test_nobody_waits_while_there_is_a_last_one() -> None:
     thread.join(60)
     cluster.now += OLDEST_S + 1
     assert cluster.overviews.current().at == cluster.now
+
+
+def test_names_of_a_large_cluster_are_there_before_the_rest() -> None:
+    """Nobody waits for the first overview: each who looks meanwhile sees the names, and later all of it."""
+    cluster = _AskedCluster()
+    cluster.partitions = MUCH
+    cluster.may_answer.clear()
+    assert not cluster.overviews.at_once().overview.is_whole
+    assert not cluster.overviews.at_once().overview.is_whole
+    assert (cluster.asked, cluster.names_asked) == (0, 1)
+    cluster.may_answer.set()
+    eventually(lambda: cluster.overviews.at_once().overview.is_whole, "all of it is there")
+    assert cluster.names_asked == 1
+    cluster.overviews.forget()
+    cluster.overviews.at_once()
+    assert cluster.names_asked == 2
+
+
+def test_of_a_small_cluster_all_is_there_at_once() -> None:
+    """It takes no time, and nobody sees a list without its numbers."""
+    cluster = _AskedCluster()
+    cluster.partitions = MUCH - 1
+    assert cluster.overviews.at_once().overview.is_whole
+    assert cluster.overviews.at_once().overview.is_whole
+    assert (cluster.asked, cluster.names_asked) == (1, 1)
+
+
+def test_a_large_cluster_that_goes_away_meanwhile_is_told() -> None:
+    """Names of a cluster that no longer answers are not shown for ever."""
+    cluster = _AskedCluster()
+    cluster.partitions = MUCH
+    cluster.may_answer.clear()
+    assert not cluster.overviews.at_once().overview.is_whole
+    cluster.is_away = True
+
+    def is_away() -> bool:
+        cluster.may_answer.set()
+        try:
+            cluster.overviews.at_once()
+        except CommandError:
+            return True
+        return False
+
+    eventually(is_away, "it is told")
