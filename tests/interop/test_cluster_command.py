@@ -6,7 +6,6 @@ Each test has topics of its own, and leaves all brokers running.
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cli import COMMAND, environment
+from tests.integration.cli import in_process
 from tests.support.apache_kafka_cluster import ApacheKafkaCluster, running_cluster
 from tests.support.broker import BrokerProcess
 from tests.support.documents import check_documents
@@ -36,21 +35,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafkaClu
 
 
 @pytest.fixture
-def run(cluster: ApacheKafkaCluster) -> Callable[..., str]:
-    """Run the command as a process, and return what it printed, with what it complained of if it is to fail."""
+def run(
+    cluster: ApacheKafkaCluster, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., str]:
+    """Run the command, and return what it printed, with what it complained of if it is to fail."""
+    command = in_process(cluster.bootstrap, monkeypatch, capfdbinary)
 
     def call(*arguments: str, stdin: str = "", fails: bool = False) -> str:
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            env=environment(cluster.bootstrap),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, done.stderr
-        return done.stdout + done.stderr if fails else done.stdout
+        code, output, error = command(*arguments, stdin=stdin.encode())
+        assert (code != 0) == fails, error
+        return output.decode() + error if fails else output.decode()
 
     return call
 

@@ -1,76 +1,67 @@
 """The odradek command against Apache Kafka: it is a client like any other."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.integration.cli import environment
-from tests.support.broker import ApacheKafkaProcess, BrokerProcess
+from tests.integration.cli import in_process
+from tests.support.broker import ApacheKafkaProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("apache-kafka")]
 
 
-@pytest.fixture(scope="module")
-def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A running Apache Kafka."""
-    broker = ApacheKafkaProcess(tmp_path_factory.mktemp("apache-kafka"))
-    broker.start()
-    yield broker
-    broker.discard()
+@pytest.fixture
+def run(
+    kafka: ApacheKafkaProcess, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., str]:
+    """Run the command, which must succeed, and return what it printed."""
+    command = in_process(kafka.bootstrap, monkeypatch, capfdbinary)
+
+    def call(*arguments: str, stdin: str = "") -> str:
+        code, output, error = command(*arguments, stdin=stdin.encode())
+        assert code == 0, error
+        return output.decode()
+
+    return call
 
 
-def _run(broker: BrokerProcess, *arguments: str, stdin: str = "") -> str:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "odradek", *arguments],
-        env=environment(broker.bootstrap),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def ask(run: Callable[..., str]) -> Callable[..., Any]:
+    """Run the command with --json, and return its document."""
+    return lambda *arguments: json.loads(run(*arguments, "--json"))
 
 
-def _json(broker: BrokerProcess, *arguments: str) -> Any:
-    return json.loads(_run(broker, *arguments, "--json"))
-
-
-def test_everything_once(apache_kafka: BrokerProcess) -> None:
+def test_everything_once(run: Callable[..., str], ask: Callable[..., Any], topic: str) -> None:
     """Each command does against Apache Kafka what it does against odradek."""
+    group_id, metrics_of = f"{topic}-group", f"{topic}-metrics"
     lines = "".join(f"{number}:{number}\n" for number in range(100))
-    _run(apache_kafka, "topics", "create", "t", "--partitions", "2", "--config", "retention.ms=9999999")
-    _run(apache_kafka, "produce", "t", "--key-separator", ":", stdin=lines)
-    [described] = _json(apache_kafka, "topics", "describe", "t")["topics"]
+    run("topics", "create", topic, "--partitions", "2", "--config", "retention.ms=9999999")
+    run("produce", topic, "--key-separator", ":", stdin=lines)
+    [described] = ask("topics", "describe", topic)["topics"]
     assert described["configs"] == {"retention.ms": "9999999"}
     assert sum(each["end"] for each in described["partitions"]) == 100
     assert all(each["size_bytes"] > 61 for each in described["partitions"])
-    assert sorted(_run(apache_kafka, "consume", "t").split(), key=int) == [str(number) for number in range(100)]
-    assert len(_run(apache_kafka, "consume", "t", "--group", "g", "-n", "60").splitlines()) == 60
-    [group] = _json(apache_kafka, "groups", "describe", "g")["groups"]
+    assert sorted(run("consume", topic).split(), key=int) == [str(number) for number in range(100)]
+    assert len(run("consume", topic, "--group", group_id, "-n", "60").splitlines()) == 60
+    [group] = ask("groups", "describe", group_id)["groups"]
     assert (group["state"], group["lag"]) == ("EMPTY", 40)
-    _run(apache_kafka, "groups", "reset", "g", "--to", "beginning")
-    assert _json(apache_kafka, "groups", "describe", "g")["groups"][0]["lag"] == 100
-    _run(apache_kafka, "groups", "delete", "g")
-    _run(apache_kafka, "configs", "alter", "--topic", "t", "--delete", "retention.ms", "--set", "segment.ms=8888888")
-    changed = _json(apache_kafka, "configs", "describe", "--topic", "t", "--changed")["configs"]
+    run("groups", "reset", group_id, "--to", "beginning")
+    assert ask("groups", "describe", group_id)["groups"][0]["lag"] == 100
+    run("groups", "delete", group_id)
+    run("configs", "alter", "--topic", topic, "--delete", "retention.ms", "--set", "segment.ms=8888888")
+    changed = ask("configs", "describe", "--topic", topic, "--changed")["configs"]
     assert {each["name"]: each["value"] for each in changed if each["source"] == "DYNAMIC_TOPIC_CONFIG"} == {
         "segment.ms": "8888888"
     }
-    assert _json(apache_kafka, "configs", "describe", "--broker", "1")["configs"]
-    _run(apache_kafka, "configs", "alter", "--client-metrics", "m", "--set", "interval.ms=1m")
-    assert _json(apache_kafka, "configs", "list")["resources"] == [{"resource": "client-metrics", "name": "m"}]
-    metrics = {
-        each["name"]: each for each in _json(apache_kafka, "configs", "describe", "--client-metrics", "m")["configs"]
-    }
+    assert ask("configs", "describe", "--broker", "1")["configs"]
+    run("configs", "alter", "--client-metrics", metrics_of, "--set", "interval.ms=1m")
+    assert {"resource": "client-metrics", "name": metrics_of} in ask("configs", "list")["resources"]
+    metrics = {each["name"]: each for each in ask("configs", "describe", "--client-metrics", metrics_of)["configs"]}
     assert metrics["interval.ms"]["source"] == "DYNAMIC_CLIENT_METRICS_CONFIG"
-    _run(apache_kafka, "configs", "alter", "--client-metrics", "m", "--delete", "interval.ms")
-    assert _json(apache_kafka, "bench", "produce", "t", "--records", "100")["records"] == 100
-    assert _json(apache_kafka, "bench", "consume", "t")["records"] == 200
-    _run(apache_kafka, "topics", "delete", "t")
-    assert "t" not in {each["name"] for each in _json(apache_kafka, "topics", "list")["topics"]}
+    run("configs", "alter", "--client-metrics", metrics_of, "--delete", "interval.ms")
+    assert ask("bench", "produce", topic, "--records", "100")["records"] == 100
+    assert ask("bench", "consume", topic)["records"] == 200
+    run("topics", "delete", topic)
+    assert topic not in {each["name"] for each in ask("topics", "list")["topics"]}
