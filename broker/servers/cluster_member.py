@@ -145,11 +145,12 @@ class ClusterMember:
         )
 
     def _check_broker_configs(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-        """Raise KafkaError for values that no broker can have; what is no operation at all is for the controller."""
+        """Raise KafkaError for another broker than this, and for values that none can have; what is no operation at all
+        is for the controller."""
         image, layers = self.metadata.image, self._configs.layers
-        usable = self._configs.usable_for(resource.name)
+        usable, node_id = self._configs.usable_for(resource.name), self._settings.node_id
         with suppress(UnknownOperationError):
-            plan_alteration(image, resource, lambda target, now: alter(target, now, changes), None, layers, usable)
+            plan_alteration(image, resource, lambda target, now: alter(target, now, changes), node_id, layers, usable)
 
     def channel(self, name: str, request_timeout_s: float = REQUEST_TIMEOUT_S) -> ControllerChannel:
         """Return a channel to the active controller; what is asked over others never holds it up."""

@@ -15,7 +15,7 @@ from tests.support.wire import WireClient
 
 TIMEOUT_S = 60
 TOPIC = "lines"
-TOPIC_RESOURCE, BROKER_LOGGER = 2, 8
+TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER = 2, 4, 8
 INVALID_REQUEST = 42
 
 
@@ -101,8 +101,9 @@ def test_records_outlive_a_broker_and_the_controller(cluster: OwnCluster) -> Non
     assert read(cluster) == values
 
 
-def test_loggers_are_those_of_the_broker_that_is_asked(cluster: OwnCluster) -> None:
-    """Their levels change there, in one request with configs that are the controller's."""
+def test_loggers_and_configs_are_those_of_the_broker_that_is_asked(cluster: OwnCluster) -> None:
+    """Their levels change there, in one request with configs that are the controller's; others are refused, as by
+    Kafka's brokers."""
     with WireClient(cluster.brokers[0].port) as client:
         level = {"name": "root", "config_operation": 0, "value": "DEBUG"}
         kept = {"name": "retention.ms", "config_operation": 0, "value": "777"}
@@ -113,6 +114,12 @@ def test_loggers_are_those_of_the_broker_that_is_asked(cluster: OwnCluster) -> N
         ]
         answer = client.ask("IncrementalAlterConfigs", 1, resources=wishes)
         assert [one["error_code"] for one in answer["responses"]] == [0, 0, INVALID_REQUEST]
+
+        kept_here = {"name": "log.retention.ms", "config_operation": 0, "value": "888"}
+        of_broker = {"resource_type": BROKER_RESOURCE, "configs": [kept_here]}
+        wishes = [{**of_broker, "resource_name": name} for name in ("1", "2", "9")]
+        answer = client.ask("IncrementalAlterConfigs", 1, resources=wishes)
+        assert [one["error_code"] for one in answer["responses"]] == [0, INVALID_REQUEST, INVALID_REQUEST]
 
         def described(kind: int, name: str, key: str) -> object:
             asked = {"resource_type": kind, "resource_name": name, "configuration_keys": [key]}
