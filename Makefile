@@ -75,11 +75,12 @@ bench-growth: $(VENV)/.installed-test
 bench-peers: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks --peers $(BENCH_ARGS)
 
-# What tests use beside Python packages: kcat, Redis and Chromium from the system's packages, Apache Kafka from Maven; and
+# What tests use beside Python packages: kcat, Redis, Kerberos and Chromium from the system's packages, Apache Kafka from Maven; and
 # the lowest versions that the sources for Spark work with, and files with which the JVMs of both start quickly.
 tools: $(VENV)/.installed-test
 	@sh tests/support/install-kcat.sh
 	@sh tests/support/install-redis.sh
+	@sh tests/support/install-kerberos.sh $(BIN)/python
 	@$(BIN)/python -m tests.support.chromium
 	@$(BIN)/python -m tests.support.kafka_jars
 	@$(BIN)/python -m tests.support.kafka_class_data >/dev/null

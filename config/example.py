@@ -53,6 +53,7 @@ EXAMPLES = {
     "max.connections.per.ip.overrides": "127.0.0.1:1000",
     "metadata.log.dir": "./odradek-metadata",
     "sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";',
+    "sasl.kerberos.service.name": "kafka",
     "sasl.login.connect.timeout.ms": "10000",
     "sasl.login.read.timeout.ms": "10000",
     "sasl.oauthbearer.expected.audience": "kafka",

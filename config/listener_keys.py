@@ -50,6 +50,8 @@ SERVED_FOR_A_MECHANISM: frozenset[str] = frozenset(
     {
         "connections.max.reauth.ms",
         "sasl.jaas.config",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.kerberos.service.name",
         "sasl.login.connect.timeout.ms",
         "sasl.login.read.timeout.ms",
         "sasl.oauthbearer.clock.skew.seconds",

@@ -16,7 +16,8 @@ from odradek.config.own_keys import USERS_FILE
 PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 OAUTHBEARER: Final = "OAUTHBEARER"
-MECHANISMS: Final = (PLAIN, *SCRAM, OAUTHBEARER)
+GSSAPI: Final = "GSSAPI"
+MECHANISMS: Final = (PLAIN, *SCRAM, OAUTHBEARER, GSSAPI)
 CLIENT_MECHANISMS: Final = (PLAIN, *SCRAM)
 """Those by which this node can log in elsewhere."""
 
@@ -24,9 +25,13 @@ _ENABLED: Final = "sasl.enabled.mechanisms"
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
-_MODULES: Final = {PLAIN: "PlainLoginModule", OAUTHBEARER: "OAuthBearerLoginModule"} | dict.fromkeys(
-    SCRAM, "ScramLoginModule"
-)
+_SERVICE: Final = "sasl.kerberos.service.name"
+_MODULES: Final = {
+    PLAIN: "PlainLoginModule",
+    OAUTHBEARER: "OAuthBearerLoginModule",
+    GSSAPI: "Krb5LoginModule",
+    **dict.fromkeys(SCRAM, "ScramLoginModule"),
+}
 _UNDERSTOOD_HANDLERS: Final = {OAUTHBEARER: "OAuthBearerValidatorCallbackHandler"}
 _SCHEMES: Final = ("http://", "https://", "file:/")
 
@@ -48,6 +53,17 @@ class OAuthBearerSettings(NamedTuple):
     read_timeout_ms: int
 
 
+class KerberosSettings(NamedTuple):
+    """Whom clients get tickets for, and whose name a ticket makes its owner."""
+
+    keytab: str
+    principal: str | None
+    """`kafka/host@REALM`; None for any of that service in the keytab."""
+    service_name: str | None
+    rules: tuple[str, ...]
+    """sasl.kerberos.principal.to.local.rules."""
+
+
 class SaslSettings(NamedTuple):
     """How clients of one listener log in."""
 
@@ -61,6 +77,7 @@ class SaslSettings(NamedTuple):
     """Passwords by user."""
     plain_users_file: str | None
     oauthbearer: OAuthBearerSettings | None
+    kerberos: KerberosSettings | None = None
 
     def __repr__(self) -> str:
         return f"<SASL by {', '.join(self.mechanisms)}>"
@@ -80,12 +97,6 @@ class SaslLogin(NamedTuple):
 def read_sasl(read: ListenerConfigReader) -> SaslSettings:
     """Return how clients of a listener log in; ConfigError where that cannot be."""
     mechanisms = tuple(dict.fromkeys(read.elements(_ENABLED)))
-    if "GSSAPI" in mechanisms:
-        raise read.error(
-            _ENABLED,
-            f"listener {read.listener} asks for GSSAPI (Kerberos), which is Kafka's default and which odradek does not"
-            f" serve: set {_ENABLED} to some of {', '.join(MECHANISMS)}",
-        )
     for mechanism in mechanisms:
         if mechanism not in MECHANISMS:
             raise read.error(_ENABLED, f"{mechanism} is no SASL mechanism; expected some of {', '.join(MECHANISMS)}")
@@ -111,6 +122,7 @@ def read_sasl(read: ListenerConfigReader) -> SaslSettings:
         plain_users=users,
         plain_users_file=users_file,
         oauthbearer=_oauthbearer(read.mechanism(OAUTHBEARER)) if OAUTHBEARER in mechanisms else None,
+        kerberos=_kerberos(read.mechanism(GSSAPI), entries[GSSAPI]) if GSSAPI in mechanisms else None,
     )
 
 
@@ -153,6 +165,33 @@ def _check_handler(read: ListenerConfigReader, mechanism: str) -> None:
 def _users_file(read: ListenerConfigReader) -> str | None:
     given = read.given(USERS_FILE)
     return given.value or None if given is not None else None
+
+
+def _kerberos(read: ListenerConfigReader, entry: JaasEntry | None) -> KerberosSettings:
+    options = entry.options if entry is not None else {}
+    if not options.get("keyTab"):
+        key = f"listener.name.{read.listener.lower()}.gssapi.{_JAAS}"
+        raise ConfigError(
+            f"nobody could log in by GSSAPI (Kerberos, which is Kafka's default) at listener {read.listener}: give"
+            f' {key} a Krb5LoginModule with keyTab="..." and principal="kafka/host@REALM", or set'
+            f" {_ENABLED} to some of {', '.join(one for one in MECHANISMS if one != GSSAPI)}",
+            key=key,
+        )
+    given, in_entry = read.text(_SERVICE), options.get("serviceName")
+    if given and in_entry and given != in_entry:
+        raise read.error(_SERVICE, f"the JAAS entry has another serviceName, {in_entry[:80]}")
+    principal = options.get("principal")
+    if principal in (None, "", "*") and not (given or in_entry):
+        raise ConfigError(
+            f"listener {read.listener} has no Kerberos principal: name it in the JAAS entry, or give {_SERVICE}",
+            key=_SERVICE,
+        )
+    return KerberosSettings(
+        options["keyTab"].removeprefix("file://"),
+        None if principal in ("", "*") else principal,
+        given or in_entry,
+        read.elements("sasl.kerberos.principal.to.local.rules"),
+    )
 
 
 def _oauthbearer(read: ListenerConfigReader) -> OAuthBearerSettings:

@@ -12,7 +12,7 @@ from odradek.broker.authentication.exchange import Exchange
 from odradek.broker.authentication.scram import FindScramUser
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.disk_threads import Threads
-from odradek.config.sasl import OAUTHBEARER, PLAIN, SCRAM, SaslSettings
+from odradek.config.sasl import GSSAPI, OAUTHBEARER, PLAIN, SCRAM, SaslSettings
 from odradek.protocol.scram import MECHANISM_BY_NAME
 
 
@@ -39,6 +39,8 @@ def begin_exchanges(settings: SaslSettings, parts: MechanismParts) -> dict[str, 
             found[mechanism] = _scram(mechanism, parts)
         elif mechanism == OAUTHBEARER:
             found[mechanism] = _oauthbearer(settings, parts)
+        elif mechanism == GSSAPI:
+            found[mechanism] = _gssapi(settings, parts)
     return found
 
 
@@ -65,3 +67,11 @@ def _oauthbearer(settings: SaslSettings, parts: MechanismParts) -> Callable[[], 
     assert settings.oauthbearer is not None
     judge = TokenJudge(settings.oauthbearer, parts.clock)
     return lambda: OAuthBearerExchange(judge, parts.threads)
+
+
+def _gssapi(settings: SaslSettings, parts: MechanismParts) -> Callable[[], Exchange]:
+    from odradek.broker.authentication.kerberos import GssapiExchange, KerberosAcceptor
+
+    assert settings.kerberos is not None
+    acceptor = KerberosAcceptor(settings.kerberos)
+    return lambda: GssapiExchange(acceptor, parts.threads)

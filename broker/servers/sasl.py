@@ -27,7 +27,7 @@ from odradek.broker.runtime.responses import Handle
 from odradek.config.errors import ConfigError, ConfigRequestError
 from odradek.config.listener_keys import ListenerConfigReader
 from odradek.config.reading import BrokerConfigReader
-from odradek.config.sasl import OAUTHBEARER, SaslSettings, read_sasl
+from odradek.config.sasl import GSSAPI, OAUTHBEARER, SaslSettings, read_sasl
 from odradek.config.settings import BrokerSettings
 from odradek.protocol.scram import ScramMechanism
 from odradek.protocol.scram_users import UsersFileError
@@ -35,8 +35,8 @@ from odradek.protocol.scram_users import UsersFileError
 log = get_logger("authentication")
 MAX_FRAME_BYTES: Final = 16 * 1024
 """Twice the largest message of SCRAM, and more than any name and password."""
-MAX_JWT_FRAME_BYTES: Final = 68 * 1024
-"""The largest token of OAUTHBEARER, and what is around it."""
+MAX_TOKEN_FRAME_BYTES: Final = 68 * 1024
+"""The largest token of OAUTHBEARER, and what is around it; a ticket with the groups of its owner may be as large."""
 
 
 class SaslServices(NamedTuple):
@@ -65,7 +65,8 @@ class ListenerSasl:
     def max_first_frame_bytes(self) -> int:
         """The largest frame before it is known who the client is: no mechanism here has larger tokens, and strangers
         are not to hold memory that others wait for."""
-        largest = MAX_JWT_FRAME_BYTES if OAUTHBEARER in self._current.mechanisms else MAX_FRAME_BYTES
+        has_tokens = not {OAUTHBEARER, GSSAPI}.isdisjoint(self._current.mechanisms)
+        largest = MAX_TOKEN_FRAME_BYTES if has_tokens else MAX_FRAME_BYTES
         return min(self._current.max_receive_bytes, largest)
 
     def handler(self, context: RequestContext, handle: Handle) -> Handle:

@@ -8,7 +8,7 @@ long it may take; a name on which that does not suffice has no user.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from odradek.tls.errors import TlsError
@@ -26,17 +26,44 @@ class _Match(Protocol):
     def group(self, group: int | str) -> str | None: ...
 
 
+class BoundedExpression:
+    """A regular expression that is matched for a bounded time."""
+
+    def __init__(self, expression: str) -> None:
+        """Raises TlsError for what is no expression."""
+        try:
+            import regex
+        except ImportError:
+            raise TlsError("rules with expressions need one more package: pip install 'odradek[security]'") from None
+        try:
+            self._compiled = regex.compile(expression)
+        except (regex.error, RecursionError, OverflowError) as wrong:
+            raise TlsError(f"{expression!r} is no regular expression: {wrong}") from None
+
+    def matches(self, name: str) -> bool:
+        """Tell whether it matches the whole of a name; TimeoutError where that takes too long."""
+        return self._compiled.fullmatch(name, timeout=MATCH_TIMEOUT_S) is not None
+
+    def replaced(self, name: str, replacement: str, count: int = 0) -> str:
+        """Replace what it matches, so often or (0) always, by a replacement as Java has it; TimeoutError likewise."""
+        groups = self._compiled.groups
+
+        def made(match: _Match) -> str:
+            return _REFERENCE.sub(lambda reference: _referred(reference, match, groups), replacement)
+
+        return self._compiled.sub(made, name, count, timeout=MATCH_TIMEOUT_S)
+
+
 class _Rule(NamedTuple):
-    fullmatch: Callable[[str], _Match | None]
-    substitute: Callable[[Callable[[_Match], str], str], str]
-    replacement: Callable[[_Match], str]
+    expression: BoundedExpression
+    replacement: str
     case: str
 
     def apply(self, name: str) -> str | None:
         """Return the user's name, None where the rule does not match the whole of this one."""
-        if self.fullmatch(name) is None:
+        if not self.expression.matches(name):
             return None
-        made = self.substitute(self.replacement, name)
+        made = self.expression.replaced(name, self.replacement)
         return made.lower() if self.case == "L" else made.upper() if self.case == "U" else made
 
 
@@ -72,30 +99,8 @@ def _parse(rules: str) -> list[_Rule | None]:
                 "separated by commas"
             )
         position = found.end()
-        parsed.append(None if found[1] else _rule(found[2], found[3], found[4]))
+        parsed.append(None if found[1] else _Rule(BoundedExpression(found[2]), found[3], found[4]))
     return parsed
-
-
-def _rule(expression: str, replacement: str, case: str) -> _Rule:
-    try:
-        import regex
-    except ImportError:
-        raise TlsError("rules with expressions need one more package: pip install 'odradek[security]'") from None
-    try:
-        compiled = regex.compile(expression)
-    except (regex.error, RecursionError, OverflowError) as wrong:
-        raise TlsError(f"{expression!r} is no regular expression: {wrong}") from None
-    groups = compiled.groups
-
-    def replaced(match: _Match) -> str:
-        return _REFERENCE.sub(lambda reference: _referred(reference, match, groups), replacement)
-
-    return _Rule(
-        lambda name: compiled.fullmatch(name, timeout=MATCH_TIMEOUT_S),
-        lambda by, name: compiled.sub(by, name, timeout=MATCH_TIMEOUT_S),
-        replaced,
-        case,
-    )
 
 
 def _referred(reference: re.Match[str], match: _Match, groups: int) -> str:

@@ -9,6 +9,7 @@ from odradek.config.sasl import SaslSettings, read_login, read_sasl
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 PLAIN = f'listener.name.a.plain.sasl.jaas.config={MODULE} required username="b" password="bp" user_alice="x";'
 ENABLED = "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256"
+KERBEROS = "listener.name.a.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required"
 OAUTH = "listener.name.a.oauthbearer."
 
 
@@ -47,8 +48,18 @@ def test_users_may_stand_in_a_file() -> None:
 @pytest.mark.parametrize(
     ("overrides", "reason"),
     [
-        ((), "GSSAPI.*which odradek does not serve: set sasl.enabled.mechanisms"),
+        ((), "by GSSAPI .*which is Kafka's default.*Krb5LoginModule with keyTab.*set sasl.enabled.mechanisms to"),
         (("sasl.enabled.mechanisms=PLAIN,GSSAPI", PLAIN), "GSSAPI"),
+        (("sasl.enabled.mechanisms=GSSAPI", f'{KERBEROS} keyTab="/k";'), "listener A has no Kerberos principal"),
+        (
+            (
+                "sasl.enabled.mechanisms=GSSAPI",
+                "sasl.kerberos.service.name=kafka",
+                f'{KERBEROS} keyTab="/k" serviceName="other";',
+            ),
+            "another serviceName, other",
+        ),
+        (("sasl.enabled.mechanisms=GSSAPI", PLAIN.replace("a.plain", "a.gssapi")), "expected Krb5LoginModule"),
         (("sasl.enabled.mechanisms=SCRAM-SHA-1",), "SCRAM-SHA-1 is no SASL mechanism"),
         (("sasl.enabled.mechanisms=PLAIN",), "nobody could log in by PLAIN"),
         (("sasl.enabled.mechanisms=PLAIN", PLAIN.replace("PlainLogin", "ScramLogin")), "expected PlainLoginModule"),
@@ -66,6 +77,23 @@ def test_what_lets_nobody_in_or_everybody_is_refused_at_the_start(overrides: tup
     with pytest.raises(ConfigError, match=reason) as caught:
         read(*overrides)
     assert '"x"' not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "principal"),
+    [
+        ('keyTab="/k" principal="kafka/h@R" useKeyTab=true storeKey=true', "kafka/h@R"),
+        ('keyTab="file:///k" principal="*"', None),
+        ("keyTab='/k'", None),
+    ],
+)
+def test_the_key_of_a_kerberos_service_is_in_the_keytab_of_its_entry(options: str, principal: str | None) -> None:
+    """As Java's login module names it; without a principal any of the service's name."""
+    rules = "sasl.kerberos.principal.to.local.rules=RULE:[2:$1],DEFAULT"
+    settings = read(
+        "sasl.enabled.mechanisms=GSSAPI", "sasl.kerberos.service.name=kafka", rules, f"{KERBEROS} {options};"
+    )
+    assert settings.kerberos == ("/k", principal, "kafka", ("RULE:[2:$1]", "DEFAULT"))
 
 
 def test_a_provider_of_tokens_is_read_from_kafkas_keys() -> None:
