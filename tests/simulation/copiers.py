@@ -59,6 +59,10 @@ SESSION_TIMEOUT_MS = 1_800_000
 """So long that no member needs to send heartbeats."""
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 TRANSACTION_TIMEOUT_MS = 3000
+THOUGHT_S = 0.3
+"""How long a copier that takes its time has a transaction open, on average."""
+LATE_S = (0.0, 0.0, 0.02, 0.5)
+"""How long records are under way that a copier does not wait for, beside what bytes take anyway."""
 PAUSE_S = 0.2
 """How long a copier waits between transactions, on average."""
 FIND_COORDINATOR_VERSION = 3
@@ -277,7 +281,8 @@ class Copier(SimulatedClient):
         parts: dict[int, list[bytes]] = {}
         for number in numbers:
             parts.setdefault(_partition_of(number), []).append(number + b" in " + name)
-        mood = self.world.random.random()
+        random = self.world.random
+        mood = random.random()
         if self._versions is FIRST_KIND:
             await self._add_partitions(list(parts))
         for partition, copies in parts.items():
@@ -287,6 +292,8 @@ class Copier(SimulatedClient):
             await self._write(partition, copies)
         if mood < 0.9:
             await self._commit_offsets(self.position + len(numbers))
+        if random.random() < 0.3:  # some have more to do before they end what they have begun
+            await asyncio.sleep(random.expovariate(1 / THOUGHT_S))
         if mood < 0.25:
             await self._end(committed=False)
             return
@@ -327,10 +334,14 @@ class Copier(SimulatedClient):
         self._sequences[partition] = self._sequences.get(partition, 0) + len(copies)
 
     async def _impatient(self, partition: int, copies: list[bytes]) -> None:
-        """Abort while records are still on their way; nobody knows what became of them, or of the sequence numbers."""
-        address = self.leader_of(partition)
+        """Abort while records are still on their way, some for long; nobody knows what became of them, or of the
+        sequence numbers."""
+        address, request = self.leader_of(partition), self._produce_request(partition, copies)
         if address is not None:
-            self.ask(address, self._produce_request(partition, copies), self._versions.produce, lambda _found: None)
+            late_s = self.world.random.choice(LATE_S)
+            self.world.after(
+                late_s, lambda: self.ask(address, request, self._versions.produce, lambda _found: None), self.process
+            )
         await self._end(committed=False)
         if self._versions is FIRST_KIND:
             raise StartOverError("impatient")

@@ -15,6 +15,8 @@ from unittest import mock
 from odradek.broker.controller import isr_changes, registration
 from odradek.broker.controller.broker_changes import in_isr, plan_departure
 from odradek.broker.controller.controller_view import ControllerView
+from odradek.broker.coordinator.writer import PartitionWriter
+from odradek.broker.handlers.transactional_produce import Verifications, Verified
 from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.partitions.partition import Partition
@@ -23,8 +25,14 @@ from odradek.broker.replication.eligibility import is_alive
 from odradek.broker.replication.follower_session import FetchPosition
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.leadership import Leadership
+from odradek.broker.runtime.deferred import Deferred
+from odradek.broker.transactions.shard import TransactionShard
+from odradek.broker.transactions.state import TransactionMetadata
+from odradek.broker.transactions.verification import Operation, of_produce
 from odradek.protocol.messages.alter_partition import IsrMember
+from odradek.protocol.messages.produce import ProduceRequest
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
+from odradek.storage.producers.producer_entry import WrittenBatch
 from odradek.storage.producers.producer_state import ProducerStates
 from tests.simulation.shape import Fault, Shape
 
@@ -104,6 +112,37 @@ def _read_past_open_transactions(stack: ExitStack) -> None:
     stack.enter_context(mock.patch.object(ProducerStates, "first_unstable_offset", return_value=None))
 
 
+def _verify_nothing(stack: ExitStack) -> None:
+    """Before KIP-890: a batch that comes after the end of its transaction begins another one, which nobody ends."""
+    true_verify, true_check = Verifications.verify, ProducerStates.check
+
+    def verify(asked: Verifications, request: ProduceRequest, version: int) -> Verified | Deferred[Verified]:
+        is_added_by_asking = of_produce(version) is Operation.ADD
+        return true_verify(asked, request, version) if is_added_by_asking else Verified()
+
+    def check(states: ProducerStates, *arguments: Any) -> WrittenBatch | None:
+        states.verify_transactions = False
+        return true_check(states, *arguments)
+
+    stack.enter_context(mock.patch.object(Verifications, "verify", verify))
+    stack.enter_context(mock.patch.object(ProducerStates, "check", check))
+
+
+def _decide_without_replicas(stack: ExitStack) -> None:
+    """A coordinator tells the producer how its transaction ends, and sends markers, before its followers know of that:
+    the next coordinator finds the transaction open, and ends it in another way."""
+    true_write = TransactionShard._write
+
+    def write(shard: TransactionShard, name: str, new: TransactionMetadata, *arguments: Any, **named: Any) -> None:
+        with ExitStack() as hastily:
+            if new.state.is_decided:
+                hastily.enter_context(mock.patch.object(PartitionWriter, "is_safe", return_value=True))
+            true_write(shard, name, new, *arguments, **named)
+
+    stack.enter_context(mock.patch.object(TransactionShard, "_write", write))
+
+
+_COPYING: dict[str, Any] = {"session_s": 1.0, "transactions_end_s": 30.0}
 _BUSY: dict[str, Any] = {"partitions": 1, "faults_s": 8.0, "rest_s": (0.02, 0.4), "produce_pause_s": 0.05}
 
 PLANTED = {
@@ -155,6 +194,22 @@ PLANTED = {
     ),
     "no-last-stable-offset": Planted(
         _read_past_open_transactions, Shape(**_BUSY, copiers=1, session_s=1.0, faults={Fault.KILL: 2, Fault.CUT: 2})
+    ),
+    "late-write": Planted(
+        _verify_nothing, Shape(**_BUSY, **_COPYING, copiers=1, faults={Fault.SLOW_NETWORK: 1, Fault.CUT: 3})
+    ),
+    "hasty-coordinator": Planted(
+        _decide_without_replicas,
+        Shape(
+            **_BUSY,
+            **_COPYING,
+            brokers=2,
+            replicas=2,
+            copiers=1,
+            cuts_controller=False,
+            lag_s=5.0,
+            faults={Fault.CUT: 4, Fault.KILL: 1},
+        ),
     ),
 }
 """By what they are called on the command line."""

@@ -17,8 +17,6 @@ from tests.simulation.world import SimulatedProcess, World
 HEAL_S = 60.0
 """Until when a cluster must be whole again once nothing is wrong any more."""
 START_S = 30.0
-TRANSACTION_END_S = 400.0
-"""Until when all transactions must have ended: a clock that jumped ahead by a minute and back lets them last longer."""
 
 
 class Scenario:
@@ -121,13 +119,16 @@ class Scenario:
         )
 
     def _end_copying(self, copying: Copying) -> None:
+        within = self.shape.transactions_end_s
         copying.stop_feeding()
         self._until(copying.are_fed, "all numbers are acknowledged")
-        self._until(copying.are_copied, "all numbers are copied", TRANSACTION_END_S)
+        self._until(copying.are_copied, "all numbers are copied", within)
         copying.stop_copying()
         self._until(copying.have_stopped, "the group tells how far it has come")
         copying.read_again()
-        self._until(copying.are_read, "readers of committed records come to the end of the logs", TRANSACTION_END_S)
+        self._until(
+            copying.are_read, "readers of committed records come to the end of the logs", self.shape.transactions_end_s
+        )
         copying.check()
 
     def _end(self) -> None:

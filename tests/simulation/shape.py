@@ -78,6 +78,9 @@ class Shape:
     """Whether old records go: segments are small, and retention keeps few of them."""
     copiers: int = 0
     """How many clients copy numbers from topic to topic in transactions."""
+    transactions_end_s: float = 400.0
+    """Until when all transactions must have ended once nothing is wrong any more: a clock that jumped ahead by a minute
+    and back lets them last longer."""
     faults: Mapping[Fault, int] = field(default_factory=lambda: MACHINES)
     """What may go wrong, and how likely each is beside the others."""
 

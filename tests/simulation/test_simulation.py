@@ -57,6 +57,8 @@ def test_a_life_repeats_exactly() -> None:
         ("stale-broker-epoch", 32, "was acknowledged"),
         ("last-replica-standing", 2, "was acknowledged"),
         ("no-last-stable-offset", 0, "nobody asked to be committed"),
+        ("late-write", 15, "nobody asked to be committed"),
+        ("hasty-coordinator", 36, "was acknowledged"),
     ],
 )
 def test_bug_that_kafka_once_had_is_found(bug: str, seed: int, finding: str) -> None:
