@@ -23,16 +23,19 @@ def _find(log: COPY, gone: set[int]) -> Any:
 
 @st.composite
 def copied_logs(draw: st.DrawFn) -> COPY:
-    """Copies of the offsets 0 to 39 less some that are not wanted, cut short and begun again at what was kept."""
+    """Copies of the offsets 0 to 39 less some that are not wanted, cut short and begun again at what was kept, to
+    the end at last; before some of them somebody else wrote."""
     unwanted = draw(st.sets(st.integers(0, 39), max_size=30))
+    others = draw(st.sets(st.integers(0, 239), max_size=60))
     log: COPY = []
-    kept = 0
-    for cut, was_kept in draw(st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=6)):
+    kept = copied = 0
+    for cut, was_kept in [*draw(st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=5)), (40, True)]:
         if cut < kept:
             continue
         for source in range(kept, cut):
-            log += [None] * draw(st.integers(0, 1))
+            log += [None] if copied in others else []
             log += [] if source in unwanted else [source]
+            copied += 1
         kept = cut if was_kept else kept
     return log
 

@@ -44,7 +44,8 @@ class HandmadeRecord:
         """Return the record as it lies in a batch."""
         body = bytes([self.attributes]) + zigzag(self.timestamp_delta) + zigzag(self.place)
         body += nullable(self.key) + nullable(self.value) + zigzag(len(self.headers))
-        body += b"".join(nullable(name) + nullable(value) for name, value in self.headers) + self.tail
+        encoded = {header: nullable(header[0]) + nullable(header[1]) for header in set(self.headers)}
+        body += b"".join([encoded[header] for header in self.headers]) + self.tail
         return zigzag(len(body) if self.length is None else self.length) + body
 
 
