@@ -9,8 +9,8 @@ from odradek.protocol.records.building import BatchFields, assemble_batch, build
 from odradek.protocol.records.control import EndTransactionMarker, build_end_transaction_batch
 from odradek.protocol.records.legacy_building import build_message, build_wrapper
 from odradek.protocol.records.record import Record
+from odradek.storage.compaction import entries, segment_rewrite
 from odradek.storage.compaction.batches import empty_batch
-from odradek.storage.compaction.entries import RECORDS_AT_A_TIME
 from odradek.storage.compaction.planning import CleanerLimits
 from odradek.storage.log.log import Log
 from odradek.storage.names import LOG_SUFFIX
@@ -234,9 +234,13 @@ def test_a_full_disk_fails_the_round_and_leaves_nothing_behind() -> None:
     assert contents(fs) == before
 
 
-def test_a_batch_of_very_many_records_is_filtered_some_at_a_time() -> None:
+def test_a_batch_of_very_many_records_is_filtered_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What stays of it is the same as of a small one, with and without a delete horizon."""
-    count = RECORDS_AT_A_TIME + 5000
+    some = 4000  # 65,536 in earnest, which takes as many times longer to make
+    for module in (entries, segment_rewrite):
+        assert some < module.RECORDS_AT_A_TIME
+        monkeypatch.setattr(module, "RECORDS_AT_A_TIME", some)
+    count = 2 * some + 500
     for value in (b"", None):
         log = a_log(MemoryFiles(), segment_bytes=16 << 20)
         append(log, *[(b"%d" % number, value) for number in range(count)], codec=Codec.ZSTD)
