@@ -119,9 +119,13 @@ class FrameReader:
 
     @property
     def missing_bytes(self) -> int:
-        """How much may be received now before anything can be done with it: of the frame that is arriving, 1 while
-        there is none."""
-        return max(1, self._room - self._end)
+        """How much more has to be received before anything can be done with it: of the frame that is arriving, and no
+        more than there is room for; 1 while there is none."""
+        rest = self._end - self._start
+        if self._buffer is None or rest < 4:
+            return 1
+        (size,) = _unpack_size(self._view, self._start)
+        return max(1, min(self._room - self._end, size + 4 - rest))
 
     @property
     def has_rest(self) -> bool:

@@ -175,6 +175,27 @@ async def test_a_large_answer_is_read_once_much_of_it_is_there_and_a_small_one_a
     assert isinstance(small, HeartbeatResponse)
 
 
+async def test_answers_that_are_cut_anywhere_are_taken_as_soon_as_they_are_whole() -> None:
+    """Nothing more is waited for than the rest of the answer: nothing may follow it."""
+    cuts = (1, 3, 4, 5, 9, 11)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        for cut in cuts:
+            _, version, correlation_id, _ = await read_request(reader)
+            frame = pack(">i", correlation_id) + encode(HeartbeatResponse(throttle_time_ms=cut), version)
+            frame = pack(">i", len(frame)) + frame
+            writer.write(frame[:cut])
+            await writer.drain()
+            for _ in range(3):
+                await asyncio.sleep(0)  # so that it is read
+            writer.write(frame[cut:])
+
+    async with connection_to(peer) as connection:
+        answers = [await ask(connection, timeout_s=5.0) for _ in cuts]
+    assert [one.throttle_time_ms for one in answers if isinstance(one, HeartbeatResponse)] == list(cuts)
+
+
 async def test_the_end_of_a_connection_within_a_large_answer_is_noticed_at_once() -> None:
     """Though more of it was waited for than ever came."""
 
