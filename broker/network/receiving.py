@@ -124,7 +124,7 @@ class FrameReader:
         rest = self._end - self._start
         if self._buffer is None or rest < 4:
             return 1
-        (size,) = _unpack_size(self._view, self._start)
+        size: int = _unpack_size(self._view, self._start)[0]
         return max(1, min(self._room - self._end, size + 4 - rest))
 
     @property
