@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -11,9 +12,10 @@ from odradek.pipeline.archive import Archive, Commits
 from odradek.pipeline.data_files import DataWriter, SparkFiles, TaskFiles
 from odradek.pipeline.delta import DeltaLog
 from odradek.pipeline.errors import WrongOptionError
+from odradek.pipeline.iceberg import CATALOG_NAME, KEPT_FILES, SYNCED_FILES, IcebergCommits, IcebergPlace
 from odradek.pipeline.json_values import from_ddl
 from odradek.pipeline.kept_schema import KeptSchema
-from odradek.pipeline.layout import DELTA, JSON, Layout, chosen_columns, schema_of, settle
+from odradek.pipeline.layout import DELTA, ICEBERG, JSON, PARQUET, Layout, chosen_columns, schema_of, settle
 from odradek.pipeline.ledger import COMPACTION, DamagedCommitError, Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
@@ -64,6 +66,17 @@ def open_store(
     )
 
 
+_OF_ICEBERG: Final = {
+    "aws_endpoint_url": "s3.endpoint",
+    "aws_region": "s3.region",
+    "aws_access_key_id": "s3.access-key-id",
+    "aws_secret_access_key": "s3.secret-access-key",
+    "aws_session_token": "s3.session-token",
+    "aws_virtual_hosted_style_request": "s3.force-virtual-addressing",
+}
+"""What options of storage are called by PyIceberg."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
     """What the command was told of an archive."""
@@ -80,6 +93,8 @@ class ArchivePlan:
     """What fields JSON values have: in Spark's SQL, or as it was read from a file; None: what is kept or found."""
     compression: str
     storage: Mapping[str, str]
+    catalog: Mapping[str, str] = field(default_factory=dict)
+    """Of Iceberg: properties of the catalog, and under `name` and `table` what both are called."""
 
 
 def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callable[[str], None]) -> Archive:
@@ -95,20 +110,48 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
     if layout.values == JSON and "value" not in layout.columns:
         raise WrongOptionError("--value json is about the column value, which --columns leaves out")
     store, path = open_store(hadoop, plan.output, plan.storage)
-    if layout.format == DELTA and isinstance(store, HadoopStore):
-        raise WrongOptionError(f"--format delta cannot be in {plan.output}: give a local directory or s3://")
+    if layout.format != PARQUET and isinstance(store, HadoopStore):
+        raise WrongOptionError(f"--format {layout.format} cannot be in {plan.output}: give a local directory or s3://")
+    if plan.catalog and layout.format != ICEBERG:
+        raise WrongOptionError("--catalog is for --format iceberg")
+    of_iceberg = iceberg_place(path, plan.storage, plan.catalog) if layout.format == ICEBERG else None
     settle(store, path, layout)
     of_values = _schema_of_values(store, path, plan)
+    unknown = of_values is not None and of_values.schema is None
+    schema = None if unknown else schema_of(layout, of_values.schema if of_values else None)
     commits: Commits
-    if layout.format == DELTA:
+    if of_iceberg is not None:
+        commits = IcebergCommits(of_iceberg, plan.application, run, schema)
+    elif layout.format == DELTA:
         options = storage_options(plan.storage) if is_s3(path) else {}
-        unknown = of_values is not None and of_values.schema is None
-        schema = None if unknown else schema_of(layout, of_values.schema if of_values else None)
         commits = DeltaLog(store, path, plan.application, run, schema, options)
     else:
         _finish_compaction(Ledger(store, path, COMPACTION, run, tell, repairs=False), tell)
         commits = Ledger(store, path, plan.application, run, tell)
     return Archive(commits, _writer(store, plan.compression, layout), layout, of_values)
+
+
+def iceberg_place(path: str, storage: Mapping[str, str], catalog: Mapping[str, str]) -> IcebergPlace:
+    """Return where an archive's Iceberg table is, in the catalog that is given or in one in SQLite beside its files.
+
+    Raises WrongOptionError where there has to be one, and for a name that is none.
+    """
+    properties = dict(catalog)
+    name = properties.pop("name", CATALOG_NAME)
+    table = properties.pop("table", f"odradek.{re.sub('[^A-Za-z0-9_]', '_', path.rstrip('/').rpartition('/')[2])}")
+    if not re.fullmatch(r"[^.]+(\.[^.]+)+", table):
+        raise WrongOptionError(f"--catalog table={table} must be a namespace and a name, such as lake.orders")
+    if is_s3(path):
+        if not properties:
+            raise WrongOptionError(
+                "an Iceberg table in S3 needs a catalog, which makes its batches one step: give --catalog"
+                " uri=https://... of a REST catalog, or another one by the names that PyIceberg has for it"
+            )
+        options = storage_options(storage)
+        of_files = {theirs: options[ours] for ours, theirs in _OF_ICEBERG.items() if ours in options}
+        return IcebergPlace(path, table, {"py-io-impl": KEPT_FILES} | of_files | properties, name)
+    own = {"type": "sql", "uri": f"sqlite:///{path}/_odradek/catalog.db"}
+    return IcebergPlace(f"file://{path}", table, {"py-io-impl": SYNCED_FILES} | (properties or own), name)
 
 
 def _schema_of_values(store: Store, path: str, plan: ArchivePlan) -> KeptSchema | None:
@@ -154,6 +197,6 @@ def open_without_spark(output: str, storage: Mapping[str, str]) -> tuple[LocalSt
 def _writer(store: LocalStore | S3Store | HadoopStore, compression: str, layout: Layout) -> DataWriter:
     """Return how data files get to a file system: by Spark, but where it does not know that, or where more is to be
     known of a file than that it is there."""
-    if isinstance(store, S3Store) or (layout.format == DELTA and isinstance(store, LocalStore)):
+    if isinstance(store, S3Store) or (layout.format != PARQUET and isinstance(store, LocalStore)):
         return TaskFiles(store, compression)
     return SparkFiles(store, compression)

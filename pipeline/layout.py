@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 """What is kept of a record if nothing else is said; the topic and the date are in the names of directories."""
 ALWAYS: Final = ("partition", "offset")
-PARQUET, DELTA = "parquet", "delta"
-FORMATS: Final = (PARQUET, DELTA)
+PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
 BYTES, TEXT, JSON = "bytes", "text", "json"
 UNPARSED: Final = "unparsed"
 """The column with the bytes of values that are not, as a whole, what the schema of JSON values says."""

@@ -19,7 +19,7 @@ from odradek.pipeline.batches import Batch
 from odradek.pipeline.data_files import NO_DATE, ArchiveTask, TaskStore, from_row
 from odradek.pipeline.errors import PipelineError
 from odradek.pipeline.kept_schema import KeptSchema
-from odradek.pipeline.layout import DELTA, JSON, Layout, kept, schema_of
+from odradek.pipeline.layout import DELTA, ICEBERG, JSON, Layout, kept, schema_of
 from odradek.pipeline.ledger import COMPACTION, HIDDEN, Ledger
 from odradek.pipeline.s3_store import S3Store
 from odradek.pipeline.store import Store
@@ -66,6 +66,11 @@ def upkeep(store: UpkeepStore, path: str, plan: UpkeepPlan, run: str, tell: Call
     layout = kept(store, path)
     if layout is None:
         raise PipelineError(f"there is no archive in {path}")
+    if layout.format == ICEBERG:
+        raise PipelineError(
+            f"the Iceberg table in {path} is not kept up here: use what its catalog or its engine has for that, such as"
+            " the procedures rewrite_data_files and expire_snapshots of Spark, and DELETE for old days"
+        )
     if layout.format == DELTA:
         return _upkeep_delta(path, store.options if isinstance(store, S3Store) else {}, plan)
     return _upkeep_parquet(store, path, layout, plan, Ledger(store, path, COMPACTION, run, tell, repairs=False))

@@ -59,6 +59,7 @@ class ArchiveFormat(StrEnum):
 
     PARQUET = "parquet"
     DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 @register(
@@ -82,7 +83,7 @@ def archive(
         str, Option("--output", "-o", metavar="DIR", help="Where to: a directory, hdfs://, s3://.", show_default=False)
     ],
     format: Annotated[
-        ArchiveFormat, Option("--format", help="Plain Parquet files, or a table of Delta Lake.")
+        ArchiveFormat, Option("--format", help="Plain Parquet files, or a table of Delta Lake or of Iceberg.")
     ] = ArchiveFormat.PARQUET,
     columns: Annotated[
         str | None,
@@ -110,14 +111,22 @@ def archive(
             help="Of S3: endpoint, region, access-key-id, secret-access-key; repeatable. Else as AWS' tools find them.",
         ),
     ] = None,
+    catalog: Annotated[
+        list[str] | None,
+        Option(
+            "--catalog",
+            metavar="NAME=VALUE",
+            help="Of Iceberg: name, table, and what PyIceberg calls type, uri, ...; repeatable. Else its own.",
+        ),
+    ] = None,
 ) -> JobPlan:
-    """Keep topics as Parquet files by topic and date, or as a Delta table, every record exactly once.
+    """Keep topics as Parquet files by topic and date, as a Delta or Iceberg table, every record exactly once.
 
     The archive itself knows how far it has come: a job that was killed goes on without a gap and without a double,
     with its checkpoint (in the archive, if --checkpoint does not say another), with --offsets, or with neither.
     """
     name = application_name(given, "archive")
-    of_storage = settings(storage, "--storage")
+    of_storage, of_catalog = settings(storage, "--storage"), settings(catalog, "--catalog")
     keys = KeptAs.TEXT if text else KeptAs.BYTES
     if value_schema is not None and value is not KeptAs.JSON:
         raise WrongUsageError("--value-schema is for --value json")
@@ -128,7 +137,16 @@ def archive(
 
         kept_as = (value or keys).value
         job = ArchivePlan(
-            name, archive, format.value, columns, keys.value, kept_as, of_values, compression.value, of_storage
+            name,
+            archive,
+            format.value,
+            columns,
+            keys.value,
+            kept_as,
+            of_values,
+            compression.value,
+            of_storage,
+            of_catalog,
         )
         return make_archive(hadoop, job, uuid4().hex, output.note)
 

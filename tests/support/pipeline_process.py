@@ -79,6 +79,25 @@ class PipelineProcess:
                 os.kill(process, signal.SIGKILL)
         return len(workers)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the driver has ended."""
+        return self._process.poll() is not None
+
+    def kill_executors(self) -> int:
+        """End the JVMs that have a cluster's tasks, at once; return how many there were."""
+        executors = [each for each in _session(self._process.pid) if "CoarseGrainedExecutorBackend" in _command(each)]
+        for process in executors:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        return len(executors)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all processes of the job."""
+        for process in _session(self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
     def kill(self) -> None:
         """End the driver, its JVM and their workers at once, as a crash of the machine would."""
         for process in _session(self._process.pid):
