@@ -15,7 +15,7 @@ from tests.support.kafka_jars import ensure_hdfs_jars
 from tests.support.waiting import eventually
 
 _MAIN = "org.apache.hadoop.mapreduce.MiniHadoopClusterManager"
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from tests.unit.pipeline.memory_store import Crash
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
 A0 = TopicPartition("a", 0)
 ENDS: Offsets = {A0: 12}
