@@ -33,6 +33,7 @@ from tests.support.zookeeper_server import ZooKeeperServer
 TOPIC: Final = "orders"
 EVENTS: Final = ("executor", "worker", "driver", "broker", "store", "two at once", "pause")
 PATIENCE_S: Final = 600
+MAX_RUNS: Final = 100
 
 
 @dataclass
@@ -64,7 +65,8 @@ class Scene:
         def further() -> bool:
             nonlocal job, before
             if job.ended:
-                say(f"  it had ended: {job.errors.strip()[:150] or 'without a word'}")
+                say(f"  it had ended: {job.errors.strip()[:200] or 'without a word'}")
+                assert len(self.jobs) < MAX_RUNS, "runs end all the time"
                 job, before = self.start(), 0
             return len(job.progress) > before
 
@@ -205,7 +207,14 @@ def main() -> None:
         path, options, files = after.enter_context(placed(given.place, scratch))
         url = store.url() if isinstance(store, ZooKeeperServer) else store.url
         arguments = ["archive", TOPIC, "--output", path, "--format", given.format, "--offsets", url, *options]
-        arguments += ["--max-offsets-per-trigger", str(given.batch), "--master", "local-cluster[2,1,700]"]
+        arguments += [
+            "--max-offsets-per-trigger",
+            str(given.batch),
+            "--master",
+            "local-cluster[2,1,700]",
+            "--conf",
+            "spark.executor.memory=700m",
+        ]
         scene = Scene(scratch, broker, store, arguments, random.Random(given.seed))
         after.callback(scene.end)
         run(scene, given.rounds)
