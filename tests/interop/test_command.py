@@ -56,6 +56,12 @@ def test_everything_once(run: Callable[..., str], ask: Callable[..., Any], topic
         "segment.ms": "8888888"
     }
     assert ask("configs", "describe", "--broker", "1")["configs"]
+    [told] = ask("cluster", "info")["brokers"]
+    assert (told["broker"], told["problem"], told["requests"]["PRODUCE"][1] >= 12) == (1, None, True)
+    [told] = ask("log-dirs", "--topic", topic)["brokers"]
+    [directory] = told["directories"]
+    assert [each["partition"] for each in directory["partitions"]] == [0, 1]
+    assert directory["size_bytes"] > 100
     run("configs", "alter", "--client-metrics", metrics_of, "--set", "interval.ms=1m")
     assert {"resource": "client-metrics", "name": metrics_of} in ask("configs", "list")["resources"]
     metrics = {each["name"]: each for each in ask("configs", "describe", "--client-metrics", metrics_of)["configs"]}
