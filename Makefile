@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 # Passed on to pytest by `make test`, for example: make test PYTEST_ARGS="tests/unit -x"
 PYTEST_ARGS ?=
+# Passed on to pytest by `make test-compiled`, in place of the tests that it runs by itself
+COMPILED_ARGS ?=
 # Passed on to the benchmarks, for example: make bench BENCH_ARGS="--quick"
 BENCH_ARGS ?=
 
@@ -16,13 +18,15 @@ BENCH_ARGS ?=
 SERVED_FOLDERS := broker config protocol storage odradek
 SERVED_SOURCES := $(shell find $(SERVED_FOLDERS) -name '*.py')
 
-.PHONY: serve cluster test types bytecode pytest test-interop audit bench bench-peers bench-cluster bench-growth tools clean help
+.PHONY: serve cluster test types bytecode pytest compiled test-compiled wheel-compiled test-interop audit bench bench-peers bench-cluster bench-growth tools clean help
 
 help:
 	@echo "make serve         install and start a broker on 127.0.0.1:9092 (data in ./odradek-data)"
 	@echo "make cluster       a controller and three brokers on this machine, from port 9092 on (data in ./odradek-cluster)"
 	@echo "make test          install what tests need, then run ruff, mypy, import-linter and pytest"
 	@echo "make test-interop  only the tests against Apache Kafka itself (Java 17+ and Maven)"
+	@echo "make test-compiled only the tests that also run on the compiled build"
+	@echo "make wheel-compiled a wheel for this machine whose hot path is compiled, in dist/ (needs a C compiler)"
 	@echo "make audit         look for known vulnerabilities of what is installed (asks PyPI)"
 	@echo "make bench         measure speed and memory beside their floors"
 	@echo "make bench-peers   the same load against Apache Kafka and against odradek"
@@ -40,7 +44,8 @@ test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory -j 2 types bytecode
+	@$(MAKE) --no-print-directory -j 2 types bytecode compiled
+	@$(MAKE) --no-print-directory test-compiled
 	@$(MAKE) --no-print-directory pytest
 
 # Before the tests: beside them it would take a core from those that start first, which have deadlines.
@@ -50,6 +55,16 @@ types:
 # Beside the types, which take one core: three workers would each compile all tests. What is wrong with one is told later.
 bytecode:
 	@$(BIN)/pytest --collect-only -q -p no:randomly >/dev/null 2>&1 || true
+
+# What test-compiled needs, once for each state of the sources: half a minute of both cores.
+compiled: $(VENV)/.installed-test
+	@$(BIN)/python -m tests.support.compiled --only-compile
+
+test-compiled: $(VENV)/.installed-test
+	$(BIN)/python -m tests.support.compiled $(COMPILED_ARGS)
+
+wheel-compiled: $(VENV)/.installed-test
+	ODRADEK_COMPILE=1 $(BIN)/python -m build --no-isolation --wheel
 
 # Three at once are for two cores: a third of what tests take is waiting for processes that start, answer or end.
 pytest:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct, error
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from odradek.broker.authorization.partly import Outcome, Partly
 from odradek.broker.dispatch.direct_merge import merged
@@ -39,11 +39,12 @@ from odradek.protocol.registry import API, Api, ApiKey, decode, encode
 
 log = get_logger("dispatch")
 
-_HEADER = Struct(">hhih")
-_CORRELATION = Struct(">i")
-_ONE_API = Struct(">hihhh")
+_HEADER: Final = Struct(">hhih")
+_CORRELATION: Final = Struct(">i")
+_ONE_API: Final = Struct(">hihhh")
 
-PRODUCE, FETCH = int(ApiKey.PRODUCE), int(ApiKey.FETCH)
+PRODUCE: Final = int(ApiKey.PRODUCE)
+FETCH: Final = int(ApiKey.FETCH)
 
 
 class RequestGate(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
@@ -14,7 +14,7 @@ from odradek.protocol.registry import API, ApiKey
 
 T = TypeVar("T")
 
-NEVER = 0x7FFF
+NEVER: Final = 0x7FFF
 """First flexible version of an API that has none."""
 
 

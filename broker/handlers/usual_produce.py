@@ -7,6 +7,7 @@ is left to that before anything was done, and so is what becomes of a batch that
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from odradek.broker.handlers.counting import TrafficCounter
 from odradek.broker.handlers.produce_waiting import ACKS_ALL, ACKS_LEADER, waits
@@ -26,7 +27,7 @@ from odradek.storage.log.log_values import AppendInfo
 from odradek.storage.producers.producer_state import AppendOrigin
 from odradek.storage.validation import Effort, TakesLonger
 
-EFFORT_OF_A_USUAL_REQUEST = 15_000
+EFFORT_OF_A_USUAL_REQUEST: Final = 15_000
 """Steps of checking (`storage.validation.effort`), some 1.5 ms at worst: what takes more is begun again elsewhere."""
 
 Settle = Callable[

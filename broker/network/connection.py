@@ -13,7 +13,7 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.broker.network.answer_sender import AnswerSender
 from odradek.broker.network.arrival import Arrival
@@ -28,13 +28,13 @@ from odradek.broker.runtime.responses import Handle as FrameHandler
 
 log = get_logger("network")
 
-FRAMES_PER_TURN = 128
+FRAMES_PER_TURN: Final = 128
 """Pipelined requests worked on before others get their turn, and answers that go out in one write."""
 
-ANSWER_BYTES_PER_TURN = 256 * 1024
+ANSWER_BYTES_PER_TURN: Final = 256 * 1024
 """Answers that may queue up before they are sent: a client that pipelines and does not read costs no more than this."""
 
-LONGEST_MUTE_S = 24 * 3600.0
+LONGEST_MUTE_S: Final = 24 * 3600.0
 """A day: timers have bounds, and connections.max.idle.ms ends such a connection long before."""
 
 

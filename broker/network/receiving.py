@@ -11,29 +11,30 @@ Kafka's framing: an int32 size that does not count itself, at most socket.reques
 from contextlib import suppress
 from mmap import mmap
 from struct import Struct
+from typing import Final
 
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.kept_records import REUSED_BYTES
 from odradek.broker.runtime.request_memory import RequestMemory
 
-SCRATCH_BYTES = 256 * 1024
+SCRATCH_BYTES: Final = 256 * 1024
 """One read takes at most this much: about what a loopback or LAN socket buffer holds, small enough to stay in the CPU
 cache."""
 
-SMALL_BYTES = 4096
+SMALL_BYTES: Final = 4096
 """A buffer's least size: what a connection may always hold of a request that has begun to arrive."""
 
-GROWTH = 4
+GROWTH: Final = 4
 """A buffer grows to so many times what has arrived, but not beyond the frame that was announced: announcing costs
 nothing."""
 
-SWALLOWED_READS = 4
+SWALLOWED_READS: Final = 4
 """How often it is read from a client that is not answered any more."""
-TLS_BEGIN = 0x1603
+TLS_BEGIN: Final = 0x1603
 """How a connection begins that speaks TLS."""
 
-_SIZE = Struct(">i")
-_unpack_size = _SIZE.unpack_from
+_SIZE: Final = Struct(">i")
+_unpack_size: Final = _SIZE.unpack_from
 
 Buffer = bytearray | mmap
 

@@ -8,18 +8,19 @@ in work at a time, and its next requests are not read before the answer is on it
 from collections import deque
 from collections.abc import Sequence
 from struct import Struct
+from typing import Final
 
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.responses import FileRegion, Piece, Response
 
-MAX_IOVEC = 64
+MAX_IOVEC: Final = 64
 """Pieces per `sendmsg`: far below the kernel's limit of 1024, more than any usual answer has."""
 
-REGION_BYTES_PER_CALL = 1024 * 1024
+REGION_BYTES_PER_CALL: Final = 1024 * 1024
 """One call sends at most this much of a region, so that one fast consumer does not hold the loop."""
 
 
-pack_size = Struct(">i").pack
+pack_size: Final = Struct(">i").pack
 """The size in front of a frame."""
 
 

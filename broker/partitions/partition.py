@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from odradek.broker.partitions.awaited import AwaitedDisk, AwaitedOffset
 from odradek.broker.partitions.damages import DamageReports
@@ -26,7 +26,7 @@ from odradek.storage.log.retention import DueSegment, remove_next_due
 from odradek.storage.producers.producer_state import AppendOrigin, Verification
 from odradek.storage.validation import Effort, ValidatedBatch
 
-NO_LEADER_EPOCH = -1
+NO_LEADER_EPOCH: Final = -1
 
 
 class Flusher(Protocol):

@@ -7,7 +7,7 @@ the metadata's changes, requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.broker.metadata.image import PartitionImage, TopicImage
 from odradek.broker.partitions.partition import Partition
@@ -19,7 +19,7 @@ from odradek.storage.errors import DirectoryFailed, StorageError
 
 log = get_logger("partitions")
 
-RARELY = 60
+RARELY: Final = 60
 """Every so many turns a partition is tried again that is offline for long."""
 
 

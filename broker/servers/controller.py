@@ -41,6 +41,7 @@ from odradek.broker.servers.host import NetworkParts, ServerNetwork
 from odradek.broker.servers.listeners import ServerListeners, network_limits, request_memory_bytes
 from odradek.broker.servers.security import ServerSecurity
 from odradek.broker.servers.shared import SharedServer
+from odradek.build_kind import build_kind
 from odradek.config.listeners import PROTOCOLS, is_wildcard
 from odradek.protocol.messages.metadata_records import (
     ControllerEndpoint,
@@ -316,5 +317,6 @@ class ControllerServer:
             node_id=self._static.node_id,
             cluster_id=self._shared.cluster_id,
             epoch=self._shared.metadata.epoch,
+            build=build_kind(),
             took_ms=round((self._shared.clock.monotonic() - self._shared.started_at) * 1000),
         )

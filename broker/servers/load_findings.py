@@ -5,6 +5,7 @@ import os
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.servers.listeners import ServerListeners
 from odradek.broker.servers.shared import SharedServer
+from odradek.build_kind import build_kind
 from odradek.storage.directories.loading import LoadReport
 
 log = get_logger("broker")
@@ -31,5 +32,6 @@ def log_ready(shared: SharedServer, listeners: ServerListeners, report: LoadRepo
         data=",".join(os.path.abspath(directory.path) for directory in shared.directories),
         node_id=shared.settings.node_id,
         partitions=report.loaded,
+        build=build_kind(),
         took_ms=round((shared.clock.monotonic() - shared.started_at) * 1000),
     )

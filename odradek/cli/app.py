@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from odradek import __version__
+from odradek.build_kind import build_kind
 from odradek.cli import options
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
@@ -114,7 +115,7 @@ def _not_imported() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"{PROGRAM} {__version__}")
+        typer.echo(f"{PROGRAM} {__version__} ({build_kind()})")
         raise typer.Exit
 
 
@@ -127,7 +128,7 @@ def _root(
     json: options.Json = False,
     debug: options.Debug = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show version and build, and exit.")
     ] = False,
 ) -> None:
     """Keep what is given before the command's name for the command, which takes the same options."""

@@ -8,7 +8,7 @@ for the network layer), whose length was written before it.
 """
 
 from struct import Struct
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from odradek.protocol.codec.runtime import uvarint
 from odradek.protocol.hot.wire import (
@@ -22,19 +22,19 @@ from odradek.protocol.hot.wire import (
     topic_ref_bytes,
 )
 
-FIRST_SESSION = 7
-FIRST_FLEXIBLE = 12
-FIRST_BY_ID = 13
+FIRST_SESSION: Final = 7
+FIRST_FLEXIBLE: Final = 12
+FIRST_BY_ID: Final = 13
 
-_RESULT_V0 = Struct(">ihq")
-_RESULT_V4 = Struct(">ihqq")
-_RESULT_V5 = Struct(">ihqqq")
-_RESULT_V12 = Struct(">ihqqqxi")
+_RESULT_V0: Final = Struct(">ihq")
+_RESULT_V4: Final = Struct(">ihqq")
+_RESULT_V5: Final = Struct(">ihqqq")
+_RESULT_V12: Final = Struct(">ihqqqxi")
 """From v12 on, with the null in place of aborted transactions and with the replica to be preferred."""
-_SESSION = Struct(">4xhi")
+_SESSION: Final = Struct(">4xhi")
 """No throttle time, error, session."""
-_ABORTED = Struct(">qq")
-_DIVERGING = Struct(">BBBiqB")
+_ABORTED: Final = Struct(">qq")
+_DIVERGING: Final = Struct(">BBBiqB")
 
 
 class Region(Protocol):

@@ -5,7 +5,7 @@ encoding with v9, the current leader with v10, topic ids instead of names with v
 """
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.protocol.hot.wire import (
     EMPTY_TAGS,
@@ -19,21 +19,21 @@ from odradek.protocol.hot.wire import (
     topic_ref_bytes,
 )
 
-FIRST_FLEXIBLE = 9
-FIRST_BY_ID = 13
+FIRST_FLEXIBLE: Final = 9
+FIRST_BY_ID: Final = 13
 
-_TAIL_V5 = b"\0\0\0\0"
-_TAIL_V8 = b"\0\0\0\0\xff\xff\0\0\0\0"
-TAIL_V9 = b"\1\0\0\0\0\0\0\0\0"
+_TAIL_V5: Final = b"\0\0\0\0"
+_TAIL_V8: Final = b"\0\0\0\0\xff\xff\0\0\0\0"
+TAIL_V9: Final = b"\1\0\0\0\0\0\0\0\0"
 """What follows the numbers of an only partition without errors: record errors, message and its tags, the topic's tags,
 throttle time, tags."""
 
-_NOTHING_TO_SAY = ((), None, None)
+_NOTHING_TO_SAY: Final = ((), None, None)
 """No record errors, no message, no other leader."""
 
-_RESULT_V0 = Struct(">ihq")
-_RESULT_V2 = Struct(">ihqq")
-_RESULT_V5 = Struct(">ihqqq")
+_RESULT_V0: Final = Struct(">ihq")
+_RESULT_V2: Final = Struct(">ihqq")
+_RESULT_V5: Final = Struct(">ihqqq")
 
 
 class ProduceResult(NamedTuple):

@@ -4,32 +4,30 @@ That is what a producer sends which does not wait for more, and it is read here 
 a fifth of the time of the compiled codec. Whatever has any other form is left to that, errors among them.
 """
 
-from __future__ import annotations
-
 from struct import Struct, error
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.protocol.codec.errors import DecodeError
 from odradek.protocol.codec.runtime import read_uvarint, to_uuid
 from odradek.protocol.hot.produce import FIRST_BY_ID, FIRST_FLEXIBLE, TAIL_V9
 from odradek.protocol.hot.wire import TopicRef
 
-FIRST_USUAL = FIRST_FLEXIBLE
+FIRST_USUAL: Final = FIRST_FLEXIBLE
 
-_unpack_begin = Struct(">BhiBB").unpack_from
+_unpack_begin: Final = Struct(">BhiBB").unpack_from
 """No transactional id, acks, timeout, number of topics, and of a topic's name the length."""
-_BEGIN = 8
+_BEGIN: Final = 8
 """Bytes up to the topic."""
-_ID = 16
-_unpack_partition = Struct(">BiB").unpack_from
+_ID: Final = 16
+_unpack_partition: Final = Struct(">BiB").unpack_from
 """Number of partitions, index, first byte of the length of the records."""
-_PARTITION = 6
-_TAGS = b"\0\0\0"
+_PARTITION: Final = 6
+_TAGS: Final[bytes] = b"\0\0\0"
 """What follows the records: no tags of the partition, of the topic, of the request."""
-_ONE = 2
+_ONE: Final = 2
 """The length of an array of one, and of nothing else."""
 
-_pack_result = Struct(">Bihqqq9s").pack
+_pack_result: Final = Struct(">Bihqqq9s").pack
 
 
 class UsualProduce(NamedTuple):
@@ -39,7 +37,7 @@ class UsualProduce(NamedTuple):
     timeout_ms: int
     topic: TopicRef
     partition: int
-    records: memoryview
+    records: "memoryview"
     """A view of the frame."""
     named: bytes
     """The topic as the request names it, and the answer will."""

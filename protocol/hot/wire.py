@@ -1,19 +1,19 @@
 """The few primitives that the hand-tuned encoders share."""
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from odradek.protocol.codec.runtime import uvarint
 
-INT16 = Struct(">h")
-INT32 = Struct(">i")
-EMPTY_TAGS = b"\0"
+INT16: Final = Struct(">h")
+INT32: Final = Struct(">i")
+EMPTY_TAGS: Final = b"\0"
 
 TopicRef = str | UUID
 """How a response names a topic: as its request did, by name, or from Produce and Fetch v13 on by id."""
 
-_LEADER_TAG = Struct(">BBBiiB")
+_LEADER_TAG: Final = Struct(">BBBiiB")
 
 
 class NodeEndpoint(NamedTuple):

@@ -14,55 +14,55 @@ from typing import Final, NamedTuple
 from odradek.protocol.records.checksum import Buffer, crc32c
 from odradek.protocol.records.errors import CorruptRecord
 
-LOG_OVERHEAD = 12
+LOG_OVERHEAD: Final = 12
 """Bytes of offset and size that come before every entry of a log, in all versions; `length` does not count them."""
-MIN_ENTRY_LENGTH = 14
+MIN_ENTRY_LENGTH: Final = 14
 """No entry of any version has a smaller `length` (an empty V0 message has exactly this)."""
-HEADER_SIZE_UP_TO_MAGIC = 17
+HEADER_SIZE_UP_TO_MAGIC: Final = 17
 """Bytes needed to tell an entry's extent and version."""
 
-HEADER = Struct(">qiibIhiqqqhii")
+HEADER: Final = Struct(">qiibIhiqqqhii")
 """All header fields of a V2 batch, in the order of `BatchHeader`."""
-HEADER_SIZE = HEADER.size
+HEADER_SIZE: Final = HEADER.size
 
-BASE_OFFSET_AT = 0
-LENGTH_AT = 8
-LEADER_EPOCH_AT = 12
-MAGIC_AT = 16
-CRC_AT = 17
-ATTRIBUTES_AT = 21
+BASE_OFFSET_AT: Final = 0
+LENGTH_AT: Final = 8
+LEADER_EPOCH_AT: Final = 12
+MAGIC_AT: Final = 16
+CRC_AT: Final = 17
+ATTRIBUTES_AT: Final = 21
 """First byte that the checksum covers."""
-LAST_OFFSET_DELTA_AT = 23
-BASE_TIMESTAMP_AT = 27
-MAX_TIMESTAMP_AT = 35
-PRODUCER_ID_AT = 43
-PRODUCER_EPOCH_AT = 51
-BASE_SEQUENCE_AT = 53
-RECORDS_COUNT_AT = 57
+LAST_OFFSET_DELTA_AT: Final = 23
+BASE_TIMESTAMP_AT: Final = 27
+MAX_TIMESTAMP_AT: Final = 35
+PRODUCER_ID_AT: Final = 43
+PRODUCER_EPOCH_AT: Final = 51
+BASE_SEQUENCE_AT: Final = 53
+RECORDS_COUNT_AT: Final = 57
 
-CODEC_MASK = 0x07
-LOG_APPEND_TIME_BIT = 0x08
-TRANSACTIONAL_BIT = 0x10
-CONTROL_BIT = 0x20
-DELETE_HORIZON_BIT = 0x40
+CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
 
-LEGACY_ATTRIBUTES = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
+LEGACY_ATTRIBUTES: Final = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 """The attributes that mean something in messages of version 0 and of version 1."""
 
-CURRENT_MAGIC = 2
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_LEADER_EPOCH = -1
+CURRENT_MAGIC: Final = 2
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
 
-_INT32 = Struct(">i")
-_LENGTH_AND_MAGIC = Struct(">i4xb")
-_LENGTH_TO_ATTRIBUTES = Struct(">i4xb4xH")
+_INT32: Final = Struct(">i")
+_LENGTH_AND_MAGIC: Final = Struct(">i4xb")
+_LENGTH_TO_ATTRIBUTES: Final = Struct(">i4xb4xH")
 """Of a V2 batch, from its length on: length, magic, attributes."""
-_LEGACY = Struct(">qiIBB")
+_LEGACY: Final = Struct(">qiIBB")
 """Of an entry of V0 or V1: offset, length, checksum, magic, attributes."""
-_SEQUENCE_SPACE = 1 << 31
+_SEQUENCE_SPACE: Final = 1 << 31
 
 
 class Codec(IntEnum):
@@ -75,7 +75,7 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-LEAST_COUNTED_BLOCK = 4096
+LEAST_COUNTED_BLOCK: Final = 4096
 """What a block of compressed data counts for against a limit of decompressed bytes, if it holds less: each costs a few
 microseconds, and a megabyte has room for 200,000 empty ones. Honest blocks, but the last, hold 32 KiB and more."""
 

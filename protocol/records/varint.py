@@ -4,15 +4,17 @@ A varint holds 32 bits in at most 5 bytes, a varlong 64 bits in at most 10. As i
 not fit are dropped, and an encoding longer than needed is valid.
 """
 
+from typing import Final
+
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import InvalidRecord
 
-_SMALL = [bytes([(n << 1) ^ (n >> 63)]) for n in (*range(64), *range(-64, 0))]
+_SMALL: Final = [bytes([(n << 1) ^ (n >> 63)]) for n in (*range(64), *range(-64, 0))]
 """Encodings of -64..63, the ones that fit one byte; a negative number indexes from the end."""
 
 
-_MASK = {5: 0xFFFFFFFF, 10: 0xFFFFFFFFFFFFFFFF}
-_CUT_OFF = "The data ends inside a variable-length integer at byte {}"
+_MASK: Final = {5: 0xFFFFFFFF, 10: 0xFFFFFFFFFFFFFFFF}
+_CUT_OFF: Final = "The data ends inside a variable-length integer at byte {}"
 
 
 def encode_varint(value: int) -> bytes:

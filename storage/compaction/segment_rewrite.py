@@ -36,30 +36,16 @@ from odradek.storage.compaction.values import Task
 from odradek.storage.compaction.workload import Workload
 from odradek.storage.errors import StorageError
 from odradek.storage.files import Buffer, FileSystem
-from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX
+from odradek.storage.names import LOG_SUFFIX
 from odradek.storage.segment.batch_headers import header_at
 from odradek.storage.segment.index_set import IndexSettings
-from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
+from odradek.storage.segment.segment import Segment
+from odradek.storage.segment.unfinished_segment import CleanedSegment
 
 MAX_SEGMENT_BYTES = 0x7FFF_FFFF
 """Positions in a segment are int32 in its index."""
 SYNC_BYTES = 8 << 20
 """Bytes written before they are brought to the disk: a little at a time holds up nobody else who needs the disk."""
-
-
-class CleanedSegment(Segment):
-    """A segment that is being written: its files have the suffix `.cleaned`."""
-
-    __slots__ = ()
-
-    def path(self, suffix: str) -> str:
-        return super().path(suffix) + CLEANED_SUFFIX
-
-    def discard(self) -> None:
-        """Remove the files."""
-        self.close()
-        for suffix in SEGMENT_SUFFIXES:
-            self.fs.unlink(self.path(suffix))
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from odradek.storage.log.log import Log
 from odradek.storage.names import CLEANED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, file_name, parse_file_name
 from odradek.storage.segment.index_set import IndexSettings
 from odradek.storage.segment.segment import SEGMENT_SUFFIXES, Segment
+from odradek.storage.segment.unfinished_segment import SwapSegment
 
 
 class Swapped(NamedTuple):
@@ -31,15 +32,6 @@ class Swapped(NamedTuple):
     """Files that are out of use, to be removed later."""
     problem: str
     """Why the renames could not be completed, empty if they were; the next start completes them then."""
-
-
-class SwapSegment(Segment):
-    """A segment whose files still have the suffix `.swap`, since they could not be renamed."""
-
-    __slots__ = ()
-
-    def path(self, suffix: str) -> str:
-        return super().path(suffix) + SWAP_SUFFIX
 
 
 def swap_in(log: Log, old: Sequence[Segment], base_offset: int, size: int, now_ms: int) -> Swapped:

@@ -6,6 +6,8 @@ bisection, a place before the batch by the offset index, and the batch by the he
 behaviour, fetch (`LocalLog.read`, `LogSegment.read`).
 """
 
+from typing import Final
+
 from odradek.storage.errors import NotInMemory
 from odradek.storage.log.log_values import LogSlice
 from odradek.storage.segment.batch_headers import BatchExtent, find_batch
@@ -13,7 +15,7 @@ from odradek.storage.segment.log_segments import Segments
 from odradek.storage.segment.segment import Segment
 from odradek.storage.segment.transaction_index import AbortedTxn
 
-_PLACES_KEPT = 64
+_PLACES_KEPT: Final = 64
 """How many offsets have their place remembered: those at which readers stopped, and will go on."""
 
 

@@ -7,7 +7,7 @@ and time index (`LogSegment`).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.storage.errors import NotInMemory
 from odradek.storage.files import FileSystem, OpenFile
@@ -18,7 +18,7 @@ from odradek.storage.segment.offset_index import OffsetIndex
 from odradek.storage.segment.time_index import TimeIndex
 from odradek.storage.segment.transaction_index import TransactionIndex
 
-INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+INDEX_SUFFIXES: Final = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
 class IndexSettings(NamedTuple):

@@ -9,6 +9,7 @@ format (`LogSegment`).
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final
 
 from odradek.protocol.records.batch import BatchHeader
 from odradek.protocol.records.errors import CorruptRecord
@@ -33,11 +34,11 @@ from odradek.storage.segment.batch_headers import (
 from odradek.storage.segment.index_check import Indexed
 from odradek.storage.segment.index_set import IndexSet, IndexSettings
 
-SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-NO_TIMESTAMP = -1
-_NOT_READ = -2
+SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+NO_TIMESTAMP: Final = -1
+_NOT_READ: Final = -2
 """A timestamp that nobody has asked for yet."""
-_SMALL = 8192
+_SMALL: Final = 8192
 """A data file of up to this size is read from its start: that is cheaper than to look into its index first."""
 
 

@@ -7,7 +7,7 @@ LogValidator) and offset assignment.
 """
 
 from struct import Struct
-from typing import NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from odradek.protocol.records.batch import (
     ATTRIBUTES_AT,
@@ -50,7 +50,7 @@ from odradek.storage.validation.records import ValidationResult, look_at_records
 from odradek.storage.validation.renumbering import MOST_RENUMBERED, renumber_records
 from odradek.storage.validation.rules import MAX_TIMESTAMP, ValidationRules
 
-_CLOSELY_LOOKED_AT = 16
+_CLOSELY_LOOKED_AT: Final = 16
 """Records at the start of every batch that are looked at one by one; so small batches always are, as a whole.
 
 Of the others in a larger batch, except the last, only lengths are checked, unless a rule of the topic concerns every
@@ -58,20 +58,20 @@ record. A client that is broken is caught by this; one made to deceive can get a
 to the harm of those who read it. Beyond deceit are the count of records, hence all offsets, and timestamps in the
 index.
 """
-_LAST_CODEC = Codec.ZSTD.value
-_SMALL_RECORD = 1024
+_LAST_CODEC: Final = Codec.ZSTD.value
+_SMALL_RECORD: Final = 1024
 """Records of up to this size, on average, are copied out of the request first: indexing bytes is faster than a view."""
 
-_OFFSET_FIELDS = Struct(">qii")
-_ATTRIBUTES = Struct(">h")
-_INT64 = Struct(">q")
-_UINT32 = Struct(">I")
+_OFFSET_FIELDS: Final = Struct(">qii")
+_ATTRIBUTES: Final = Struct(">h")
+_INT64: Final = Struct(">q")
+_UINT32: Final = Struct(">I")
 
 
 class ValidatedBatch(NamedTuple):
     """A batch that may be appended."""
 
-    data: memoryview
+    data: "memoryview"
     """The bytes to store: those given, without what followed the batch, or new ones."""
     header: BatchHeader
     """The header as it stands in `data`."""

@@ -5,16 +5,18 @@ Where that is used up, `TakesLonger` is raised before the work is begun, nothing
 batch again without such a bound, on a thread. Units are steps of about a tenth of a microsecond, rounded up.
 """
 
-BYTES_TO_A_STEP_OF_CHECKSUM = 256
-BYTES_TO_A_STEP_OF_DECOMPRESSION = 32
-SMALL_BATCH = 4096
+from typing import Final
+
+BYTES_TO_A_STEP_OF_CHECKSUM: Final = 256
+BYTES_TO_A_STEP_OF_DECOMPRESSION: Final = 32
+SMALL_BATCH: Final = 4096
 """Bytes of a batch whose checksum is not worth counting: a microsecond."""
-LEAST_DECOMPRESSED = 64 * 1024
+LEAST_DECOMPRESSED: Final = 64 * 1024
 """Where less may be decompressed than this, it is not tried."""
-STEPS_TO_FRAME_A_RECORD = 1
-STEPS_TO_LOOK_AT_A_RECORD = 6
-STEPS_TO_LOOK_AT_A_HEADER = 5
-STEPS_TO_WRITE_A_RECORD = 15
+STEPS_TO_FRAME_A_RECORD: Final = 1
+STEPS_TO_LOOK_AT_A_RECORD: Final = 6
+STEPS_TO_LOOK_AT_A_HEADER: Final = 5
+STEPS_TO_WRITE_A_RECORD: Final = 15
 
 
 class TakesLonger(Exception):  # noqa: N818 - no fault of anybody

@@ -6,22 +6,24 @@ they do not, the bytes of all lengths are compared at once: records of one size 
 length says the same at each of those places, the first record leads to the second, and so on to the last.
 """
 
+from typing import Final
+
 from odradek.protocol.records.checksum import Buffer
 from odradek.protocol.records.errors import InvalidRecord
 from odradek.protocol.records.varint import read_varint
 
-MIN_RECORD_SIZE = 7
+MIN_RECORD_SIZE: Final = 7
 """Bytes of the smallest record: its length, attributes, two deltas, no key, no value, no headers."""
-_FIRST_PROBE = 64
+_FIRST_PROBE: Final = 64
 """Records looked at in one go at first, and how many are walked one by one after a probe that was in vain."""
-_LARGEST_PROBE = 1 << 18
+_LARGEST_PROBE: Final = 1 << 18
 """Nothing else of the process runs while columns are compared: a fraction of a millisecond for so many."""
-_WORTH_A_RUN = 16
-_LONGEST_PATIENCE = 8192
+_WORTH_A_RUN: Final = 16
+_LONGEST_PATIENCE: Final = 8192
 
-_STEP = tuple((byte >> 1) + 1 if byte < 0x80 else ((byte & 0x7F) >> 1) + 2 for byte in range(256))
+_STEP: Final = tuple((byte >> 1) + 1 if byte < 0x80 else ((byte & 0x7F) >> 1) + 2 for byte in range(256))
 """By the first byte of a length: from record to record if it is the only byte, else the share of it in two."""
-_STEP_SECOND = tuple(byte << 6 for byte in range(0x80))
+_STEP_SECOND: Final = tuple(byte << 6 for byte in range(0x80))
 """By the second byte of a length: its share of the step."""
 
 

@@ -5,7 +5,7 @@ Owns one loop over the bytes of records that makes no object for any of them, an
 for records to be refused, they are read again, properly. Follows Kafka's storage format, record inside a V2 batch.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from odradek.protocol.records.batch import NO_TIMESTAMP, BatchHeader
 from odradek.protocol.records.checksum import Buffer
@@ -16,12 +16,12 @@ from odradek.storage.validation.effort import STEPS_TO_LOOK_AT_A_HEADER, Effort
 from odradek.storage.validation.errors import MOST_RECORD_ERRORS, RecordError, RejectedRecords
 from odradek.storage.validation.rules import ValidationRules
 
-_VARINT = 5
-_VARLONG = 10
-_STRETCH = 512
+_VARINT: Final = 5
+_VARLONG: Final = 10
+_STRETCH: Final = 512
 """Records looked at in one go where some of the batch are to be refused."""
-_MIN_INT64 = -(1 << 63)
-_MAX_INT64 = (1 << 63) - 1
+_MIN_INT64: Final = -(1 << 63)
+_MAX_INT64: Final = (1 << 63) - 1
 
 
 class ValidationResult(NamedTuple):

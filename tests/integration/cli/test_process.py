@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from odradek import __version__
+from odradek.build_kind import build_kind
 from odradek.cli.app import COMMANDS
 from tests.integration.cli import COMMAND, Cli, environment, start
 from tests.support.broker import BrokerProcess
@@ -190,7 +191,7 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert shown.returncode == 0
     for name in COMMANDS:
         assert re.search(rf"│ {name} +\w", shown.stdout), name
-    assert _run("", "--version").stdout == f"odradek {__version__}\n"
+    assert _run("", "--version").stdout == f"odradek {__version__} ({build_kind()})\n"
     serve = _run("", "serve", "--help")
     assert (serve.returncode, "--override KEY=VALUE" in serve.stdout) == (0, True)
     nothing = _run("")
