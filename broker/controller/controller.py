@@ -36,6 +36,7 @@ from odradek.broker.metadata.errors import StaleMetadataError
 from odradek.broker.metadata.image import BrokerImage, ConfigResource, MetadataImage, ResourceType, TopicImage
 from odradek.broker.metadata.records import MetadataRecord
 from odradek.broker.metadata.source import MetadataSource, Stored
+from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred, then
 from odradek.broker.runtime.disk_threads import InPlace, Threads
 from odradek.broker.runtime.logging import get_logger
@@ -137,7 +138,12 @@ class Controller:
         return then(self._change(plan_one, max(wishes, count_partitions(self._source.proposed)), 1), answer)
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, validate_only: bool = False, charge: Charge = free
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        validate_only: bool = False,
+        charge: Charge = free,
+        client: RequestContext | None = None,  # noqa: ARG002  # `charge` knows it
     ) -> list[PlannedTopic | KafkaError] | Deferred[list[PlannedTopic | KafkaError]]:
         """Create the topics that can be created, all in one change; return what became of each, in order.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from odradek.broker.controller.topics import NewTopic
+from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
 
 Charge = Callable[[int], object]
@@ -17,5 +18,11 @@ def free(_partitions: int) -> None:
 class TopicCreation(Protocol):
     """What makes topics: the controller of this process, or the way to another one."""
 
-    def create_topics(self, topics: Sequence[NewTopic], *, charge: Charge = free) -> list[Any] | Deferred[list[Any]]:
-        """Make topics; return a KafkaError in the place of each that cannot be made. Raises KafkaError for all."""
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, charge: Charge = free, client: RequestContext | None = None
+    ) -> list[Any] | Deferred[list[Any]]:
+        """Make topics; return a KafkaError in the place of each that cannot be made. Raises KafkaError for all.
+
+        They count for the quota of whoever asked for them: `charge` is told of each where this node decides, another
+        controller is told of the client. Without one nobody asked, and nothing is counted.
+        """

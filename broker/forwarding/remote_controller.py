@@ -6,23 +6,33 @@ Must not know: who wants them. Source: `AutoTopicCreationManager`, `RPCProducerI
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import Final
 
 from odradek.broker.controller.topic_creation import Charge, free
 from odradek.broker.controller.topics import NewTopic
+from odradek.broker.forwarding.envelopes import principal_data
 from odradek.broker.metadata.producer_ids import ProducerIdBlock
 from odradek.broker.nodes.controller_channel import Answer, ControllerRequests
+from odradek.broker.runtime.context import RequestContext
 from odradek.broker.runtime.deferred import Deferred
+from odradek.protocol.codec import DecodeError, decode, encode
 from odradek.protocol.errors import ErrorCode, KafkaError
+from odradek.protocol.headers import RequestHeader, decode_response_header, encode_request_header
 from odradek.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from odradek.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from odradek.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from odradek.protocol.registry import ApiKey
 
 TIMEOUT_S: Final = 30.0
+_VERSION: Final = 7
+"""Of CreateTopics: who asks by it hears of a quota that is used up."""
 
 Created = NewTopic | KafkaError
 
@@ -37,49 +47,64 @@ class RemoteTopicCreation:
         self._replication_factor = replication_factor
 
     def create_topics(
-        self, topics: Sequence[NewTopic], *, charge: Charge = free
+        self,
+        topics: Sequence[NewTopic],
+        *,
+        charge: Charge = free,  # noqa: ARG002  # the controller counts
+        client: RequestContext | None = None,
     ) -> list[Created] | Deferred[list[Created]]:
         """Make topics; return each, or the error for which there is none. The broker may not know them yet.
 
-        `charge` is told of each before it is asked for, since the controller is asked in the broker's name.
+        For a client the request goes in an envelope, as if it had made the topics itself: the controller decides by its
+        rights, and counts them for its quota.
         """
-        outcomes: dict[str, Created] = {}
-        for one in topics:
-            try:
-                charge(self._num_partitions if one.num_partitions < 0 else one.num_partitions)
-            except KafkaError as error:
-                outcomes[one.name] = error.detached()
-        wanted = [one for one in topics if one.name not in outcomes]
-        if not wanted:
-            return [outcomes[one.name] for one in topics]
-        request = CreateTopicsRequest(
-            topics=[
-                CreatableTopic(
-                    name=one.name,
-                    num_partitions=self._num_partitions if one.num_partitions < 0 else one.num_partitions,
-                    replication_factor=(
-                        self._replication_factor if one.replication_factor < 0 else one.replication_factor
-                    ),
-                    configs=[
-                        CreatableTopicConfig(name=name, value=value) for name, value in (one.configs or {}).items()
-                    ],
-                )
-                for one in wanted
-            ],
-            timeout_ms=int(TIMEOUT_S * 1000),
-        )
+        request = CreateTopicsRequest(topics=[self._creatable(one) for one in topics], timeout_ms=int(TIMEOUT_S * 1000))
+        asked = request if client is None else _in_envelope(request, client)
 
         def results(answer: Answer) -> list[Created]:
+            if isinstance(answer, EnvelopeResponse):
+                answer = _out_of_envelope(answer)
             if isinstance(answer, KafkaError):
-                return [outcomes.get(one.name, answer) for one in topics]
+                return [answer] * len(topics)
             assert isinstance(answer, CreateTopicsResponse)
-            codes = {one.name: (one.error_code, one.error_message or "") for one in answer.topics}
-            for topic in wanted:
-                code, message = codes.get(topic.name, (ErrorCode.UNKNOWN_SERVER_ERROR, ""))
-                outcomes[topic.name] = topic if code == ErrorCode.NONE else _error(code, message)
-            return [outcomes[one.name] for one in topics]
+            told = {one.name: one for one in answer.topics}
+            return [_outcome(topic, told.get(topic.name)) for topic in topics]
 
-        return self._channel.send(request, TIMEOUT_S).then(results)
+        return self._channel.send(asked, TIMEOUT_S).then(results)
+
+    def _creatable(self, one: NewTopic) -> CreatableTopic:
+        return CreatableTopic(
+            name=one.name,
+            num_partitions=self._num_partitions if one.num_partitions < 0 else one.num_partitions,
+            replication_factor=self._replication_factor if one.replication_factor < 0 else one.replication_factor,
+            configs=[CreatableTopicConfig(name=name, value=value) for name, value in (one.configs or {}).items()],
+        )
+
+
+def _outcome(topic: NewTopic, told: CreatableTopicResult | None) -> Created:
+    if told is None:
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return topic if told.error_code == ErrorCode.NONE else _error(told.error_code, told.error_message or "")
+
+
+def _in_envelope(request: CreateTopicsRequest, client: RequestContext) -> EnvelopeRequest:
+    header = RequestHeader(ApiKey.CREATE_TOPICS, _VERSION, 0, client.client_id)
+    return EnvelopeRequest(
+        request_data=encode_request_header(header) + encode(request, _VERSION),
+        request_principal=principal_data(client.principal, client.by_token),
+        client_host_address=ip_address(client.client_host.partition("%")[0]).packed,
+    )
+
+
+def _out_of_envelope(answer: EnvelopeResponse) -> Answer:
+    data = answer.response_data
+    if answer.error_code != ErrorCode.NONE or data is None:
+        return _error(answer.error_code or ErrorCode.UNKNOWN_SERVER_ERROR, "the controller cannot read the request")
+    try:
+        _correlation_id, begin = decode_response_header(data, ApiKey.CREATE_TOPICS, _VERSION)
+        return decode(CreateTopicsResponse, data, _VERSION, begin)[0]
+    except DecodeError as bad:
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the controller's answer cannot be read: {bad}")
 
 
 class RemoteBlocks:

@@ -164,7 +164,7 @@ class MetadataHandler:
         charge = free if self._quotas is None else self._quotas.mutations(context, is_strict=True).take
 
         try:
-            return then(self._creation.create_topics(missing, charge=charge), errors)
+            return then(self._creation.create_topics(missing, charge=charge, client=context), errors)
         except KafkaError as error:
             return errors([error.detached()] * len(missing))
 

@@ -205,3 +205,25 @@ def test_a_controller_limits_changes_that_brokers_hand_on(member: ClusterBroker,
         wire.ask("ApiVersions", 0)
         assert time.monotonic() - began >= wait_ms / 1_000
         assert create(wire, 1, 1)[0] == 0
+
+
+def test_topics_that_clients_have_created_count_at_the_controller(member: ClusterBroker, topic: str) -> None:
+    """Those of the first use count with those that were asked for; who has taken too much has none made."""
+    who = [("client-id", "test")]
+    set_quotas(member.port, {"controller_mutation_rate": 1.0}, who)
+    eventually(lambda: quotas(member.port), "the broker has seen it")
+    with WireClient(member.port, 20) as wire:
+
+        def codes(names: list[str], creates: bool = False) -> list[int]:
+            wanted = [{"name": f"{topic}-{name}"} for name in names]
+            told = wire.ask("Metadata", 12, topics=wanted, allow_auto_topic_creation=creates)["topics"]
+            return [one["error_code"] for one in told]
+
+        codes(["a", "b"], creates=True)
+        eventually(lambda: codes(["a", "b"]) == [0, 0], "both are made")
+        wanted = {"name": f"{topic}-many", "num_partitions": 10, "replication_factor": 1}
+        assert wire.ask("CreateTopics", 7, timeout_ms=8_000, topics=[wanted])["topics"][0]["error_code"] == 0
+        codes(["late"], creates=True)
+        Confluent(member.bootstrap).create_topic(f"{topic}-other")
+        eventually(lambda: codes(["other"]) == [0], "what was changed until then is known")
+        assert codes(["late"]) == [error_code("UNKNOWN_TOPIC_OR_PARTITION")]
