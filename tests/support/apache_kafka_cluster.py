@@ -1,4 +1,4 @@
-"""Three Apache Kafka brokers, each in a rack of its own; the first one is the controller, too."""
+"""Three brokers of Apache Kafka, or of odradek, each in a rack of its own; the first one is the controller, too."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.broker import ApacheKafkaProcess, BrokerProcess
+from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
 from tests.support.ports import free_ports
 
 CONTROLLER = 1
 HEAP = "256m"
 
 
-class ApacheKafkaCluster:
+class KafkaCluster:
     """The brokers by their ids; `bootstrap` names all of them."""
 
     def __init__(self, directory: Path, overrides: Mapping[str, str]) -> None:
@@ -33,9 +33,12 @@ class ApacheKafkaCluster:
                 "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
                 "broker.rack": f"rack-{node}",
             }
-            broker = ApacheKafkaProcess(directory / f"broker-{node}", {**settings, **overrides}, HEAP)
+            self.brokers[node] = broker = self._make(directory / f"broker-{node}", {**settings, **overrides})
             broker.port = port
-            self.brokers[node] = broker
+
+    def _make(self, directory: Path, settings: Mapping[str, str]) -> BrokerProcess:
+        """Return a broker that does not run yet."""
+        raise NotImplementedError
 
     @property
     def bootstrap(self) -> str:
@@ -51,6 +54,20 @@ class ApacheKafkaCluster:
         """End all of them, however they are."""
         for broker in self.brokers.values():
             broker.discard()
+
+
+class ApacheKafkaCluster(KafkaCluster):
+    """Brokers of Apache Kafka."""
+
+    def _make(self, directory: Path, settings: Mapping[str, str]) -> BrokerProcess:
+        return ApacheKafkaProcess(directory, settings, HEAP)
+
+
+class OdradekCluster(KafkaCluster):
+    """Brokers of ours."""
+
+    def _make(self, directory: Path, settings: Mapping[str, str]) -> BrokerProcess:
+        return OdradekProcess(directory, settings)
 
 
 @contextmanager
