@@ -244,7 +244,10 @@ def test_the_command_in_s3(s3: dict[str, str], tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_cannot_be_kept_up_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory without an archive, and a damaged file, are told in a sentence."""
+    """A directory without an archive, a damaged file and an Iceberg table are told in a sentence."""
+    settle(LocalStore(), str(tmp_path / "iceberg"), Layout("iceberg"))
+    with pytest.raises(PipelineError, match=r"the Iceberg table in .* is not kept up here: use"):
+        _upkeep(LocalStore(), str(tmp_path / "iceberg"))
     assert run_command(["pipeline", "upkeep", "--output", str(tmp_path / "none")]) == 1
     assert f"there is no archive in {tmp_path}/none" in capsys.readouterr().err
     store, path = LocalStore(), str(tmp_path / "archive")
