@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.pages import PARTS, REPOSITORY, with_part
 
@@ -24,6 +25,14 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing
+
+
+def test_recipes_in_yaml_can_be_read() -> None:
+    """What a page tells to put into a workflow, a pipeline or a compose file is YAML, and says something."""
+    recipes = [(page.name, each) for page in PAGES for each in re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S)]
+    assert "testing.md" in dict(recipes)
+    for name, recipe in recipes:
+        assert isinstance(yaml.safe_load(recipe), dict), f"{name}: {recipe}"
 
 
 COMMAND = re.compile(r"(?:^|[|;&] *|sudo )(?:\S*/)?odradek ((?!--)[a-z].*?)(?= [|&;#(]|$)")
