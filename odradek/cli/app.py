@@ -13,6 +13,7 @@ import typer
 from odradek import __version__
 from odradek.build_kind import build_kind
 from odradek.cli import options
+from odradek.cli.help_imports import import_help_drawing
 from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 
 PROGRAM = "odradek"
@@ -76,6 +77,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
     words = completed_words(os.environ) if COMPLETION_VARIABLE in os.environ else arguments
     app = application(named_command(words))
+    if len(words) < 2 or "--help" in words:
+        import_help_drawing()
     try:
         code = app(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as wrong:
