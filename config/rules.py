@@ -97,7 +97,7 @@ def _words_rule(words: tuple[str, ...], any_case: bool) -> ConfigValidator:
 def _accepts_throttled(value: Value) -> bool:
     if not isinstance(value, tuple) or value[:1] == ("*",):
         return True
-    return all(re.match(_THROTTLED, one) for one in value)
+    return all(map(re.compile(_THROTTLED).match, value))
 
 
 def _accepts_offset_reset(value: Value) -> bool:

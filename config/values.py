@@ -62,6 +62,8 @@ def parse(kind: ConfigType, text: str) -> Value:
 def _split_list(text: str) -> tuple[str, ...]:
     """Return the elements between commas, without the blanks around the commas."""
     parts = text.split(",")
+    if not any(space in text for space in _JAVA_SPACES):
+        return tuple(parts)
     last = len(parts) - 1
     for index, part in enumerate(parts):
         if index > 0:

@@ -25,6 +25,11 @@ MAX_CONFIGS: Final = 1_000
 """Of one resource. Kafka 4.3 has some 400 for a broker, but keeps unknown ones too, and they are looked at with each
 change."""
 
+MAX_VALUE_BYTES: Final = 32_767
+"""A string in a record of the metadata is no longer."""
+MAX_ELEMENTS: Final = 50_000
+"""Of all lists that are changed in one turn of the event loop, since each element is looked at."""
+
 Alteration = Callable[[AlterTarget, Mapping[str, str]], dict[str, str]]
 """Returns the values after a change of the current ones, not judged yet; raises ConfigError."""
 
@@ -53,6 +58,7 @@ def plan_alteration(
     surroundings = AlterContext(layers, image.feature(ELIGIBLE_LEADER_REPLICAS) > 0)
     try:
         after = alteration(target, current)
+        check_lengths(after)
         _check_name(resource)
         check(target, current, after, surroundings)
         if usable is not None and target is AlterTarget.BROKER:
@@ -79,6 +85,24 @@ def check_amount(count: int) -> None:
     """Raise KafkaError POLICY_VIOLATION if a change names, or leads to, more configs than a resource may have."""
     if count > MAX_CONFIGS:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} configs of one resource; {MAX_CONFIGS} are the most")
+
+
+def check_lengths(values: Mapping[str, str]) -> None:
+    """Raise KafkaError INVALID_CONFIG if a value is longer than what can be written down, before it is looked at."""
+    for name, value in values.items():
+        if len(value) > MAX_VALUE_BYTES // 4 and (size := len(value.encode())) > MAX_VALUE_BYTES:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} has {size} bytes; {MAX_VALUE_BYTES} are the most")
+
+
+def check_elements(before: int, changes: Sequence[ConfigChange]) -> int:
+    """Return how many elements of lists changes name, with `before`, those of a request's other resources.
+
+    Raises KafkaError POLICY_VIOLATION if they are more than can be looked at in a turn of the event loop.
+    """
+    count = before + sum(change.value.count(",") for change in changes if change.value)
+    if count > MAX_ELEMENTS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{count} elements of lists; {MAX_ELEMENTS} are the most")
+    return count
 
 
 def changes_of_wish(

@@ -9,6 +9,7 @@ from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from odradek.broker.controller.configs import check_lengths
 from odradek.broker.controller.controller_view import MIN_INSYNC_REPLICAS, ControllerView
 from odradek.broker.controller.placement import place_in_turn, place_striped
 from odradek.broker.metadata.image import ResourceType, TopicImage
@@ -179,6 +180,7 @@ def _check_configs(configs: Mapping[str, str | None], broker: Mapping[str, str])
     if len(given) < len(configs):
         names = ",".join(name for name in configs if name not in given)
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {names}")
+    check_lengths(given)
     try:
         validate_overrides(given, broker)
     except ConfigError as error:

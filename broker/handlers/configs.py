@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from odradek.broker.controller.configs import Alteration, changes_of_wish
+from odradek.broker.controller.configs import Alteration, changes_of_wish, check_elements
 from odradek.broker.controller.controller import Controller
 from odradek.broker.handlers.broker_loggers import change_loggers
 from odradek.broker.handlers.describe_configs import ConfigDescriber
@@ -150,9 +150,11 @@ class ConfigHandlers:
         counts = Counter(resource for resource, _ in wishes)
         verdicts: dict[ConfigResource, KafkaError | None] = {}
         asked: list[tuple[ConfigResource, Alteration]] = []
+        elements = 0
         for resource, configs in wishes:
             try:
                 changes = changes_of_wish(counts[resource], configs, changes_of)
+                elements = check_elements(elements, changes)
                 if resource.type == ResourceType.BROKER_LOGGER and kind is _increment:
                     change_loggers(resource.name, changes, self._node_id, validate_only=validate_only)
                     verdicts[resource] = None

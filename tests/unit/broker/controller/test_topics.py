@@ -100,6 +100,7 @@ def test_manual_assignment_is_taken_as_it_is() -> None:
         (NewTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR, "cannot be reached"),
         (NewTopic("t", configs={"no.such": "1"}), ErrorCode.INVALID_CONFIG, "no.such"),
         (NewTopic("t", configs={"retention.ms": "soon"}), ErrorCode.INVALID_CONFIG, "retention.ms"),
+        (NewTopic("t", configs={"cleanup.policy": "é," * 15_000}), ErrorCode.INVALID_CONFIG, "has 45000 bytes"),
         (NewTopic("t", configs={"retention.ms": None}), ErrorCode.INVALID_CONFIG, "Null value"),
         (NewTopic("t", 1, assignments=((0, (1,)),)), ErrorCode.INVALID_REQUEST, "numPartitions"),
         (NewTopic("t", -1, 1, assignments=((0, (1,)),)), ErrorCode.INVALID_REQUEST, "replication factor"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from odradek.broker.controller.configs import MAX_CONFIGS
+from odradek.broker.controller.configs import MAX_CONFIGS, MAX_VALUE_BYTES
 from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.messages import incremental_alter_configs as incremental
 from odradek.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -287,3 +287,31 @@ def test_unknown_configs_of_a_broker_do_not_add_up() -> None:
     assert add(0, MAX_CONFIGS) is ErrorCode.NONE
     assert add(0, 1, operation=1) is ErrorCode.NONE
     assert add(MAX_CONFIGS, 1) is ErrorCode.NONE
+
+
+def throttled(first: int, count: int) -> str:
+    """Return replicas of so many partitions, the first one given."""
+    return ",".join(f"{partition}:1" for partition in range(first, first + count))
+
+
+def test_a_list_is_no_longer_than_its_record() -> None:
+    """More is refused before it is looked at, also where it grows to that bit by bit."""
+    admin = new_admin()
+    create(admin.controller, "t")
+    key = "leader.replication.throttled.replicas"
+    assert increment(admin, TOPIC, "t", key, "," * MAX_VALUE_BYTES) is ErrorCode.NONE
+    assert increment(admin, TOPIC, "t", key, "," * (MAX_VALUE_BYTES + 1)) is ErrorCode.INVALID_CONFIG
+    assert increment(admin, TOPIC, "t", key, throttled(10_000, 4000)) is ErrorCode.NONE
+    assert increment(admin, TOPIC, "t", key, throttled(20_000, 4000), 2) is ErrorCode.INVALID_CONFIG
+    assert increment(admin, TOPIC, "t", key, throttled(20_000, 10), 2) is ErrorCode.NONE
+
+
+def test_lists_of_several_resources_are_bounded_together() -> None:
+    """What one request changes in one turn has so many elements; the resources that come last are refused."""
+    admin = new_admin()
+    names = ["t", "u", "v"]
+    for name in names:
+        create(admin.controller, name)
+    lists = [replacing(TOPIC, name, leader_replication_throttled_replicas="," * 20_000) for name in names]
+    told = now(admin.configs.alter_configs(at(2), AlterConfigsRequest(resources=lists))).responses
+    assert [each.error_code for each in told] == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.POLICY_VIOLATION]
