@@ -44,8 +44,8 @@ test: $(VENV)/.installed-test tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
-	@$(MAKE) --no-print-directory -j 2 types bytecode compiled
-	@$(MAKE) --no-print-directory test-compiled
+	@$(MAKE) --no-print-directory -j 2 types bytecode $(if $(PYTEST_ARGS),,compiled)
+	@$(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory test-compiled)
 	@$(MAKE) --no-print-directory pytest
 
 # Before the tests: beside them it would take a core from those that start first, which have deadlines.
@@ -56,7 +56,8 @@ types:
 bytecode:
 	@$(BIN)/pytest --collect-only -q -p no:randomly >/dev/null 2>&1 || true
 
-# What test-compiled needs, once for each state of the sources: half a minute of both cores.
+# What test-compiled needs, once for each state of the sources: a minute of a core. `make test` has both only where it
+# runs all tests.
 compiled: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.support.compiled --only-compile
 
