@@ -42,12 +42,13 @@ def recover_segment(
     scan = SegmentScan(file, segment.base_offset, buffer, end_offset)
     segment.reset_indexes()
     segment.size = 0
-    latest_epoch = leader_epochs.latest
     for position, size, last_offset, fields in scan:
         segment.note_batch(size, last_offset, fields[8])
-        if fields[2] > latest_epoch:
-            latest_epoch = fields[2]
-            leader_epochs.assign(latest_epoch, fields[0])
+        if fields[2] >= 0 and fields[2] != leader_epochs.epoch_for_offset(fields[0]):
+            # The file may be older than the batch: of an epoch that this replica began there as leader, wrote nothing
+            # in, and let go of as a follower.
+            leader_epochs.truncate_from_end(fields[0])
+            leader_epochs.assign(fields[2], fields[0])
         if fields[9] != NO_PRODUCER_ID:
             header = BatchHeader._make(fields)
             completed = replay(producers, header, file.pread(size, position) if header.is_control else b"")

@@ -322,6 +322,15 @@ def test_damaged_leader_epochs_do_not_stop_the_load() -> None:
     assert log.leader_epochs.entries == [(0, 0), (1, 3), (2, 6), (3, 9)]
 
 
+def test_leader_epoch_that_wrote_nothing_is_not_that_of_another_one_s_record_after_a_crash() -> None:
+    """It began as leader where a record came later that a follower of it had, from an older epoch; the file does not
+    say so yet. With the wrong epoch there this replica and the others would never agree."""
+    fs = MemoryFiles()
+    fill(fs, close=False)
+    fs.write_bytes(f"{DIRECTORY}/leader-epoch-checkpoint", b"0\n4\n0 0\n1 3\n2 6\n5 8\n")
+    assert open_at(fs, CONFIG).leader_epochs.entries == [(0, 0), (1, 3), (2, 6), (3, 9)]
+
+
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_lost_end_of_a_segment_takes_what_follows_with_it_unless_compaction_may_have(policy: str) -> None:
     """A gap in what was not flushed means lost records; in a compacted topic it may be as it should."""
