@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the arguments say and print the table; 1 when an axis failed, 2 when there was nothing to run."""
     options = _parser().parse_args(arguments)
     if options.list:
-        for axis in (*axes.ALL, *axes.CLUSTER):
+        for axis in (*axes.ALL, *axes.CLUSTER, *axes.ON_REQUEST):
             print(f"{axis.name:16} {axis.title}")
         return 0
     chosen = _choose(options.only, axes.CLUSTER if options.cluster else axes.ALL)
@@ -69,7 +69,7 @@ def _choose(patterns: Sequence[str], offered: Sequence[Axis]) -> list[Axis]:
     if not patterns:
         return list(offered)
     wanted = [pattern for given in patterns for pattern in given.split(",")]
-    every = (*axes.ALL, *axes.CLUSTER)
+    every = (*axes.ALL, *axes.CLUSTER, *axes.ON_REQUEST)
     return [axis for axis in every if any(fnmatch.fnmatch(axis.name, pattern) for pattern in wanted)]
 
 

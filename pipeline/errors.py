@@ -16,6 +16,10 @@ class WrongOptionError(PipelineError):
     """What was asked for cannot be meant."""
 
 
+class SlowWorkerError(PipelineError):
+    """A process of Python that Spark has started did not answer within the 10 s that Spark allows."""
+
+
 _PYTHON_ERROR: Final = re.compile(r"^\s*((?:\w+\.)*)(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
 _OURS: Final = "pyspark_odradek."
 _FRAMEWORKS: Final = ("Py4J", "PySpark", "Spark", "Streaming", "Python")
@@ -43,6 +47,11 @@ def sentence(error: BaseException) -> str:
     if plain.startswith(_NO_WORKER):
         return "a Python worker of Spark did not start within 10 s: the machine has too much to do; start again"
     return _short(plain.strip().rstrip("."))
+
+
+def pipeline_error(error: BaseException) -> PipelineError:
+    """Return the error for a person out of one of Spark's."""
+    return (SlowWorkerError if _NO_WORKER in str(error) else PipelineError)(sentence(error))
 
 
 def _short(text: str) -> str:

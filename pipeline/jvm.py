@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,11 @@ _SHUTTING_DOWN: Final = re.compile(
 
 class JvmGoneError(PipelineError):
     """The JVM has ended, and Spark with it."""
+
+
+def submitted() -> bool:
+    """Return whether spark-submit has started this process: the JVM is there, and Spark's settings are with it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def start_apart(conf: Mapping[str, str]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pyspark_odradek.offsets import from_checkpoint
+from pyspark_odradek.offsets import OffsetRange, from_checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,17 @@ def from_spark(progress: Mapping[str, Any]) -> BatchProgress:
         rows_per_second=rows / seconds if seconds else 0.0,
         lag=_lag(source.get("endOffset"), source.get("latestOffset")),
     )
+
+
+def description(number: int, ranges: Sequence[OffsetRange], last: BatchProgress | None) -> str:
+    """Return what Spark's UI says of the work for a micro-batch: what it reads, and how the one before it came out."""
+    offsets = sum(each.until - each.first for each in ranges)
+    partitions = len(ranges)
+    text = f"batch {number}: {offsets:,} offsets of {partitions} partition{'' if partitions == 1 else 's'}"
+    if last is None:
+        return text
+    lag = "" if last.lag is None else f", {last.lag:,} behind"
+    return f"{text} (batch {last.batch}: {last.rows:,} records, {last.rows_per_second:,.0f} records/s{lag})"
 
 
 def as_dict(progress: BatchProgress) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from odradek.pipeline import source
 from odradek.pipeline.batches import Batch, TopicIds, furthest, to_json
 from odradek.pipeline.checkpoints import Checkpoint
-from odradek.pipeline.errors import PipelineError, sentence
+from odradek.pipeline.errors import PipelineError, SlowWorkerError, pipeline_error
 from odradek.pipeline.jvm import JvmGoneError, jvm_errors
 from odradek.pipeline.offset_store import JobOffsets
-from odradek.pipeline.progress import BatchProgress, from_spark
+from odradek.pipeline.progress import BatchProgress, description, from_spark
 from odradek.pipeline.sink import FORMAT
 from odradek.pipeline.store import Store
 from pyspark_odradek.offsets import Offsets
@@ -24,9 +24,12 @@ from pyspark_odradek.reading.options import ReadOptions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 LOOK_EVERY_S: Final = 0.2
 COMMIT_TIMEOUT_S: Final = 30.0
+STARTS: Final = 3
+"""So often a query is started whose process of Python was too slow; before the first micro-batch that costs nothing."""
 
 
 class Job(Protocol):
@@ -101,6 +104,8 @@ class Runner:
         self._lock = threading.Lock()
         self._stopping = False
         self._working = False
+        self._begun = False
+        """Whether a micro-batch was begun."""
         self._kept = -1
         self._failure: BaseException | None = None
         self._shown: ShownProgress | None = None
@@ -108,6 +113,7 @@ class Runner:
         """Of the topics that are read, as far as the cluster tells them."""
         self._asked_for: set[str] = set()
         """Topics that the cluster was asked about."""
+        self._last: BatchProgress | None = None
 
     def run(self, asked: Callable[[], bool], shown: ShownProgress) -> None:
         """Run until there is nothing more to do or `asked` says stop; the micro-batch in work is finished first.
@@ -124,18 +130,26 @@ class Runner:
         except PipelineError:
             raise
         except Exception as failed:
-            raise PipelineError(sentence(failed)) from failed
+            raise pipeline_error(failed) from failed
 
     def _query(self, asked: Callable[[], bool], shown: ShownProgress) -> None:
+        writer = self._writer()
+        for start in range(1, STARTS + 1):
+            try:
+                self._run_query(writer, asked, shown)
+                return
+            except SlowWorkerError:
+                if start == STARTS or self._begun or asked():
+                    raise
+
+    def _run_query(self, writer: DataStreamWriter, asked: Callable[[], bool], shown: ShownProgress) -> None:
         try:
-            query = self._start()
-        except PipelineError:
-            raise
+            query = writer.start()
         except Exception as failed:
-            raise PipelineError(sentence(failed)) from failed
+            raise pipeline_error(failed) from failed
         shown.running()
         try:
-            self._watch(query, asked, shown.finished)
+            self._watch(query, asked, self._show)
         except KeyboardInterrupt:
             self._spark.sparkContext.cancelAllJobs()  # else the query would still wait for its micro-batch
             raise
@@ -143,14 +157,28 @@ class Runner:
             if query.isActive:
                 query.stop()
 
-    def _start(self) -> StreamingQuery:
+    def _show(self, progress: BatchProgress) -> None:
+        self._last = progress
+        if self._shown is not None:
+            self._shown.finished(progress)
+
+    def _writer(self) -> DataStreamWriter:
+        """Return the query, not started yet. Raises PipelineError."""
+        try:
+            return self._prepared()
+        except PipelineError:
+            raise
+        except Exception as failed:
+            raise pipeline_error(failed) from failed
+
+    def _prepared(self) -> DataStreamWriter:
         options = {**self._run.options, "startingOffsets": to_json(self._beginning())}
         for given in ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy"):
             options.pop(given, None)
         records = self._spark.readStream.format(FORMAT).options(**options).load()
         writer = self._job.transform(records).writeStream.outputMode(self._job.output_mode)
         writer = writer.queryName(self._run.application).option("checkpointLocation", self._checkpoint.path)
-        return writer.trigger(**self._run.trigger).foreachBatch(self._keep).start()
+        return writer.trigger(**self._run.trigger).foreachBatch(self._keep)
 
     def _beginning(self) -> Offsets:
         reached = self._job.reached()
@@ -190,13 +218,15 @@ class Runner:
         with self._lock:
             if self._stopping:
                 raise _AskedToStopError
-            self._working = True
+            self._working = self._begun = True
         if self._shown is not None:
             self._shown.working(number)
         try:
             batch = self._checkpoint.batch(number)
             self._note_new_topics(batch)
             batch = replace(batch, topic_ids=self._topic_ids)
+            told = description(number, batch.ranges, self._last)
+            self._spark.sparkContext.setJobDescription(f"{self._run.application}, {told}")
             self._job.keep(records, batch)
             if self._run.offsets is not None:
                 self._run.offsets.commit(batch)
@@ -237,7 +267,7 @@ class Runner:
                 raise self._failure from None
             if self._stopping and self._failure is None:
                 return True
-            raise PipelineError(sentence(self._failure or failed)) from failed
+            raise pipeline_error(self._failure or failed) from failed
 
 
 def _show_new(query: StreamingQuery, seen: int, show: Callable[[BatchProgress], None]) -> int:

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Final
 
 from odradek.pipeline import java
 from odradek.pipeline.errors import PipelineError, sentence
-from odradek.pipeline.jvm import JvmGoneError, jvm_errors, start_apart
+from odradek.pipeline.interpreter import worker_interpreter
+from odradek.pipeline.jvm import JvmGoneError, jvm_errors, start_apart, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL: Final = "local"
+ALL_CORES: Final = "local[*]"
 DEFAULTS: Final = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+UI_DEFAULTS: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+"""Where not spark-submit has started the job, and its settings say it."""
 LOCAL_DEFAULTS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -52,7 +54,8 @@ class SessionSettings:
     """How to start Spark."""
 
     application: str
-    master: str = "local[*]"
+    master: str | None = None
+    """Where Spark runs; None for what spark-submit says, or else for this machine."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark, which win over those of the jobs."""
     py_files: str | None = None
@@ -63,10 +66,20 @@ class SessionSettings:
     """Have Spark's log on standard error."""
 
 
+def master_of(settings: SessionSettings) -> str | None:
+    """Return where Spark runs, None where spark-submit has said it to Spark itself."""
+    return settings.master or (None if submitted() else ALL_CORES)
+
+
+def _is_local(master: str | None) -> bool:
+    return master is not None and master.startswith(LOCAL)
+
+
 def settings_of_spark(settings: SessionSettings, of_log4j: str) -> dict[str, str]:
     """Return the configuration of Spark; `of_log4j` is the path of a configuration of log4j."""
-    local = settings.master.startswith(LOCAL)
-    conf = {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **settings.conf}
+    master = master_of(settings)
+    conf = {**DEFAULTS, **({} if submitted() else UI_DEFAULTS), **(LOCAL_DEFAULTS if _is_local(master) else {})}
+    conf |= settings.conf
     if settings.py_files:
         conf["spark.submit.pyFiles"] = settings.py_files
     option = "spark.driver.extraJavaOptions"
@@ -88,11 +101,13 @@ def logging_properties(settings: SessionSettings) -> str:
 def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
     """Give a session, stopped afterwards. Raises PipelineError where Java is missing or Spark does not start."""
     java.check()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if settings.master.startswith(LOCAL):
+    if _is_local(master_of(settings)):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark warns where a name is of the loopback
-    with tempfile.TemporaryDirectory(prefix="odradek-pipeline-") as scratch, warnings.catch_warnings():
+    with (
+        tempfile.TemporaryDirectory(prefix="odradek-pipeline-") as scratch,
+        _interpreters(_is_local(master_of(settings)), Path(scratch)),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")  # of Spark about pandas, which is not used
         of_log4j = Path(scratch) / "log4j2.properties"
         of_log4j.write_text(logging_properties(settings))
@@ -108,14 +123,33 @@ def spark_session(settings: SessionSettings) -> Iterator[SparkSession]:
             logging.disable(before)
 
 
+@contextmanager
+def _interpreters(local: bool, directory: Path) -> Iterator[None]:
+    """Have Spark use this interpreter, in workers and where it plans, unless the environment says another."""
+    ours = worker_interpreter(directory) if local else sys.executable
+    unset = [name for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON") if name not in os.environ]
+    if len(unset) == 1:
+        ours = sys.executable  # somebody has chosen the other one
+    for name in unset:
+        os.environ[name] = ours
+    try:
+        yield
+    finally:
+        for name in unset:
+            os.environ.pop(name, None)
+
+
 def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName(settings.application).master(settings.master)
+    builder = SparkSession.builder.appName(settings.application)
+    master = master_of(settings)
+    if master is not None:
+        builder = builder.master(master)
     for name, value in conf.items():
         builder = builder.config(name, value)
-    launch = {"spark.app.name": settings.application, "spark.master": settings.master, **conf}
+    launch = {"spark.app.name": settings.application, **({"spark.master": master} if master else {}), **conf}
     try:
         if settings.debug:
             start_apart(launch)
@@ -131,7 +165,7 @@ def _start(settings: SessionSettings, conf: Mapping[str, str], errors: Path) -> 
         said = errors.read_text(errors="replace").splitlines()[-1:] if errors.exists() else []
         why = said[0] if said and str(failed).startswith("[JAVA_GATEWAY_EXITED]") else sentence(failed)
         raise PipelineError(
-            f"Spark does not start with --master {settings.master}: {why}; --debug shows its own log"
+            f"Spark does not start{f' with --master {master}' if master else ''}: {why}; --debug shows its own log"
         ) from failed
 
 

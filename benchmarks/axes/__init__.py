@@ -21,6 +21,7 @@ from benchmarks.axes import (
     requests,
     security,
     spark,
+    spark_jar,
     startup,
     tls,
     transactions,
@@ -50,3 +51,6 @@ ALL: tuple[Axis, ...] = (
 
 CLUSTER: tuple[Axis, ...] = (*cluster.AXES, *cluster_transactions.AXES, *replication.AXES)
 """Those of three brokers, in the order in which they run; they take a while."""
+
+ON_REQUEST: tuple[Axis, ...] = spark_jar.AXES
+"""Those that run only where they are named: they need more than the others."""

@@ -193,7 +193,7 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
     display = JobDisplay(output, plan.prints_results)
     metrics = JobMetrics(name, job, display)
-    display.doing(f"starting Spark ({given.master})")
+    display.doing(f"starting Spark ({given.master})" if given.master else "starting Spark")
     with (
         served_metrics(given.metrics_listener, metrics, output.note),
         display.shown(),

@@ -73,7 +73,10 @@ class JobOptions:
     ] = None
     available_now: Annotated[bool, Option("--available-now", help="Read what is there now, then end.")] = False
     once: Annotated[bool, Option("--once", help="The same in a single micro-batch.")] = False
-    master: Annotated[str, Option("--master", metavar="URL", help="Where Spark runs.")] = "local[*]"
+    master: Annotated[
+        str | None,
+        Option("--master", metavar="URL", help="Where Spark runs; what spark-submit says, or local[*] if not given."),
+    ] = None
     conf: Annotated[
         list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeatable.")
     ] = None

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from odradek.protocol.records.errors import InvalidRecord
 from pyspark_odradek.columns import kernels
+from pyspark_odradek.columns.arrays import repeated_number, repeated_text, validity
 from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, arrow_schema, headers_type
 
@@ -41,7 +42,7 @@ class _Fixed:
     def array(self, count: int, all_set: bool = False) -> pa.Array:
         """Return the first `count` values as an Arrow array."""
         return pa.Array.from_buffers(
-            self._kind, count, [None if all_set else _validity(self.flags[:count]), self._buffer]
+            self._kind, count, [None if all_set else validity(self.flags[:count]), self._buffer]
         )
 
 
@@ -56,8 +57,8 @@ class _Binary:
 
     def array(self, count: int, all_set: bool = False) -> pa.Array:
         """Return the first `count` values as an Arrow array."""
-        validity = None if all_set else _validity(self.flags[:count])
-        return pa.Array.from_buffers(pa.binary(), count, [validity, self._end_buffer, self._data_buffer])
+        bitmap = None if all_set else validity(self.flags[:count])
+        return pa.Array.from_buffers(pa.binary(), count, [bitmap, self._end_buffer, self._data_buffer])
 
 
 def columns(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) -> Iterator[pa.RecordBatch]:
@@ -105,7 +106,7 @@ def columns(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) 
     schema = arrow_schema(include_headers)
     for start in range(0, max(rows, 1), MAX_ROWS):
         count = min(rows - start, MAX_ROWS)
-        names = [pa.repeat(pa.scalar(topic, pa.string()), count), pa.array(np.full(count, partition, np.int32))]
+        names = [repeated_text(topic, count), repeated_number(partition, count)]
         arrays = [each.slice(start, count) for each in before_names]
         yield pa.record_batch([*arrays, *names, *(each.slice(start, count) for each in after_names)], schema)
 
@@ -141,7 +142,7 @@ def _headers(wanted: OffsetRange, bodies: Sequence[Body], rows: int) -> pa.Array
     pairs = pa.StructArray.from_arrays(
         [_text(names.array(entries, all_set=True)), values.array(entries)], fields=list(kind.value_type)
     )
-    return pa.Array.from_buffers(kind, rows, [_validity(list_flags), pa.py_buffer(list_ends)], children=[pairs])
+    return pa.Array.from_buffers(kind, rows, [validity(list_flags), pa.py_buffer(list_ends)], children=[pairs])
 
 
 def _text(names: pa.Array) -> pa.Array:
@@ -163,10 +164,3 @@ def _allocate(count: int, kind: type[np.generic]) -> tuple[pa.Buffer, Array]:
     """Return memory for that many numbers, as Arrow and as numpy see it."""
     buffer = pa.allocate_buffer(count * np.dtype(kind).itemsize)
     return buffer, np.frombuffer(buffer, kind)
-
-
-def _validity(flags: Array) -> pa.Buffer | None:
-    """Return Arrow's bitmap of the values that are not null, None where all are."""
-    if flags.all():
-        return None
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from odradek.protocol.records.batch import CURRENT_MAGIC
 from odradek.protocol.records.reading import iter_entry_records
-from odradek.protocol.records.record import Headers, Record, iter_body
+from odradek.protocol.records.record import Record, iter_body
+from pyspark_odradek.columns import arrays
 from pyspark_odradek.offsets import OffsetRange
 from pyspark_odradek.schema import CREATE_TIME, LOG_APPEND_TIME, MAX_TIME_MS, NO_TIME, arrow_schema
 
@@ -40,19 +41,20 @@ def columns(wanted: OffsetRange, bodies: Sequence[Body], include_headers: bool) 
 def from_rows(wanted: OffsetRange, rows: Sequence[Row], include_headers: bool) -> pa.RecordBatch:
     """Return rows of one partition as an Arrow record batch."""
     count = len(rows)
-    data: list[object] = [
-        [row.record.key for row in rows],
-        [row.record.value for row in rows],
-        [wanted.partition.topic] * count,
-        [wanted.partition.partition] * count,
-        [row.record.offset for row in rows],
-        [_microseconds(row.record.timestamp) for row in rows],
-        [row.kind for row in rows],
+    topic, partition = wanted.partition
+    schema = arrow_schema(include_headers)
+    found = [
+        arrays.binary([row.record.key for row in rows], pa.binary()),
+        arrays.binary([row.record.value for row in rows], pa.binary()),
+        arrays.repeated_text(topic, count),
+        arrays.repeated_number(partition, count),
+        arrays.numbers([row.record.offset for row in rows], pa.int64()),
+        arrays.numbers([_microseconds(row.record.timestamp) for row in rows], schema.field("timestamp").type),
+        arrays.numbers([row.kind for row in rows], pa.int32()),
     ]
     if include_headers:
-        data.append([_headers(row.record.headers) for row in rows])
-    schema = arrow_schema(include_headers)
-    return pa.record_batch([pa.array(values, field.type) for values, field in zip(data, schema, strict=True)], schema)
+        found.append(arrays.headers([row.record.headers for row in rows]))
+    return pa.record_batch(found, schema)
 
 
 def _kind(body: Body) -> int:
@@ -71,8 +73,3 @@ def _microseconds(milliseconds: int) -> int | None:
     """Return a time as Spark counts it, None for one that it cannot hold; sums go round as 64 bits do."""
     wrapped = (milliseconds + _LONGS // 2) % _LONGS - _LONGS // 2
     return wrapped * 1000 if abs(wrapped) <= MAX_TIME_MS else None
-
-
-def _headers(headers: Headers) -> list[dict[str, object]] | None:
-    """Return a record's headers as Arrow takes them; null where there are none, as Spark's own source has it."""
-    return [{"key": name.decode(errors="replace"), "value": value} for name, value in headers] if headers else None

@@ -1,9 +1,12 @@
 """The word count and the relay with real Spark and real brokers."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -11,6 +14,9 @@ from confluent_kafka import Consumer, Producer
 from tests.conftest import BrokerFactory
 from tests.support.broker import BrokerProcess
 from tests.support.pipeline_job import RunJob
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 
@@ -38,14 +44,26 @@ def _consume(broker: BrokerProcess, topic: str) -> Iterator[tuple[bytes, bytes, 
     consumer.close()
 
 
-def test_a_word_count_goes_on_where_it_was(broker: BrokerProcess, run_job: RunJob, topic: str, tmp_path: Path) -> None:
-    """Counts go on from the checkpoint, shown as JSON, and are of the words of all records."""
+def _descriptions(spark: SparkSession) -> list[str]:
+    """Return what Spark's UI says of the jobs of Spark."""
+    jobs: Any = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    return [str(jobs.apply(number).description()) for number in range(jobs.size())]
+
+
+def test_a_word_count_goes_on_where_it_was(
+    broker: BrokerProcess, run_job: RunJob, spark: SparkSession, topic: str, tmp_path: Path
+) -> None:
+    """Counts go on from the checkpoint, shown as JSON, and are of the words of all records; Spark's UI is told of both
+    batches."""
     arguments = ("wordcount", topic, "--checkpoint", str(tmp_path / "checkpoint"), "--limit", "5")
     shown = []
     for lines in (LINES[:200], LINES[200:]):
         _produce(broker, topic, lines)
         job = run_job(broker.bootstrap, *arguments)
         shown.append(json.loads(job.output.splitlines()[-1])["words"])
+    assert {f"Some(wordcount, batch {n}: {rows} offsets of 1 partition)" for n, rows in ((0, 200), (1, 100))} <= set(
+        _descriptions(spark)
+    )
     counts = Counter(word for line in LINES for word in line.split())
     assert shown[0][:3] == [{"word": word, "count": 200} for word in ("line", "odradek", "of")]
     assert (

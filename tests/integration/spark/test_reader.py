@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 
 from tests.support.broker import BrokerProcess, OdradekProcess
 from tests.support.ports import free_ports
+from tests.support.spark import run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -194,7 +195,7 @@ def _stream(spark: SparkSession, broker: BrokerProcess, directory: Path, **optio
     """Read what there is now into Parquet."""
     read = spark.readStream.format("odradek").options(**_options(broker, startingOffsets="earliest", **options)).load()
     write = read.writeStream.format("parquet").option("path", str(directory / "out"))
-    return write.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True).start()
+    return run_stream(write.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True))
 
 
 def _written(spark: SparkSession, directory: Path) -> list[bytes]:
@@ -210,7 +211,6 @@ def test_a_stream_goes_on_where_it_stood(spark: SparkSession, broker: BrokerProc
     for partition in (0, 1):
         _produce(broker, "stream", [b"%d-%d" % (partition, number) for number in range(10)], partition)
     query = _stream(spark, broker, tmp_path, subscribe="stream", maxOffsetsPerTrigger="8")
-    assert query.awaitTermination(120)
     assert [progress.numInputRows for progress in query.recentProgress] == [8, 8, 4]
     expected = sorted(b"%d-%d" % (partition, number) for partition in (0, 1) for number in range(10))
     assert _written(spark, tmp_path) == expected
@@ -226,7 +226,7 @@ def test_a_stream_goes_on_where_it_stood(spark: SparkSession, broker: BrokerProc
     admin.create_partitions([NewPartitions("stream", 3)])["stream"].result(60)
     _produce(broker, "stream", [b"new"], partition=2)
     _produce(broker, "stream", [b"more"], partition=0)
-    assert _stream(spark, broker, tmp_path, subscribe="stream").awaitTermination(120)
+    _stream(spark, broker, tmp_path, subscribe="stream")
     assert _written(spark, tmp_path) == sorted([*expected, b"new", b"more"])
 
 
@@ -236,12 +236,11 @@ def test_a_deleted_topic(spark: SparkSession, broker: BrokerProcess, tmp_path: P
         _create(broker, f"gone-{topic}")
         _produce(broker, f"gone-{topic}", [topic.encode()])
     topics = "gone-kept,gone-deleted"
-    assert _stream(spark, broker, tmp_path, subscribe=topics).awaitTermination(120)
+    _stream(spark, broker, tmp_path, subscribe=topics)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.delete_topics(["gone-deleted"])["gone-deleted"].result(60)
     _produce(broker, "gone-kept", [b"after"])
-    said = _failure(lambda: _stream(spark, broker, tmp_path, subscribe=topics).awaitTermination(120))
+    said = _failure(lambda: _stream(spark, broker, tmp_path, subscribe=topics))
     assert "partition gone-deleted-0 was deleted" in said
-    lenient = _stream(spark, broker, tmp_path, subscribe=topics, failOnDataLoss="false")
-    assert lenient.awaitTermination(120)
+    _stream(spark, broker, tmp_path, subscribe=topics, failOnDataLoss="false")
     assert _written(spark, tmp_path) == [b"after", b"deleted", b"kept"]

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 
 from tests.support.broker import BrokerProcess, OdradekProcess
 from tests.support.ports import free_ports
+from tests.support.spark import run_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,16 +129,14 @@ def test_a_stream_is_written(spark: SparkSession, broker: BrokerProcess, topic: 
         _write(spark.range(start, start + 500).selectExpr("cast(id as string) key", "'v' value"), broker, topic=source)
         read = spark.readStream.format("odradek").option("kafka.bootstrap.servers", broker.bootstrap)
         read = read.option("subscribe", source).option("startingOffsets", "earliest").option("includeHeaders", "true")
-        query = (
+        run_stream(
             read.load()
             .writeStream.format("odradek")
             .option("kafka.bootstrap.servers", broker.bootstrap)
             .option("topic", target)
             .option("checkpointLocation", str(tmp_path / "checkpoint"))
             .trigger(availableNow=True)
-            .start()
         )
-        assert query.awaitTermination(60)
         assert sorted(int(m.key() or b"") for m in _read(broker, target)) == list(range(start + 500))
 
 

@@ -1,6 +1,8 @@
 """How Spark is configured for a job, before it starts."""
 
-from odradek.pipeline.session import SessionSettings, logging_properties, settings_of_spark
+import pytest
+
+from odradek.pipeline.session import SessionSettings, logging_properties, master_of, settings_of_spark
 
 
 def test_what_a_person_sets_wins() -> None:
@@ -17,6 +19,18 @@ def test_a_cluster_is_reached_from_outside() -> None:
     """Only Spark within one process is bound to the loopback."""
     assert "spark.driver.host" in settings_of_spark(SessionSettings("app", "local[2]"), "x")
     assert "spark.driver.host" not in settings_of_spark(SessionSettings("app", "spark://host:7077"), "x")
+
+
+def test_spark_submit_says_where_spark_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its master and its settings of the UI count unless the job is given others; else Spark runs on this machine."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    plain = SessionSettings("app")
+    assert master_of(plain) == "local[*]"
+    assert settings_of_spark(plain, "x")["spark.ui.enabled"] == "false"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
+    assert master_of(plain) is None
+    assert {"spark.ui.enabled", "spark.driver.host"}.isdisjoint(settings_of_spark(plain, "x"))
+    assert master_of(SessionSettings("app", "spark://host:7077")) == "spark://host:7077"
 
 
 def test_spark_is_quiet_unless_asked() -> None:
