@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "secure": "Encryption, log-ins and rights: set them up, and see what is open.",
     "wait": "Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time.",
     "cluster": "Run a cluster on this machine, see how any cluster is, and take brokers out of it.",
-    "log-dirs": "Show the log directories of brokers: whether they can be used, their replicas, what is free.",
+    "log-dirs": "Show the log directories of brokers: whether they can be used, their replicas, and what is free.",
     "topics": "List, create, describe, alter and delete topics, and find offsets in them.",
     "partitions": "Move partitions to other brokers, and elect leaders.",
     "produce": "Produce each line of a file or of standard input as a record.",
