@@ -77,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command with these arguments; returns its exit code."""
     words = completed_words(os.environ) if COMPLETION_VARIABLE in os.environ else arguments
     app = application(named_command(words))
-    if len(words) < 2 or "--help" in words:
+    if "--help" in words or (len(words) < 2 and "--version" not in words):
         import_help_drawing()
     try:
         code = app(list(arguments), prog_name=PROGRAM, standalone_mode=False)
