@@ -160,7 +160,10 @@ class BrokerProcess(ABC):
 
 
 class OdradekProcess(BrokerProcess):
-    """The project's own broker, started by its command with overrides only, on a port that it picks itself."""
+    """The project's own broker, started by its command with overrides only.
+
+    Its port is none that an outgoing connection takes while the broker is down: a test that kills one starts it again.
+    """
 
     _READY = re.compile(r"PLAINTEXT://127\.0\.0\.1:([1-9]\d*)")
 
@@ -170,6 +173,8 @@ class OdradekProcess(BrokerProcess):
     def _command(self) -> Sequence[str]:
         settings = self.overrides
         if self.properties is None:
+            if self.port == 0 and "listeners" not in self.overrides:
+                (self.port,) = free_ports(1)
             here = {
                 "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
                 "log.dirs": str(self.data),
