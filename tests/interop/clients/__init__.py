@@ -12,12 +12,14 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from tests.integration.groups import Command, MemberSettings
 from tests.support.broker import java_command
 
 SOURCES = Path(__file__).parent
 BUILD_TIMEOUT_S = 300
+LOGIN_TIMEOUT_S = 60
 _GO = ("go.mod", "go.sum", "member.go")
 _GO_COPIER = ("go.mod", "go.sum", "copier/copier.go")
 _GO_LOGIN = ("go.mod", "go.sum", "login/login.go")
@@ -67,7 +69,7 @@ def go_copier() -> list[str]:
 
 
 def go_login() -> list[str]:
-    """Return how to run the client with franz-go that logs in; the password is PASSWORD in the environment."""
+    """Return how to run the client with franz-go that logs in, for `run_login`."""
     return [str(_built(_GO_LOGIN, ["go", "build", "-o", "login", "."]) / "login")]
 
 
@@ -75,6 +77,16 @@ def node_login() -> list[str]:
     """Return how to run the client with kafkajs that logs in, likewise."""
     directory = _built(_NODE_LOGIN, ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"])
     return ["node", str(directory / "login.js")]
+
+
+def run_login(program: Sequence[str], port: int, mechanism: str, user: str, secret: str) -> CompletedProcess[str]:
+    """Have a client log in with a password or a token, produce a record and read it: then it prints "read"."""
+    topic = f"{Path(program[-1]).stem}-{mechanism.lower()}"
+    given = ["--bootstrap", f"127.0.0.1:{port}", "--topic", topic, "--mechanism", mechanism, "--user", user]
+    environment = {**os.environ, "PASSWORD": secret}
+    return subprocess.run(
+        [*program, *given], env=environment, capture_output=True, text=True, timeout=LOGIN_TIMEOUT_S, check=False
+    )
 
 
 def node_member(settings: MemberSettings) -> list[str]:

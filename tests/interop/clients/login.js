@@ -7,10 +7,15 @@ const { Kafka, logLevel } = require('kafkajs')
 const text = { type: 'string' }
 const { values: options } = parseArgs({ options: { bootstrap: text, topic: text, mechanism: text, user: text } })
 
+const password = process.env.PASSWORD
+const proof = options.mechanism === 'OAUTHBEARER'
+  ? { oauthBearerProvider: async () => ({ value: password }) }
+  : { username: options.user, password }
+
 async function main() {
   const kafka = new Kafka({
     brokers: [options.bootstrap],
-    sasl: { mechanism: options.mechanism.toLowerCase(), username: options.user, password: process.env.PASSWORD },
+    sasl: { mechanism: options.mechanism.toLowerCase(), ...proof },
     logLevel: logLevel.NOTHING,
     retry: { retries: 1 },
   })

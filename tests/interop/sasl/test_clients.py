@@ -1,14 +1,13 @@
 """Clients of Java, Go and Node log in by each mechanism, produce and consume; Java's log in again when their session
 ends."""
 
-import os
-import subprocess
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from tests.conftest import IN_CI
-from tests.interop.clients import go_login, missing, node_login
+from tests.interop.clients import go_login, missing, node_login, run_login
 from tests.interop.sasl.conftest import Pair
 from tests.interop.sasl.conversations import SCRAM_PASSWORD
 from tests.support.broker import run_java
@@ -59,15 +58,12 @@ def test_java_hears_why_it_is_not_let_in(brokers: Pair, tmp_path: Path) -> None:
         run_java(f"{TOOLS}.TopicCommand", *at, "--list")
 
 
-def _login(program: list[str], broker: SaslBroker, mechanism: str, password: str | None = None) -> subprocess.CompletedProcess[str]:  # fmt: skip # noqa: E501
+def _login(
+    program: list[str], broker: SaslBroker, mechanism: str, password: str | None = None
+) -> CompletedProcess[str]:
     """Run a client that logs in."""
     user, right = ("alice", PLAIN_USERS["alice"]) if mechanism == "PLAIN" else ("carol", SCRAM_PASSWORD)
-    topic = f"{Path(program[-1]).stem}-{mechanism.lower()}"
-    given = ["--bootstrap", f"127.0.0.1:{broker.sasl_port}", "--topic", topic, "--mechanism", mechanism]
-    environment = {**os.environ, "PASSWORD": password or right}
-    return subprocess.run(
-        [*program, *given, "--user", user], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return run_login(program, broker.sasl_port, mechanism, user, password or right)
 
 
 @pytest.mark.skipif(bool(missing("go")) and not IN_CI, reason="Go is not installed")

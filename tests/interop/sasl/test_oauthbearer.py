@@ -1,5 +1,6 @@
 """Tokens of an identity provider are taken and refused as Apache Kafka takes and refuses them."""
 
+import asyncio
 import json
 import time
 from base64 import urlsafe_b64encode
@@ -8,10 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider as AiokafkaTokenProvider
+from confluent_kafka import Consumer, Producer, TopicPartition
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
+from tests.conftest import IN_CI
+from tests.interop.clients import go_login, missing, node_login, run_login
 from tests.interop.sasl.conversations import CLOSED, Heard
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess, run_java
 from tests.support.ports import free_ports
@@ -23,6 +30,7 @@ KEY = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 OTHER = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 STRANGE = RSAKey.generate_key(2048, {"kid": "two", "alg": "RS256", "use": "sig"})
 _CLASS = "org.apache.kafka.common.security.oauthbearer"
+_TOOLS = "org.apache.kafka.tools"
 
 
 class _KafkaWithKeys(ApacheKafkaProcess):
@@ -173,7 +181,7 @@ def test_a_token_is_judged_as_kafka_judges_it(pair: tuple[Broker, Broker], name:
 
 
 def test_librdkafka_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
-    """By a token that the program gets, as with any provider."""
+    """By a token that the program gets, as with any provider; it produces and reads."""
     _, odradek = pair
     settings: dict[str, Any] = {
         "bootstrap.servers": f"127.0.0.1:{odradek.port}",
@@ -181,28 +189,108 @@ def test_librdkafka_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
         "sasl.mechanism": "OAUTHBEARER",
         "oauth_cb": lambda _config: (token(), time.time() + 300),
     }
-    admin = AdminClient(settings)
-    admin.poll(1)
-    assert admin.list_topics(timeout=60).brokers
+    producer = Producer(settings)
+    producer.produce("rd-token", b"x", partition=0)
+    assert producer.flush(60) == 0
+    consumer = Consumer({**settings, "group.id": "rd-token"})
+    consumer.assign([TopicPartition("rd-token", 0, 0)])
+    message = consumer.poll(60)
+    assert message is not None
+    assert (message.error(), message.value()) == (None, b"x")
+    consumer.close()
 
 
-def test_the_java_client_logs_in_with_a_token(
+class _KafkaPythonTokens(KafkaPythonTokenProvider):  # type: ignore[misc]  # it has no types
+    """What kafka-python gets its tokens from."""
+
+    def token(self) -> str:
+        """Return one that is good."""
+        return token()
+
+
+class _AiokafkaTokens(AiokafkaTokenProvider):  # type: ignore[misc]  # it has no types
+    """What aiokafka gets its tokens from."""
+
+    async def token(self) -> str:
+        """Return one that is good."""
+        return token()
+
+
+def of_python(broker: Broker, provider: object) -> dict[str, Any]:
+    """Return the settings of kafka-python and aiokafka."""
+    return {
+        "bootstrap_servers": f"127.0.0.1:{broker.port}",
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauth_token_provider": provider,
+    }
+
+
+def test_kafka_python_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
+    """Producer and consumer."""
+    settings = of_python(pair[1], _KafkaPythonTokens())
+    producer = KafkaProducer(**settings)
+    producer.send("kp-token", b"x", partition=0).get(60)
+    producer.close()
+    consumer = KafkaConsumer("kp-token", auto_offset_reset="earliest", consumer_timeout_ms=60_000, **settings)
+    assert next(consumer).value == b"x"
+    consumer.close()
+
+
+async def test_aiokafka_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
+    """Producer and consumer."""
+    settings = of_python(pair[1], _AiokafkaTokens())
+    async with AIOKafkaProducer(**settings) as producer:
+        await producer.send_and_wait("aio-token", b"x", partition=0)
+    async with AIOKafkaConsumer("aio-token", auto_offset_reset="earliest", **settings) as consumer:
+        assert (await asyncio.wait_for(consumer.getone(), 60)).value == b"x"
+
+
+@pytest.mark.skipif(bool(missing("go")) and not IN_CI, reason="Go is not installed")
+def test_franz_go_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
+    """Produces and reads; one of another signer is refused."""
+    _, odradek = pair
+    done = run_login(go_login(), odradek.port, "OAUTHBEARER", "erin", token())
+    assert done.stdout == "read\n", done.stderr
+    refused = run_login(go_login(), odradek.port, "OAUTHBEARER", "erin", token(OTHER))
+    assert refused.returncode != 0
+    assert "unexpected data in oauth response" in refused.stderr
+
+
+@pytest.mark.skipif(bool(missing("node", "npm")) and not IN_CI, reason="Node and npm are not installed")
+def test_kafkajs_logs_in_with_a_token(pair: tuple[Broker, Broker]) -> None:
+    """Produces and reads."""
+    _, odradek = pair
+    done = run_login(node_login(), odradek.port, "OAUTHBEARER", "erin", token())
+    assert done.stdout == "read\n", done.stderr
+
+
+def test_javas_clients_log_in_with_a_token(
     pair: tuple[Broker, Broker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a token out of a file, which it may read only where its JVM is told so; one of another signer is refused."""
+    """By a token out of a file, which they may read only where their JVM is told so; they produce and read, and one of
+    another signer is refused."""
     _, odradek = pair
     held = tmp_path / "token"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={held.as_uri()}")
     config = tmp_path / "client.properties"
+    bootstrap = f"127.0.0.1:{odradek.port}"
     config.write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        f"bootstrap.servers={bootstrap}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
         f"sasl.jaas.config={_CLASS}.OAuthBearerLoginModule required;\n"
         f"sasl.login.callback.handler.class={_CLASS}.OAuthBearerLoginCallbackHandler\n"
         f"sasl.oauthbearer.token.endpoint.url={held.as_uri()}\n"
     )
-    tool = ("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", f"127.0.0.1:{odradek.port}")
+    of_config = ("--command-config", str(config))
     held.write_text(token())
-    run_java(*tool, "--command-config", str(config), "--create", "--topic", "java-token")
+    load = ("--num-records", "5", "--record-size", "10", "--throughput", "-1")
+    done = run_java(f"{_TOOLS}.ProducerPerformance", "--topic", "java-token", *load, *of_config)
+    assert b"5 records sent" in done.stdout
+    read = run_java(
+        *(f"{_TOOLS}.consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, *of_config),
+        *("--topic", "java-token", "--partition", "0", "--offset", "earliest", "--max-messages", "5"),
+    )
+    assert len(read.stdout.splitlines()) == 5
     held.write_text(token(OTHER))
     with pytest.raises(AssertionError, match=r"invalid_token|SaslAuthenticationException"):
-        run_java(*tool, "--command-config", str(config), "--list")
+        run_java(f"{_TOOLS}.TopicCommand", "--bootstrap-server", bootstrap, *of_config, "--list")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -29,6 +30,8 @@ func main() {
 		by = scram.Auth{User: *user, Pass: password}.AsSha256Mechanism()
 	case "SCRAM-SHA-512":
 		by = scram.Auth{User: *user, Pass: password}.AsSha512Mechanism()
+	case "OAUTHBEARER":
+		by = oauth.Oauth(func(context.Context) (oauth.Auth, error) { return oauth.Auth{Token: password}, nil })
 	}
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(*bootstrap), kgo.SASL(by), kgo.AllowAutoTopicCreation(),
