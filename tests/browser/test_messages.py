@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -28,8 +31,8 @@ def topic(broker: BrokerProcess) -> str:
     return "browser-records"
 
 
-def test_records(window: BrowserWindow, topic: str) -> None:
-    """A person looks for records, opens one, and writes one; markup in a record stays text."""
+def test_records(window: BrowserWindow, topic: str, tmp_path: Path) -> None:
+    """A person looks for records, opens one, downloads it, and writes one; markup in a record stays text."""
     window.open(f"/topics/{topic}/messages")
     window.wait_for("32 records found")
     assert "broken into" not in window.driver.title
@@ -39,6 +42,13 @@ def test_records(window: BrowserWindow, topic: str) -> None:
     window.find("details.record summary").click()
     window.wait_for('"paid": true')
     window.check_page("messages")
+    [downloaded] = window.download("Download as JSON lines", tmp_path).splitlines()
+    assert json.loads(downloaded)["key"] == "k7"
+    window.fill("Key contains", "")
+    window.fill("From (empty: the newest)", "30")
+    window.fill("Header (name or name=value)", "trace=7")
+    window.press("Search")
+    window.wait_for("1 record found in 2 looked through")
     window.press("Produce")
     window.field("It has a key").click()
     window.fill("Key", "typed")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from confluent_kafka import Producer
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
+from tests.browser.conftest import TOKEN
 from tests.support.broker import BrokerProcess
 from tests.support.browser import BrowserWindow
 from tests.support.hanging import leave_hanging
@@ -63,6 +66,59 @@ def test_users_and_quotas(window: BrowserWindow) -> None:
     window.check_page("security-acls")
 
 
+def test_logging_in_and_out(guarded_window: BrowserWindow) -> None:
+    """Who has the token gets in by it, whoever has not sees nothing, and who has logged out is out."""
+    window = guarded_window
+    window.open("/groups")
+    window.wait_for_path("/login")
+    window.check_page("login")
+    field = "Token that the console printed at its start, or was given with --token-file"
+    window.fill(field, "another")
+    window.press("Log in")
+    window.wait_for("this is not the token that the console was started with")
+    window.check_page("login-refused")
+    [refused] = window.complaints()
+    assert "403" in refused
+    window.fill(field, TOKEN)
+    window.press("Log in")
+    window.wait_for_path("/topics")
+    window.press("Log out")
+    window.wait_for_path("/login")
+    window.open("/topics")
+    window.wait_for_path("/login")
+
+
+def test_acls(guarded_window: BrowserWindow) -> None:
+    """A person makes an ACL, after one that is refused without losing what was typed, finds it and deletes it."""
+    window = guarded_window
+    window.open(f"/login?token={quote(TOKEN)}")
+    window.wait_for_path("/topics")
+    window.press("Security")
+    window.wait_for("There is none.")
+    window.fill("Principal", "browser")
+    window.field("Permission").send_keys("deny")
+    window.field("Operation").send_keys("write")
+    window.fill("Its name (* for all; of the cluster none)", "orders-")
+    window.field("The name is meant").send_keys("as a beginning")
+    window.check_page("security-acl-new")
+    window.press("Create ACL")
+    window.wait_for("What was typed is still there")
+    window.check_page("error")
+    [refused] = window.complaints()
+    assert "400" in refused
+    window.driver.back()
+    window.wait_for("New ACL")
+    assert window.field("Its name (* for all; of the cluster none)").get_attribute("value") == "orders-"
+    window.fill("Principal", "User:browser")
+    window.press("Create ACL")
+    window.wait_for("User:browser, deny write on topic orders-: set")
+    open_row(window, "/security/acls?q=ORDERS", "User:browser")
+    window.wait_for("and all that begin so")
+    window.check_page("security-acls-set")
+    window.press("Delete this ACL")
+    window.wait_for("User:browser, deny write on topic orders-: deleted")
+
+
 def test_a_transaction(window: BrowserWindow, broker: BrokerProcess, topic: str) -> None:
     """A person finds an open transaction and aborts it."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"browser-{topic}"})
@@ -91,7 +147,15 @@ def test_a_transaction_that_hangs(window: BrowserWindow, broker: BrokerProcess, 
     window.open(f"/topics/{topic}/producers")
     window.wait_for(str((1 << 41) + 9))
     window.check_page("producers")
-    window.open(f"/transactions/hanging?older=0s&topic={topic}")
+    window.field("Transactions").send_keys("open ones")
+    window.press("Show")
+    window.wait_for_path(f"/topics/{topic}/producers?partition=&open=1")
+    window.wait_for(str((1 << 41) + 9))
+    window.open("/transactions")
+    window.press("hanging transactions")
+    window.fill("Nothing written for longer than", "0s")
+    window.fill("Only in the topic", topic)
+    window.press("Find")
     window.wait_for(f"{topic}-0")
     window.check_page("hanging-transactions")
     window.press(f"{topic}-0")

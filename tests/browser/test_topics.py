@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from selenium.webdriver.common.by import By
 
 from tests.support.browser import BrowserWindow
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
 
 
 def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
-    """A person makes a topic, finds it, changes a config and deletes it; the pages keep nobody out."""
+    """A person makes a topic, finds it, adds partitions, sets a config and takes it back, looks at its chart and
+    deletes it; the pages keep nobody out."""
     window.open("/")
     window.press("New topic")
     window.check_page("topic-new")
@@ -19,13 +22,30 @@ def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
     window.press("Create topic")
     window.wait_for("topic browser-topic is there")
     window.check_page("topic")
-    window.press("Configs")
+    window.press("Add partitions")
+    window.fill("Partitions there are to be", "5")
+    window.check_page("topic-more-partitions")
+    window.find("form[action$='/partitions'] button").click()
+    window.wait_for("topic browser-topic has 5 partitions")
+    window.press("Its last hour in a chart")
+    window.wait_for("Topic browser-topic")
+    window.check_page("charts-topic")
+    window.open("/topics/browser-topic/configs")
     field = window.find("input[aria-label='Value of retention.ms']")
     field.clear()
     field.send_keys("3600000")
     window.find("button[aria-label='Set retention.ms']").click()
     window.wait_for("retention.ms of browser-topic is now 3600000")
     window.check_page("topic-configs")
+    reset = "button[aria-label='Reset retention.ms']"
+
+    def can_be_reset() -> bool:
+        window.open("/topics/browser-topic/configs")
+        return bool(window.driver.find_elements(By.CSS_SELECTOR, reset))
+
+    eventually(can_be_reset, "the page tells of the config that was set")
+    window.find(reset).click()
+    window.wait_for("retention.ms is no longer set on browser-topic")
     window.open("/topics")
     window.fill("Name contains", "browser-top")
     window.wait_for_path("/topics?q=browser-top&state=&internal=")

@@ -146,6 +146,20 @@ class BrowserWindow:
         self.driver.save_screenshot(str(path))
         return path
 
+    def download(self, name: str, directory: Path) -> bytes:
+        """Press what has this on it, and return the one file that the browser then leaves in an empty directory."""
+        behavior = {"behavior": "allow", "downloadPath": str(directory)}
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
+        self.press(name)
+
+        def is_whole() -> bool:
+            found = [each.name for each in directory.iterdir()]
+            return bool(found) and not any(each.startswith(".") or each.endswith(".crdownload") for each in found)
+
+        eventually(is_whole, f"a file after {name!r} on {self.path}", WAIT_S)
+        [file] = directory.iterdir()
+        return file.read_bytes()
+
     def complaints(self) -> list[str]:
         """Return what the browser logged since the last time: blocked by the policy, failed scripts."""
         return [str(each["message"]) for each in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
