@@ -29,9 +29,9 @@ exec %s "$@"
 """
 
 
-def worker_interpreter(directory: Path) -> str:
-    """Write the interpreter into a directory that stays as long as Spark, and return its path."""
+def worker_interpreter(directory: Path, interpreter: str = sys.executable) -> str:
+    """Write one that runs `interpreter` into a directory that stays as long as Spark, and return its path."""
     path = directory / "python"
-    path.write_text(_SCRIPT % shlex.quote(sys.executable))
+    path.write_text(_SCRIPT % shlex.quote(interpreter))
     path.chmod(0o700)
     return str(path)

@@ -141,7 +141,7 @@ def test_a_value_that_no_broker_can_have_is_refused(broker: ClusterBroker) -> No
 
 def test_an_election_of_the_controllers_is_outlived(broker: ClusterBroker, controllers: ApacheKafkaControllers) -> None:
     """Records flow meanwhile, and changes go to the new leader, whether the old one stopped in order or was killed."""
-    changes_work(broker, "elections")
+    eventually(lambda: changes_work(broker, "elections"), "changes work", 60)
     for round_, number in enumerate((signal.SIGTERM, signal.SIGKILL)):
         path = broker.data / "__cluster_metadata-0" / "quorum-state"
         old = json.loads(path.read_text())["leaderId"]
@@ -156,7 +156,7 @@ def test_an_election_of_the_controllers_is_outlived(broker: ClusterBroker, contr
 
 def test_a_restart_finds_everything_again(broker: ClusterBroker) -> None:
     """After a stop in order and after a kill: the registration is renewed, records and offsets are there."""
-    changes_work(broker, "kept")
+    eventually(lambda: changes_work(broker, "kept"), "changes work", 60)
     produced(broker, "kept", [f"{number}" for number in range(50)])
     assert len(consumed(broker, "kept", "keeper", 50)) == 50
     assert broker.stop() == 0
@@ -179,7 +179,7 @@ def test_a_second_broker_begins_with_a_snapshot_and_takes_its_share(tmp_path: Pa
     broker.start()
     servers = ",".join(f"127.0.0.1:{port}" for port in controllers.ports)
     quorum = {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": servers, "broker.rack": "r2"}
-    changes_work(broker, "before")
+    eventually(lambda: changes_work(broker, "before"), "changes work", 60)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     many = admin.create_topics([NewTopic(f"before-{number}", 1, 1) for number in range(30)])
     assert all(done.result(60) is None for done in many.values())
@@ -239,7 +239,7 @@ def test_what_cannot_join_says_why(broker: ClusterBroker, controllers: ApacheKaf
         assert refused.wait(60) == 1, refused.log
         assert says in refused.log
         assert refused.log.count("cannot start") == 1
-    assert changes_work(broker, "unnoticed")
+    eventually(lambda: changes_work(broker, "unnoticed"), "changes work", 60)
     produced(broker, "unnoticed", ["x"])
 
 

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from odradek.pipeline.interpreter import worker_interpreter
 from tests.support.broker import REPOSITORY, OdradekProcess
 from tests.support.lowest_spark import ensure_lowest_spark
 
@@ -34,7 +35,8 @@ def test_the_lowest_version_reads(tmp_path: Path) -> None:
             producer.produce("t", VALUE, b"k", number % 2, timestamp=1_700_000_000_000, headers=[("h", b"x")])
         assert producer.flush(60) == 0
         smoke = REPOSITORY / "tests" / "support" / "spark_smoke.py"
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": str(python)}
+        workers = worker_interpreter(tmp_path, str(python))
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": workers}
         command = [str(python), str(smoke), broker.bootstrap, "t", str(tmp_path)]
         done = subprocess.run(
             command, check=False, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300

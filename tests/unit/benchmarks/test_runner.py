@@ -72,7 +72,8 @@ def test_an_axis_that_failed_once_is_noted_and_not_tried_again(tmp_path: Path) -
     assert tried == ["base", "head", "head"]
     assert after.taken == ["base", "head"] * 2
     assert report.failed
-    assert report.notes == ["fails failed with base: no answer"]
+    told = [note for note in report.notes if "others used" not in note]  # whatever else this machine does meanwhile
+    assert told == ["fails failed with base: no answer"]
     assert report.rows[0].values == {"head": 1.0}
 
 
