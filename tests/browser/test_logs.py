@@ -54,6 +54,9 @@ def test_a_segment(window: BrowserWindow, filled: str) -> None:
     window.press("Next batches, from byte " + window.find("p.pages a").text.rpartition("byte ")[2])
     window.wait_for("Batches from byte")
     assert "Batches from byte 0 on" not in window.text
+    window.fill("From the batch that has this byte on", "100")
+    window.press("Show")
+    window.wait_for("Batches from byte 0 on")
 
 
 def test_the_charts(window: BrowserWindow) -> None:

@@ -73,6 +73,14 @@ def test_records_as_they_come(window: BrowserWindow, broker: BrokerProcess) -> N
     window.check_page("tail")
     window.press("Stop")
     window.wait_for("Stopped. 1 records.")
+    window.fill("Value contains", "wanted")
+    window.press("Follow")
+    window.wait_for("Waiting for records.")
+    producer.produce("browser-live", b"left out", b"live", 0)
+    producer.produce("browser-live", b"what is wanted", b"live", 0)
+    assert producer.flush(60) == 0
+    window.wait_for("what is wanted")
+    assert "left out" not in window.text
 
 
 def test_group(window: BrowserWindow, topic: str) -> None:
@@ -82,6 +90,11 @@ def test_group(window: BrowserWindow, topic: str) -> None:
     window.wait_for_path("/groups?q=browser-gr&state=")
     window.check_page("groups")
     window.press("browser-group")
+    window.wait_for("It has no members.")
+    window.press("Its last hour in a chart")
+    window.wait_for("Group browser-group")
+    window.check_page("group-chart")
+    window.driver.back()
     window.wait_for("It has no members.")
     window.press("Move its offsets")
     window.fill("Go on at", "beginning")
