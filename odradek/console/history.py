@@ -25,7 +25,7 @@ class SeriesKind(StrEnum):
     RECORDS_PER_S = "records/s"
     """Written to a topic, or to all (no name)."""
     LAG = "lag"
-    """Records that a group is behind, or all groups (no name)."""
+    """Records that a group is behind, or all groups (no name); of a group also by partition."""
     COMMITTED_PER_S = "committed/s"
     """Records that a group has committed."""
     LATENCY_MEDIAN = "median"
@@ -37,10 +37,12 @@ class SeriesKind(StrEnum):
 
 
 class SeriesKey(NamedTuple):
-    """Which series; an empty name stands for all together."""
+    """Which series; an empty name stands for all together, an empty part for the whole of what has the name."""
 
     kind: SeriesKind
     name: str = ""
+    part: str = ""
+    """Of a group the partition, `topic-0`."""
 
 
 class History:
@@ -61,7 +63,10 @@ class History:
         """Why the last round was not measured, in a sentence; empty where it was."""
 
     def record(self, time_s: float, values: Mapping[SeriesKey, float]) -> None:
-        """Keep the values of a round; of too many series the first are kept. Time is in seconds since 1970."""
+        """Keep the values of a round; of too many series the first are kept. Time is in seconds since 1970.
+
+        Parts have half of the memory at most: there are many, and a topic or group that comes later needs a place, too.
+        """
         with self._lock:
             place = self._rounds % self._slots
             if len(self._times) < self._slots:
@@ -75,7 +80,7 @@ class History:
             for key, value in values.items():
                 series = self._series.get(key)
                 if series is None:
-                    if len(self._series) >= self._most_series:
+                    if len(self._series) >= (self._most_series // 2 if key.part else self._most_series):
                         left_out += 1
                         continue
                     series = self._series[key] = array("f", [math.nan]) * self._slots
@@ -113,20 +118,20 @@ class History:
 
     def latest_of(self, kind: SeriesKind) -> dict[str, float]:
         """Return the values of the last round of all that is of a kind, by name."""
-        return {key.name: value for key, value in self._last.items() if key.kind is kind}
+        return {key.name: value for key, value in self._last.items() if key.kind is kind and not key.part}
 
-    def largest(self, kind: SeriesKind, count: int) -> list[str]:
-        """Return the names of the series of a kind with the largest values lately, largest first; not the sum of all.
+    def largest(self, kind: SeriesKind, count: int, of: str = "") -> list[SeriesKey]:
+        """Return the series of a kind with the largest values of all that is kept, largest first; not the sum of all.
 
-        Lately is the last round in which each was measured, so that what has just stopped is not lost.
+        With `of` they are the parts of what has this name.
         """
         with self._lock:
             found = [
-                (max((value for value in series if not math.isnan(value)), default=0.0), key.name)
+                (max((value for value in series if not math.isnan(value)), default=0.0), key)
                 for key, series in self._series.items()
-                if key.kind is kind and key.name
+                if key.kind is kind and key.name and (key.name == of and key.part if of else not key.part)
             ]
-        return [name for value, name in sorted(found, key=lambda each: (-each[0], each[1]))[:count] if value > 0]
+        return [key for value, key in sorted(found, key=lambda each: (-each[0], each[1]))[:count] if value > 0]
 
     def _forget_gone(self) -> None:
         """Give back the memory of what has not been there in any round that is kept."""

@@ -44,6 +44,8 @@ class Sighting:
     """End offset of each partition."""
     lags: dict[str, float] = field(default_factory=dict)
     """Of each group."""
+    partition_lags: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    """By group, topic and partition."""
     committed: dict[tuple[str, str, str], float] = field(default_factory=dict)
     """Offset by group, topic and partition."""
     requests: dict[str, RequestTimes] = field(default_factory=dict)
@@ -59,6 +61,9 @@ def sighting_of(samples: Samples, time_s: float, requests: Mapping[str, RequestT
     for labels, value in samples.of("kafka_consumergroup_lag_sum").items():
         assert isinstance(value, int | float)
         seen.lags[labels[0]] = seen.lags.get(labels[0], 0.0) + value
+    for labels, value in samples.of("kafka_consumergroup_lag").items():
+        assert isinstance(value, int | float)
+        seen.partition_lags[labels[0], labels[1], labels[2]] = value
     for labels, value in samples.of("kafka_consumergroup_current_offset").items():
         assert isinstance(value, int | float)
         seen.committed[labels[0], labels[1], labels[2]] = value
@@ -95,6 +100,9 @@ def compare(before: Sighting | None, now: Sighting) -> dict[SeriesKey, float]:
     ):
         largest = sorted(found.items(), key=lambda each: (-each[1], each[0]))
         values |= {SeriesKey(kind, name): value for name, value in largest}
+    furthest = sorted(now.partition_lags.items(), key=lambda each: (-each[1], each[0]))
+    for (group, topic, partition), lag in furthest:
+        values[SeriesKey(SeriesKind.LAG, group, f"{topic}-{partition}")] = lag
     return values
 
 

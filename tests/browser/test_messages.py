@@ -93,6 +93,7 @@ def test_group(window: BrowserWindow, topic: str) -> None:
     window.wait_for("It has no members.")
     window.press("Its last hour in a chart")
     window.wait_for("Group browser-group")
+    window.wait_for("Records that it is behind, by partition")
     window.check_page("group-chart")
     window.driver.back()
     window.wait_for("It has no members.")

@@ -51,6 +51,9 @@ def show_charts(visit: Visit) -> Response:
         wanted.append(("Records written per second", _keys(history, SeriesKind.RECORDS_PER_S, topic), rate_text))
     if not topic:
         wanted.append(("Records that groups are behind", _keys(history, SeriesKind.LAG, group), rate_text))
+        if group:
+            parts = [(key, key.part) for key in history.largest(SeriesKind.LAG, MOST_LINES, group)]
+            wanted.append(("Records that it is behind, by partition", parts, rate_text))
         commits = [each for each in _keys(history, SeriesKind.COMMITTED_PER_S, group) if each[0].name]
         wanted.append(("Records committed per second", commits, rate_text))
     if not topic and not group and visit.console.settings.metrics_url is not None:
@@ -95,13 +98,13 @@ def _keys(history: History, kind: SeriesKind, only: str) -> list[tuple[SeriesKey
         return [(SeriesKey(kind, only), only)]
     return [
         (SeriesKey(kind), "all"),
-        *((SeriesKey(kind, name), name) for name in history.largest(kind, MOST_LINES - 1)),
+        *((key, key.name) for key in history.largest(kind, MOST_LINES - 1)),
     ]
 
 
 def _request_names(history: History) -> list[str]:
     """Return the kinds of requests that are drawn: those that matter most to clients, then the most frequent."""
-    found = history.largest(SeriesKind.REQUESTS_PER_S, 50)
+    found = [key.name for key in history.largest(SeriesKind.REQUESTS_PER_S, 50)]
     return sorted(found, key=lambda name: (name not in _LATENCY_FIRST, found.index(name)))[:MOST_LINES]
 
 

@@ -20,6 +20,7 @@ def _samples(end: int, committed: int) -> Samples:
     for partition in ("0", "1"):
         samples.add("kafka_topic_partition_current_offset", end, "orders", partition)
         samples.add("kafka_consumergroup_current_offset", committed, "billing", "orders", partition)
+        samples.add("kafka_consumergroup_lag", end - committed, "billing", "orders", partition)
     samples.add("kafka_consumergroup_lag_sum", 2 * (end - committed), "billing", "orders")
     return samples
 
@@ -33,13 +34,16 @@ def test_rates_are_per_second_over_all_partitions() -> None:
         SeriesKey(Kind.LAG, "billing"): 20,
         SeriesKey(Kind.RECORDS_PER_S, "orders"): 10,
         SeriesKey(Kind.COMMITTED_PER_S, "billing"): 12,
+        SeriesKey(Kind.LAG, "billing", "orders-0"): 10,
+        SeriesKey(Kind.LAG, "billing", "orders-1"): 10,
     }
 
 
 def test_the_first_round_has_no_rates() -> None:
     """Lags are known at once, rates need a round before."""
     values = compare(None, sighting_of(_samples(100, 80), 10.0))
-    assert set(values) == {SeriesKey(Kind.LAG), SeriesKey(Kind.LAG, "billing")}
+    of_partitions = {SeriesKey(Kind.LAG, "billing", "orders-0"), SeriesKey(Kind.LAG, "billing", "orders-1")}
+    assert set(values) == {SeriesKey(Kind.LAG), SeriesKey(Kind.LAG, "billing")} | of_partitions
 
 
 def test_a_topic_that_was_made_anew_has_no_rate_below_zero() -> None:

@@ -21,6 +21,9 @@ def _visitor(metrics_url: str | None = None) -> ConsoleVisitor:
                 SeriesKey(SeriesKind.RECORDS_PER_S, "orders"): 12.5,
                 SeriesKey(SeriesKind.LAG): 70.0 + number,
                 SeriesKey(SeriesKind.LAG, HOSTILE): 70.0 + number,
+                SeriesKey(SeriesKind.LAG, "billing"): 7.0 + number,
+                SeriesKey(SeriesKind.LAG, "billing", "orders-1"): 7.0,
+                SeriesKey(SeriesKind.LAG, "billing", "orders-0"): 0.0 + number,
                 SeriesKey(SeriesKind.REQUESTS_PER_S, "Produce"): 3.0,
                 SeriesKey(SeriesKind.LATENCY_P99, "Produce"): 0.0042,
             },
@@ -50,6 +53,13 @@ def test_one_topic_and_one_group() -> None:
     assert "orders 12.5 now" in page
     assert "groups are behind" not in page
     assert "nothing measured yet" in visitor.get("/charts?group=unknown")
+
+
+def test_a_group_by_partition() -> None:
+    """How far a group is behind is drawn for each partition, the furthest first."""
+    page = _visitor().get("/charts?group=billing")
+    assert "Records that it is behind, by partition: orders-1 7 now, 7 to 7; orders-0 4 now, 0 to 4" in page
+    assert "orders-1" not in _visitor().get("/charts")
 
 
 def test_before_anything_is_measured() -> None:
