@@ -228,7 +228,7 @@ class TransactionShard:
                     open_ms=now - known.started_ms,
                     timeout_ms=known.timeout_ms,
                 )
-                self._write(transactional_id, fence(known, version, now), lambda _: None, is_awaited=False)
+                self._write(transactional_id, fence(known, version, now), lambda _: None)
             yield
 
     def forget_idle(self, retention_ms: int) -> Iterator[None]:
@@ -303,10 +303,10 @@ class TransactionShard:
         self._write(transactional_id, decision, lambda error: answer.resolve(written(decision, error)))
         return answer.now_or_later()
 
-    def _write(self, transactional_id: str, new: TransactionMetadata, told: Done, *, is_awaited: bool = True) -> None:
-        """Write what is new of an id; it counts, and what follows from it begins, once it is committed.
+    def _write(self, transactional_id: str, new: TransactionMetadata, told: Done) -> None:
+        """Write what is new of an id; it counts once it is committed.
 
-        `is_awaited`: a producer is to have its answer before markers are written.
+        Markers follow in the next turn of the event loop: whoever waits for the decision has its answer before them.
         """
         self._pending.add(transactional_id)
 
@@ -316,10 +316,7 @@ class TransactionShard:
                 return
             self._take_over(transactional_id, new)
             if new.state.is_decided:
-                if is_awaited:
-                    self._services.next_turn(partial(self._end_decided, transactional_id))
-                else:
-                    self._end_decided(transactional_id)
+                self._services.next_turn(partial(self._end_decided, transactional_id))
 
         value = encode_value(new, self._services.transaction_version())
         self._append([(encode_key(transactional_id), value)], settled, told)

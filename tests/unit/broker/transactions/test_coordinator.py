@@ -92,6 +92,7 @@ async def test_transactions_of_before_a_restart_are_ended_by_whoever_comes_or_by
     cluster.clock.advance(TIMEOUT_MS / 1000 + 1)
     for _ in broker.services.abort_overdue():
         pass
+    await asyncio.sleep(0)
     assert broker.partitions.get("t", 0).log.log_end_offset == 2
     states = {
         name: known.state for shard in broker.coordinator.shards()[0] for name, known in shard.transactions.items()
