@@ -101,8 +101,8 @@ def compare(before: Sighting | None, now: Sighting) -> dict[SeriesKey, float]:
         largest = sorted(found.items(), key=lambda each: (-each[1], each[0]))
         values |= {SeriesKey(kind, name): value for name, value in largest}
     furthest = sorted(now.partition_lags.items(), key=lambda each: (-each[1], each[0]))
-    for (group, topic, partition), lag in furthest:
-        values[SeriesKey(SeriesKind.LAG, group, f"{topic}-{partition}")] = lag
+    for (group, topic, index), lag in furthest:
+        values[SeriesKey(SeriesKind.LAG, group, f"{topic}-{index}")] = lag
     return values
 
 
