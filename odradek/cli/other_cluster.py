@@ -20,6 +20,14 @@ ToCommandConfig = Annotated[
 ToProfile = Annotated[
     str | None, Option("--to-profile", metavar="NAME", help="The other cluster, as `odradek profile` keeps it.")
 ]
+Renames = Annotated[
+    list[str] | None,
+    Option(
+        "--rename",
+        metavar="REGEX=TOPIC",
+        help="What topics of this form are called there, $1 is the first group; repeatable, the first counts.",
+    ),
+]
 
 
 def other_cluster(

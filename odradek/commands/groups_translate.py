@@ -11,7 +11,7 @@ from typer import Argument, Option
 from odradek.cli.arguments import pairs
 from odradek.cli.command import online, part
 from odradek.cli.completion import group_names
-from odradek.cli.other_cluster import ToBootstrapServer, ToCommandConfig, ToProfile, other_cluster
+from odradek.cli.other_cluster import Renames, ToBootstrapServer, ToCommandConfig, ToProfile, other_cluster
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.group_translation import (
     CopiedPlaces,
@@ -52,14 +52,7 @@ def translate(
     topic: Annotated[
         list[str] | None, Option("--topic", metavar="TOPIC", help="Only offsets in this one; repeatable.")
     ] = None,
-    rename: Annotated[
-        list[str] | None,
-        Option(
-            "--rename",
-            metavar="REGEX=TOPIC",
-            help="What topics of this form are called there, $1 is the first group; repeatable, the first counts.",
-        ),
-    ] = None,
+    rename: Renames = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Also where the group is further there.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show what would change, and change nothing.")] = False,
 ) -> None:

@@ -16,6 +16,12 @@ from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.offset_spec import Earliest, ForTimestamp, Latest, parse_offset_spec
 from odradek.terminal.errors import WrongUsageError
 
+STOPPING = (
+    "Runs until it is told to stop: the first Ctrl-C or SIGTERM lets the micro-batch in work be finished (exit code 0),"
+    " a second one ends it at once. docs/pipeline.md has the whole picture."
+)
+"""What the help of each job says of its end."""
+
 APPLICATION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 STARTS = "`beginning`, `end`, a time such as `2026-11-21T10:00`, or how long ago, such as `15m`"
 
