@@ -19,7 +19,21 @@ from tests.support.partitions import Node, Reply, context, decoded
 
 VERSION = 9
 HEAD = b"\0\0\0\7\0"
+NO_TOPIC_ID = UUID(int=99)
+INTERNAL = "__consumer_offsets"
 Ref = str | UUID
+
+
+def two_partitions() -> Node:
+    """Return a node with a topic `t` of two partitions."""
+    node = Node()
+    node.create("t", 2)
+    return node
+
+
+def end(node: Node, name: str = "t", partition: int = 0) -> int:
+    """Return where a log ends."""
+    return node.table.get(name, partition).log.log_end_offset
 
 
 def batch(*values: bytes, timestamp: int = NOW_MS) -> memoryview:

@@ -15,31 +15,26 @@ from tests.support.logs import NOW_MS, a_batch, read_all
 from tests.support.partitions import Node, decoded
 from tests.unit.broker.handlers.produce_support import (
     HEAD,
+    NO_TOPIC_ID,
     Ref,
     batch,
+    end,
     idempotent,
     produce,
     request,
     result,
     results,
+    two_partitions,
 )
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-NO_TOPIC_ID = UUID(int=99)
-INTERNAL = "__consumer_offsets"
 
 
 @pytest.fixture
 def node() -> Node:
     """A node with a topic `t` of two partitions."""
-    node = Node()
-    node.create("t", 2)
-    return node
-
-
-def end(node: Node, name: str = "t", partition: int = 0) -> int:
-    return node.table.get(name, partition).log.log_end_offset
+    return two_partitions()
 
 
 def test_batches_get_offsets_in_a_row(node: Node) -> None:

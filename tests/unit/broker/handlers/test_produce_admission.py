@@ -1,7 +1,5 @@
 """Produce: which batch may go to which partition, before any log is asked."""
 
-from uuid import UUID
-
 import pytest
 
 from odradek.broker.handlers.produce_admission import ADMIN_CLIENT_ID, admit_batch, admit_converted, admit_verified
@@ -13,22 +11,24 @@ from odradek.protocol.records.batch import Codec
 from odradek.protocol.records.building import BatchFields
 from tests.support.logs import a_batch, old_message
 from tests.support.partitions import Node, context
-from tests.unit.broker.handlers.produce_support import VERSION, batch, produce, request, result, results
-
-NO_TOPIC_ID = UUID(int=99)
-INTERNAL = "__consumer_offsets"
+from tests.unit.broker.handlers.produce_support import (
+    INTERNAL,
+    NO_TOPIC_ID,
+    VERSION,
+    batch,
+    end,
+    produce,
+    request,
+    result,
+    results,
+    two_partitions,
+)
 
 
 @pytest.fixture
 def node() -> Node:
     """A node with a topic `t` of two partitions."""
-    node = Node()
-    node.create("t", 2)
-    return node
-
-
-def end(node: Node, name: str = "t", partition: int = 0) -> int:
-    return node.table.get(name, partition).log.log_end_offset
+    return two_partitions()
 
 
 def test_negative_partition_is_unknown(node: Node) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import socket
 import weakref
 from collections.abc import AsyncIterator, Callable
@@ -17,18 +16,9 @@ from odradek.broker.network.answer_sender import AnswerSender
 from odradek.broker.network.transport import PlainTransport
 from odradek.broker.runtime.request_memory import RequestMemory
 from odradek.broker.runtime.responses import FileRegion
+from tests.unit.broker.network.opened_file import OpenedFile
 
 MIB = 1024 * 1024
-
-
-class OpenedFile:
-    """A file for regions."""
-
-    def __init__(self, path: Path) -> None:
-        self.fd = os.open(path, os.O_RDONLY)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
 
 
 class Connection:

@@ -24,18 +24,9 @@ from odradek.broker.runtime.responses import (
     Response,
     Throttled,
 )
+from tests.unit.broker.network.opened_file import OpenedFile
 
 MIB = 1024 * 1024
-
-
-class OpenedFile:
-    """A file for regions."""
-
-    def __init__(self, path: Path) -> None:
-        self.fd = os.open(path, os.O_RDONLY)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
 
 
 class Peer:
