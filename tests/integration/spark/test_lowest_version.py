@@ -37,6 +37,9 @@ def test_the_lowest_version_reads(tmp_path: Path) -> None:
         smoke = REPOSITORY / "tests" / "support" / "spark_smoke.py"
         workers = worker_interpreter(tmp_path, str(python))
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYSPARK_PYTHON": workers}
+        environment["PYSPARK_DRIVER_PYTHON"] = (
+            workers  # it finds the sources, and the newest Spark's tests leave theirs
+        )
         command = [str(python), str(smoke), broker.bootstrap, "t", str(tmp_path)]
         done = subprocess.run(
             command, check=False, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
