@@ -1,6 +1,7 @@
 """Copiers of a topic, as processes that tests start, kill and wait for."""
 
 import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,6 +58,16 @@ class Copiers:
         """Wait until all is copied."""
         assert self._process is not None
         assert self._process.wait(TIMEOUT_S) == 0, self._output.read_text()
+
+    def pause(self) -> None:
+        """Stop the one that runs where it is, until `go_on`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let the one that was stopped go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """Kill the one that runs, if any does."""

@@ -29,7 +29,7 @@ GOES_ON, LEFT = 0, 1
 
 
 @pytest.fixture
-def kinds(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+def kinds(tmp_path: Path) -> Iterator[tuple[ApacheKafkaProcess, OdradekProcess]]:
     """Apache Kafka and odradek, with one directory and one address."""
     kafka, odradek = (
         ApacheKafkaProcess(tmp_path, {**SETTINGS, "log.dirs": f"{tmp_path}/data"}),
@@ -66,6 +66,23 @@ def _committed(broker: BrokerProcess) -> dict[tuple[str, int], int]:
     return {place: offset for place, offset in hand_over.committed(broker, "group").items() if offset >= 0}
 
 
+def _kill(odradek: OdradekProcess, copying: Copiers) -> None:
+    """Kill it where no end of a transaction is decided and still without its markers.
+
+    Apache Kafka 4.3 finds no leaders for such markers while it starts, notes that they are written, and lets readers
+    wait for ever; also where Kafka itself was killed at that moment.
+    """
+    copying.pause()
+
+    def is_decided() -> bool:
+        [told] = hand_over.ask(odradek, "DescribeTransactions", 0, transactional_ids=["copier"])["transaction_states"]
+        return bool(told["transaction_state"].startswith("Prepare"))
+
+    eventually(lambda: not is_decided(), "the markers are written", TIMEOUT_S)
+    odradek.kill()
+    copying.go_on()
+
+
 def _inspect(root: Path) -> None:
     """Let Apache Kafka's inspector read all files of topics."""
     files = [path for kind in FILES for path in sorted(root.glob(f"data/*-[0-9]*/{kind}"))]
@@ -73,14 +90,14 @@ def _inspect(root: Path) -> None:
 
 
 def test_transactions_go_on_where_brokers_are_exchanged(
-    kinds: tuple[BrokerProcess, BrokerProcess], tmp_path: Path
+    kinds: tuple[ApacheKafkaProcess, OdradekProcess], tmp_path: Path
 ) -> None:
     """From Apache Kafka to odradek and back, each killed with transactions open: a producer that lives on adds to its
     own and ends it, and what others left is aborted when its time is over, or by a successor. Meanwhile Apache
     Kafka's copier copies everything once."""
     kafka, odradek = kinds
     kafka.start()
-    odradek.properties, odradek.port = kafka.properties, kafka.port  # type: ignore[attr-defined]  # the kinds differ
+    odradek.properties, odradek.port = kafka.properties, kafka.port
     for name, partitions in (("source", 1), ("target", 1), ("t", 2)):
         hand_over.create(kafka, name, partitions)
     plain = Producer({**QUIET, "bootstrap.servers": kafka.bootstrap})
@@ -104,7 +121,10 @@ def test_transactions_go_on_where_brokers_are_exchanged(
             gone.append(_open(old, f"left-{number}"))
             send(plain, "t", b"behind %d" % number, partition=LEFT)
             before = _committed(old)
-            old.kill()
+            if old is odradek:
+                _kill(odradek, copying)
+            else:
+                old.kill()
             new.start()
             assert _committed(new) == before
             _add(living, new, b"%d after" % number, 10 * number + 2)
