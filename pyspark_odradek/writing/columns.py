@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyspark_odradek.errors import SourceError
-from pyspark_odradek.writing.options import WriteOptions
+from pyspark_odradek.writing.options import COLUMN_TYPES, WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,52 +17,50 @@ ANY_PARTITION: Final = -1
 NOW: Final = 0
 _MAX_PARTITION: Final = 0x7FFF_FFFF
 _MICROSECONDS: Final = 1_000_000
+_ROWS_AT_ONCE: Final = 1000
 
 
-class Outgoing(NamedTuple):
-    """A record to be written."""
-
-    topic: str
-    key: bytes | str | None
-    value: bytes | str | None
-    partition: int
-    """ANY_PARTITION: the producer chooses."""
-    timestamp: int
-    """In milliseconds; NOW: the time at which it is written."""
-    headers: list[tuple[str, str | bytes | None]] | None
+Outgoing: TypeAlias = tuple[
+    str, bytes | str | None, bytes | str | None, int, int, list[tuple[str, str | bytes | None]] | None
+]
+"""A record to be written, in the order in which a producer is given it: topic, value, key, partition (ANY_PARTITION: it
+chooses), timestamp (in milliseconds; NOW: the time at which it is written) and headers."""
 
 
 def from_arrow(batch: pa.RecordBatch, options: WriteOptions) -> Iterator[Outgoing]:
-    """Yield the records of an Arrow record batch. Raises SourceError where a row cannot be written."""
-    columns = {
-        name: _values(column)
-        for name, column in zip(options.columns, batch.columns, strict=True)
-        if name in ("topic", "key", "value", "partition", "timestamp", "headers")
-    }
-    return _outgoing(columns, options)
+    """Return the records of an Arrow record batch. Raises SourceError where a row cannot be written."""
+    columns = zip(options.columns, batch.columns, strict=True)
+    return _outgoing({name: _values(column) for name, column in columns if name in COLUMN_TYPES}, options)
 
 
 def from_rows(rows: Iterable[Any], options: WriteOptions) -> Iterator[Outgoing]:
     """Yield the records of rows of Spark. Raises SourceError where a row cannot be written."""
-    at = {name: position for position, name in enumerate(options.columns)}
-    for row in rows:
-        columns = {name: [_plain(row[position])] for name, position in at.items()}
-        yield from _outgoing(columns, options)
+    rest = iter(rows)
+    while some := list(islice(rest, _ROWS_AT_ONCE)):
+        columns = zip(options.columns, zip(*some, strict=True), strict=True)
+        yield from _outgoing(
+            {name: list(map(_plain, column)) for name, column in columns if name in COLUMN_TYPES}, options
+        )
 
 
 def _outgoing(columns: Mapping[str, Sequence[Any]], options: WriteOptions) -> Iterator[Outgoing]:
-    none: Iterable[Any] = repeat(None)
-    topics = repeat(options.topic) if options.topic is not None else columns["topic"]
-    rest = [columns.get(name, none) for name in ("key", "partition", "timestamp", "headers")]
-    for topic, value, key, partition, timestamp, headers in zip(topics, columns["value"], *rest, strict=False):
-        yield Outgoing(
-            _topic(topic),
-            key,
-            value,
-            ANY_PARTITION if partition is None else _partition(partition),
-            NOW if timestamp is None else _milliseconds(timestamp, options.timestamps_in_seconds),
-            None if headers is None else _headers(headers),
-        )
+    """Return the records that columns stand for: each column is made ready as a whole, no code runs for each record."""
+
+    def each(name: str, change: Callable[[Any], Any], missing: Any) -> Iterable[Any]:
+        if name not in columns:
+            return repeat(missing)
+        return [missing if value is None else change(value) for value in columns[name]]
+
+    in_seconds = options.timestamps_in_seconds
+    return zip(
+        _topics(columns["topic"]) if options.topic is None else repeat(options.topic),
+        columns["value"],
+        columns.get("key", repeat(None)),
+        each("partition", _partition, ANY_PARTITION),
+        each("timestamp", lambda timestamp: _milliseconds(timestamp, in_seconds), NOW),
+        each("headers", _headers, None),
+        strict=False,  # what is the same for all does not end
+    )
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -89,10 +87,10 @@ def _milliseconds(timestamp: float, in_seconds: bool) -> int:
     return max(NOW, round(timestamp * 1000) if in_seconds else int(timestamp) // 1000)
 
 
-def _topic(topic: str | None) -> str:
-    if not topic:
+def _topics(topics: Sequence[str | None]) -> Sequence[Any]:
+    if not all(topics):
         raise SourceError("a row has no topic: give the option topic, or fill the column topic in every row")
-    return topic
+    return topics
 
 
 def _partition(partition: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_odradek.errors import BrokerUnreachableError, ClusterError, OptionError, SourceError, UnknownTopicError
-from pyspark_odradek.writing.columns import Outgoing
+from pyspark_odradek.writing.columns import NOW, Outgoing
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -81,13 +81,15 @@ class Sink:
 
         produce, poll = self._producer.produce, self._producer.poll
         count = 0
-        for topic, key, value, partition, timestamp, headers in records:
+        for topic, value, key, partition, timestamp, headers in records:
             while True:
                 try:
-                    if headers is None:
-                        produce(topic, value, key, partition, timestamp=timestamp)
-                    else:
+                    if headers is not None:
                         produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
+                    elif timestamp != NOW:
+                        produce(topic, value, key, partition, timestamp=timestamp)
+                    else:  # names of arguments take longer than all the rest of it
+                        produce(topic, value, key, partition)
                     break
                 except BufferError:  # until something is acknowledged or times out
                     poll(_POLL_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyspark_odradek.errors import SourceError
 from pyspark_odradek.schema import headers_type
-from pyspark_odradek.writing.columns import ANY_PARTITION, NOW, Outgoing, from_arrow, from_rows
+from pyspark_odradek.writing.columns import ANY_PARTITION, NOW, from_arrow, from_rows
 from pyspark_odradek.writing.options import WriteOptions
 
 COLUMNS = ("key", "offset", "value", "topic", "partition", "timestamp", "headers")
@@ -45,16 +46,31 @@ def _options(topic: str | None = None, columns: tuple[str, ...] = COLUMNS, in_se
     return WriteOptions({}, topic, in_seconds, columns)
 
 
+def test_many_rows_are_taken_in_parts() -> None:
+    """However many rows there are, only some are held at a time, and all come, in their order."""
+    taken = 0
+
+    def rows() -> Iterator[tuple[str]]:
+        nonlocal taken
+        for taken in range(1, 2501):
+            yield (str(taken),)
+
+    records = from_rows(rows(), _options("t", ("value",)))
+    assert next(records)[1] == "1"
+    assert taken <= 1000
+    assert [value for _, value, *_ in records] == [str(number) for number in range(2, 2501)]
+
+
 @given(st.lists(ROWS, max_size=5), st.none() | st.just("given"))
 def test_rows_and_record_batches_give_the_same_records(rows: list[tuple[Any, ...]], topic: str | None) -> None:
     """Every field reaches its place, the option `topic` wins, and what is null is left to the producer."""
     arrays = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(SCHEMA)]
     found = list(from_arrow(pa.record_batch(arrays, SCHEMA), _options(topic)))
     assert found == [
-        Outgoing(
+        (
             topic or row[3],
-            row[0],
             row[2],
+            row[0],
             ANY_PARTITION if row[4] is None else row[4],
             NOW if row[5] is None else (row[5] - EPOCH) // timedelta(milliseconds=1),
             None if row[6] is None else [(header["key"], header["value"]) for header in row[6]],
@@ -70,14 +86,16 @@ def test_rows_and_record_batches_give_the_same_records(rows: list[tuple[Any, ...
 def test_columns_may_be_left_out() -> None:
     """With a value alone there is neither key nor header, and the producer chooses partition and time."""
     batch = pa.record_batch([pa.array([b"v", None], pa.binary())], ["value"])
-    wanted = [Outgoing("t", None, value, ANY_PARTITION, NOW, None) for value in (b"v", None)]
+    wanted = [("t", value, None, ANY_PARTITION, NOW, None) for value in (b"v", None)]
     assert list(from_arrow(batch, _options("t", ("value",)))) == wanted
 
 
 def test_seconds_are_taken_as_times() -> None:
     """A column timestamp of type double is in seconds; times before 1970 cannot be written and are left out."""
     batch = pa.record_batch([pa.array(["v", "v"]), pa.array([1.5, -1.0])], ["value", "timestamp"])
-    assert [each.timestamp for each in from_arrow(batch, _options("t", ("value", "timestamp"), True))] == [1500, NOW]
+    assert [
+        timestamp for _, _, _, _, timestamp, _ in from_arrow(batch, _options("t", ("value", "timestamp"), True))
+    ] == [1500, NOW]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
@@ -14,7 +15,7 @@ from pyspark_odradek.writing.options import producer_settings
 from pyspark_odradek.writing.producer import Sink
 from tests.support.ports import free_ports
 
-RECORD = Outgoing("t", None, b"v", ANY_PARTITION, NOW, None)
+RECORD: Final[Outgoing] = ("t", b"v", None, ANY_PARTITION, NOW, None)
 
 
 @pytest.fixture
