@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 
-from odradek.terminal.errors import WrongUsageError
+from odradek.terminal.errors import CommandError, WrongUsageError
 
 _SIZE = re.compile(r"(\d{1,15})\s?([kmgt]i?b|b)", re.IGNORECASE)
 _BYTES = {"b": 1} | {
@@ -14,6 +15,9 @@ _BYTES = {"b": 1} | {
     for power, unit in enumerate("kmgt", 1)
     for suffix, base in (("ib", 1024), ("b", 1000))
 }
+_SIZE_NAMES = (".bytes", ".size", ".bytes.per.second")
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+_SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
 _DURATION = re.compile(r"(?:\d{1,15}(?:ms|[smhdw]))+")
 _DURATION_PART = re.compile(r"(\d+)(ms|[smhdw])")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -77,16 +81,47 @@ def config_value(name: str, value: str) -> str:
     `retention.ms=7d` is 604800000, `segment.bytes=1GiB` is 1073741824. WrongUsageError where a duration is no whole
     number of what the config counts.
     """
-    if name.endswith((".bytes", ".size", ".bytes.per.second")):
+    if name.endswith(_SIZE_NAMES):
         size = _SIZE.fullmatch(value.strip())
         return value if size is None else str(int(size[1]) * _BYTES[size[2].lower()])
     unit = _DURATION_UNITS.get(name.rpartition(".")[2])
     if unit is None or not _DURATION.fullmatch(value.strip()):
         return value
-    milliseconds = sum(int(count) * _MILLISECONDS[each] for count, each in _DURATION_PART.findall(value))
+    milliseconds = _milliseconds(value)
     if milliseconds % unit:
         raise WrongUsageError(f"{name}={value}: give a whole number of {name.rpartition('.')[2]}")
     return str(milliseconds // unit)
+
+
+@contextmanager
+def units_told(given: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Add to a refusal, where the value of a config is no number, which units may stand in one.
+
+    A broker knows of none, and tells of what is misspelt only that it is no number.
+    """
+    try:
+        yield
+    except CommandError as refused:
+        for name, value in given:
+            if config_counts(name) and not _INTEGER.fullmatch(value):
+                raise CommandError(f"{refused}; {name} may be given as {config_counts(name)}, too") from refused
+        raise
+
+
+def config_counts(name: str) -> str | None:
+    """Return examples of values with units of what a config counts; None where its name does not say what."""
+    if name.endswith(_SIZE_NAMES):
+        return "512KiB, 10MB or 1GiB"
+    return "90s, 2h30m or 7d" if name.rpartition(".")[2] in _DURATION_UNITS else None
+
+
+def duration_s(text: str, option: str) -> float:
+    """Return the seconds in a number of them, or in a duration such as `500ms` or `2m`. Raises WrongUsageError."""
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    if _DURATION.fullmatch(text):
+        return _milliseconds(text) / 1000
+    raise WrongUsageError(f"{option} {text!r} is no time; give seconds, or such as 500ms, 90s or 2m")
 
 
 def regular_expression(option: str, text: str) -> re.Pattern[str]:
@@ -116,3 +151,7 @@ def broker_ids(given: str, option: str) -> list[int]:
         raise WrongUsageError(
             f"{option} {given!r} is no list of brokers; give their ids with commas between them"
         ) from None
+
+
+def _milliseconds(duration: str) -> int:
+    return sum(int(count) * _MILLISECONDS[each] for count, each in _DURATION_PART.findall(duration))

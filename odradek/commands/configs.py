@@ -10,7 +10,7 @@ from typing import Annotated
 from rich.text import Text
 from typer import Option
 
-from odradek.cli.arguments import config_pairs
+from odradek.cli.arguments import config_pairs, units_told
 from odradek.cli.command import group, online
 from odradek.cli.completion import group_names, topic_names
 from odradek.cluster.config_requests import alter_by_request, config_names, describe_by_request
@@ -176,7 +176,8 @@ def alter(
         if not wanted:
             _check_there(cluster, resource)
         _check_known(resource, {each.name for each in resource.describe(cluster)}, deletions)
-    resource.alter(cluster, wanted, deletions or ())
+    with units_told(wanted):
+        resource.alter(cluster, wanted, deletions or ())
     if output.json:
         output.document({**resource.head(), "set": dict(wanted), "deleted": list(deletions or ())})
     else:

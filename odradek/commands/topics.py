@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewPartitions, NewTopic
 from typer import Argument, Option
 
-from odradek.cli.arguments import assignment, config_pairs, regular_expression
+from odradek.cli.arguments import assignment, config_pairs, regular_expression, units_told
 from odradek.cli.command import group, online
 from odradek.cli.completion import topic_names
 from odradek.cluster import configs
@@ -165,7 +165,8 @@ def create_topics(
     if created and not problems and (unusable := _unusable(cluster, [str(each["name"]) for each in created])):
         problems.append(unusable)
     if problems:
-        raise CommandError("; ".join(problems))
+        with units_told(settings.items()):
+            raise CommandError("; ".join(problems))
 
 
 @online(
@@ -271,7 +272,8 @@ def alter_topic(
         more = [NewPartitions(name, partitions)]
         answer(cluster.admin.create_partitions(more, request_timeout=ANSWER_TIMEOUT_S)[name], f"topic {name}")
     if changes or deletions:
-        configs.alter_configs(cluster, configs.ConfigResourceType.TOPIC, name, changes, deletions)
+        with units_told(changes):
+            configs.alter_configs(cluster, configs.ConfigResourceType.TOPIC, name, changes, deletions)
     if output.json:
         output.document({"name": name, "partitions": partitions, "set": dict(changes), "deleted": deletions})
     else:

@@ -10,6 +10,7 @@ import typer
 from typer import Option
 
 from odradek.cli import options
+from odradek.cli.arguments import duration_s
 from odradek.cli.command import offline
 from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.connection import connect
@@ -38,10 +39,13 @@ def wait(
     profile: options.Profile = None,
     settings: options.ClientSettings = None,
     brokers: Annotated[int, Option("--brokers", min=1, help="Until so many brokers are there.")] = 1,
-    timeout: Annotated[float, Option("--timeout", metavar="SECONDS", min=0, help="Give up after so long.")] = 60.0,
+    timeout: Annotated[
+        str, Option("--timeout", metavar="TIME", help="Give up after so long: seconds, or such as `500ms` or `2m`.")
+    ] = "60s",
 ) -> None:
     """Wait until a cluster answers, of odradek or of Apache Kafka; exit code 1 where it does not in time."""
     meant = cluster_target(ClusterArguments(bootstrap_server, command_config, profile, settings or ()))
+    limit_s = duration_s(timeout, "--timeout")
     began = time.monotonic()
     while True:
         try:
@@ -52,8 +56,8 @@ def wait(
             missing = f"{plural(found, 'broker')} of {brokers} there"
         except CommandError as away:
             missing = str(away)
-        if time.monotonic() - began >= timeout:
-            raise CommandError(f"not after {timeout:g} s: {missing}")
+        if time.monotonic() - began >= limit_s:
+            raise CommandError(f"not after {limit_s:g} s: {missing}")
         time.sleep(PAUSE_S)
     seconds = time.monotonic() - began
     if output.json:

@@ -115,6 +115,7 @@ def open_dump(fs: FileSystem, path: str, options: DumpOptions, on_bytes: Progres
     name = os.path.basename(path)
     kind = kind_of(name)
     if kind is None:
+        fs.size(path)  # what is not there is told as that, whatever it is called
         raise CorruptFile(path, "Kafka has no file of such a name, so there is no telling what it holds")
     file = fs.open(path, writable=False)
     size, base = file.size(), base_offset_of(name)

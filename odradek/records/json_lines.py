@@ -4,7 +4,8 @@
      "key": "k", "value": "v", "headers": [["name", "value"]]}
 
 Keys, values and those of headers are strings where they are UTF-8, null where there is none, and `{"base64": "..."}`
-otherwise, so nothing is lost. Only key, value, headers, partition and timestamp are read back.
+otherwise, so nothing is lost. Only key, value, headers, partition and timestamp are read back. A line with any other
+field than these eight is refused: it would be a key or a value that is misspelt, and lost.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ def parse_record(line: bytes) -> ParsedRecord:
         raise ValueError(
             f'it has none of "key", "value", "headers", "partition" and "timestamp" (but {_shown(fields)}); with'
             " --value-json the whole line is the value"
+        )
+    if unknown := [name for name in fields if name not in _KNOWN]:
+        raise ValueError(
+            f'besides "key", "value", "headers", "partition" and "timestamp" it has {_shown(unknown)}, which no record'
+            " has; with --value-json the whole line is the value"
         )
     return ParsedRecord(
         key=_bytes(fields.get("key"), "key"),

@@ -15,5 +15,5 @@ def test_who_waits_in_vain_learns_why(cli: Cli) -> None:
     nobody = f"127.0.0.1:{free_ports(1)[0]}"
     failed = cli("wait", "-b", nobody, "--timeout", "0.1")
     assert (failed.code, f"not after 0.1 s: nothing listens on {nobody}" in failed.error) == (1, True)
-    too_few = cli("wait", "--brokers", "3", "--timeout", "0.1")
+    too_few = cli("wait", "--brokers", "3", "--timeout", "100ms")
     assert (too_few.code, too_few.error) == (1, "odradek: not after 0.1 s: 1 broker of 3 there\n")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from odradek.cli.arguments import assignment, config_value, pairs, topic_partitions
-from odradek.terminal.errors import WrongUsageError
+from odradek.cli.arguments import assignment, config_value, duration_s, pairs, topic_partitions, units_told
+from odradek.terminal.errors import CommandError, WrongUsageError
 
 
 def test_pairs() -> None:
@@ -59,3 +59,27 @@ def test_a_duration_is_a_whole_number_of_what_a_config_counts() -> None:
     """Half an hour is nothing that a number of hours could say."""
     with pytest.raises(WrongUsageError, match=r"log.retention.hours=30m: give a whole number of hours"):
         config_value("log.retention.hours", "30m")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("retention.ms", "7dd", "; retention.ms may be given as 90s, 2h30m or 7d, too"),
+        ("segment.bytes", "lots", "; segment.bytes may be given as 512KiB, 10MB or 1GiB, too"),
+        ("segment.bytes", "-5", ""),
+        ("cleanup.policy", "compct", ""),
+    ],
+)
+def test_a_value_that_is_refused_is_told_with_the_units_there_are(name: str, value: str, hint: str) -> None:
+    """A broker knows nothing of units; who has misspelt one learns what may stand there."""
+    with pytest.raises(CommandError) as caught, units_told([("min.insync.replicas", "1"), (name, value)]):
+        raise CommandError("refused")
+    assert str(caught.value) == f"refused{hint}"
+
+
+def test_seconds_may_have_a_unit() -> None:
+    """A number alone is seconds; what is neither is refused with both forms."""
+    assert [duration_s(text, "--timeout") for text in ("30", "0.1", "500ms", "1m30s")] == [30.0, 0.1, 0.5, 90.0]
+    for wrong in ("", "-1", "soon", "10 s", "1e3", "nan"):
+        with pytest.raises(WrongUsageError, match=r"^--timeout .* is no time; give seconds"):
+            duration_s(wrong, "--timeout")

@@ -212,6 +212,12 @@ def test_a_file_that_cannot_be_read_is_one_sentence(name: str, content: bytes) -
         lines(fs, f"/d/{name}")
 
 
+def test_a_file_that_is_not_there_is_told_as_that() -> None:
+    """Whatever it is called: who has mistyped a directory is not told about names of files."""
+    with pytest.raises(FileNotFoundError):
+        open_dump(MemoryFiles(), "/orders-0", DumpOptions())
+
+
 def test_a_document_stays_whole_when_a_file_cannot_be_read_on() -> None:
     """A file that could not be opened, and one that failed between two rows, are objects with an error."""
     fs = a_log(build_batch([Record(0, 1, None, b"value")]))

@@ -66,6 +66,7 @@ def test_headers_are_pairs_or_an_object(headers: object, expected: list[tuple[st
         b'{"partition": 1.5}',
         b'{"partition": true}',
         b'{"timestamp": 99999999999999999999}',
+        b'{"key": "k", "vaule": "v"}',
     ],
 )
 def test_what_is_no_record(line: bytes) -> None:
