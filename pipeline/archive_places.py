@@ -15,7 +15,17 @@ from odradek.pipeline.errors import WrongOptionError
 from odradek.pipeline.iceberg import CATALOG_NAME, KEPT_FILES, SYNCED_FILES, IcebergCommits, IcebergPlace
 from odradek.pipeline.json_values import from_ddl
 from odradek.pipeline.kept_schema import KeptSchema
-from odradek.pipeline.layout import DELTA, ICEBERG, JSON, PARQUET, Layout, chosen_columns, schema_of, settle
+from odradek.pipeline.layout import (
+    DELTA,
+    ICEBERG,
+    JSON,
+    PARQUET,
+    Layout,
+    check_layout,
+    chosen_columns,
+    schema_of,
+    settle,
+)
 from odradek.pipeline.ledger import COMPACTION, DamagedCommitError, Ledger
 from odradek.pipeline.local_store import LocalStore, local_path
 from odradek.pipeline.s3_store import SCHEMES, S3Store, storage_options
@@ -104,16 +114,10 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
         WrongOptionError: the archive cannot be there, or has another format or other columns.
         PipelineError: the file system does not answer, or does not keep two runs apart.
     """
-    if plan.application == COMPACTION:
-        raise WrongOptionError(f"--application {COMPACTION} is what upkeep has for itself: give another name")
-    layout = Layout(plan.format, chosen_columns(plan.columns), plan.keys, plan.values)
-    if layout.values == JSON and "value" not in layout.columns:
-        raise WrongOptionError("--value json is about the column value, which --columns leaves out")
+    layout = _layout(plan)
     store, path = open_store(hadoop, plan.output, plan.storage)
     if layout.format != PARQUET and isinstance(store, HadoopStore):
         raise WrongOptionError(f"--format {layout.format} cannot be in {plan.output}: give a local directory or s3://")
-    if plan.catalog and layout.format != ICEBERG:
-        raise WrongOptionError("--catalog is for --format iceberg")
     of_iceberg = iceberg_place(path, plan.storage, plan.catalog) if layout.format == ICEBERG else None
     settle(store, path, layout)
     of_values = _schema_of_values(store, path, plan)
@@ -129,6 +133,35 @@ def make_archive(hadoop: HadoopStore, plan: ArchivePlan, run: str, tell: Callabl
         _finish_compaction(Ledger(store, path, COMPACTION, run, tell, repairs=False), tell)
         commits = Ledger(store, path, plan.application, run, tell)
     return Archive(commits, _writer(store, plan.compression, layout), layout, of_values)
+
+
+def check_before_spark(plan: ArchivePlan) -> None:
+    """Refuse what `make_archive` would refuse, as far as it is known without Spark, which takes long to start.
+
+    Nothing is written. Raises as `make_archive` does.
+    """
+    layout = _layout(plan)
+    if needs_spark(plan.output):
+        return
+    path = archive_path(plan.output)
+    if layout.format == ICEBERG:
+        iceberg_place(path, plan.storage, plan.catalog)
+    if is_s3(path):
+        check_layout(S3Store(storage_options(plan.storage)), path, layout)
+    else:
+        check_layout(LocalStore(), local_path(path), layout)
+
+
+def _layout(plan: ArchivePlan) -> Layout:
+    """Return what is asked for. Raises WrongOptionError for what cannot be meant."""
+    if plan.application == COMPACTION:
+        raise WrongOptionError(f"--application {COMPACTION} is what upkeep has for itself: give another name")
+    layout = Layout(plan.format, chosen_columns(plan.columns), plan.keys, plan.values)
+    if layout.values == JSON and "value" not in layout.columns:
+        raise WrongOptionError("--value json is about the column value, which --columns leaves out")
+    if plan.catalog and layout.format != ICEBERG:
+        raise WrongOptionError("--catalog is for --format iceberg")
+    return layout
 
 
 def iceberg_place(path: str, storage: Mapping[str, str], catalog: Mapping[str, str]) -> IcebergPlace:

@@ -48,6 +48,13 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in COLUMNS if name in named or name in ALWAYS)
 
 
+def check_layout(store: Store, archive: str, wanted: Layout) -> None:
+    """Check that the layout of an archive, if there is one, is this. Raises as `settle` does."""
+    there = kept(store, archive)
+    if there is not None:
+        _check(archive, there, wanted)
+
+
 def settle(store: Store, archive: str, wanted: Layout) -> None:
     """Keep the layout of an archive, or check that it is the one that was kept.
 
@@ -56,15 +63,10 @@ def settle(store: Store, archive: str, wanted: Layout) -> None:
         PipelineError: what is kept cannot be read.
     """
     path = f"{archive}/{NAME}"
-    text = store.read(path)
-    if text is None:
-        of_before = _of_before(store, archive)
-        if of_before is not None:
-            _check(archive, of_before, wanted)
-        if store.create(path, json.dumps(asdict(wanted)).encode()):
-            return
-        text = store.read(path)
-    _check(archive, _from_text(text or b"", path), wanted)
+    check_layout(store, archive, wanted)
+    if store.read(path) is None:
+        store.create(path, json.dumps(asdict(wanted)).encode())
+        check_layout(store, archive, wanted)  # another run may have been quicker
 
 
 def kept(store: Store, archive: str) -> Layout | None:

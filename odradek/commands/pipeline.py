@@ -12,7 +12,15 @@ from typer import Option
 
 from odradek.cli.command import group, offline
 from odradek.commands import pipeline_relay
-from odradek.commands.pipeline_jobs import JobPlan, do_upkeep, read_value_schema, register, show_progress
+from odradek.commands.pipeline_jobs import (
+    OBJECT_STORES,
+    JobPlan,
+    do_upkeep,
+    read_value_schema,
+    register,
+    show_progress,
+    store_needs,
+)
 from odradek.commands.pipeline_options import (
     STOPPING,
     JobOptions,
@@ -26,14 +34,12 @@ from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.output import CommandOutput
 
 if TYPE_CHECKING:
+    from odradek.pipeline.archive_places import ArchivePlan
     from odradek.pipeline.running import Job
     from odradek.pipeline.store import HadoopStore
     from odradek.pipeline.wordcount import CountedWord
 
 app = group("pipeline", "Run jobs on Spark: topics to Parquet, counts of words, topics into topics.")
-
-OBJECT_STORES = ("s3://", "s3a://")
-"""Where Spark's checkpoint cannot be without a connector: the archive alone knows how far it has come."""
 
 
 class ParquetCompression(StrEnum):
@@ -60,6 +66,10 @@ class ArchiveFormat(StrEnum):
     PARQUET = "parquet"
     DELTA = "delta"
     ICEBERG = "iceberg"
+
+
+_OF_FORMAT = {ArchiveFormat.DELTA: {"deltalake": "delta"}, ArchiveFormat.ICEBERG: {"pyiceberg": "iceberg"}}
+"""Packages that formats need, and the extra that brings each."""
 
 
 @register(
@@ -132,26 +142,25 @@ def archive(
         raise WrongUsageError("--value-schema is for --value json")
     of_values = read_value_schema(value_schema) if value_schema is not None else None
 
-    def make(hadoop: HadoopStore) -> Job:
-        from odradek.pipeline.archive_places import ArchivePlan, make_archive
+    def planned() -> ArchivePlan:
+        from odradek.pipeline.archive_places import ArchivePlan
 
         kept_as = (value or keys).value
-        job = ArchivePlan(
-            name,
-            archive,
-            format.value,
-            columns,
-            keys.value,
-            kept_as,
-            of_values,
-            compression.value,
-            of_storage,
-            of_catalog,
-        )
-        return make_archive(hadoop, job, uuid4().hex, output.note)
+        of_files = (archive, format.value, columns, keys.value, kept_as, of_values, compression.value)
+        return ArchivePlan(name, *of_files, of_storage, of_catalog)
+
+    def check() -> None:
+        from odradek.pipeline.archive_places import check_before_spark
+
+        check_before_spark(planned())
+
+    def make(hadoop: HadoopStore) -> Job:
+        from odradek.pipeline.archive_places import make_archive
+
+        return make_archive(hadoop, planned(), uuid4().hex, output.note)
 
     at = None if archive.startswith(OBJECT_STORES) else f"{archive.rstrip('/')}/_odradek/{name}/checkpoint"
-    return JobPlan(make, checkpoint=at)
+    return JobPlan(make, checkpoint=at, needs=_OF_FORMAT.get(format, {}) | store_needs(archive), check=check)
 
 
 @register(

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from odradek.pipeline.upkeep import UpkeepStore
 
 NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "redis", "kazoo")
+OBJECT_STORES = ("s3://", "s3a://")
+"""Where Spark's checkpoint cannot be without a connector: the archive alone knows how far it has come."""
 
 MakeJob: TypeAlias = "Callable[[HadoopStore], Job]"
 """Makes a job once Spark has started and with it there are its file systems."""
@@ -53,6 +55,10 @@ class JobPlan:
     """Where Spark keeps how far it has come, unless --checkpoint or --offsets says otherwise."""
     reading: Mapping[str, str] = field(default_factory=dict)
     """Options of the source that hold where others are not given."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Packages beside those of all jobs, and the extra that brings each."""
+    check: Callable[[], None] = lambda: None
+    """Refuses what is known to be wrong before Spark starts, which takes long."""
     prints_results: bool = False
     """Whether the job itself writes to standard output."""
 
@@ -119,6 +125,7 @@ def do_upkeep(
 ) -> None:
     """Put small files of an archive together, remove days that are too old, and show what was done."""
     _require("pyarrow", "pyspark")
+    _require_extras(store_needs(archive))
     from odradek.pipeline.upkeep import UpkeepPlan, upkeep
 
     today = datetime.now(UTC).date()
@@ -148,6 +155,11 @@ def _store_of(
 
     with spark_session(SessionSettings("upkeep", "local[1]", conf, debug=debug)) as spark:
         yield open_store(HadoopStore(spark), archive, storage)
+
+
+def store_needs(archive: str) -> dict[str, str]:
+    """Return what an archive needs for the place where it is: packages, and the extra that brings each."""
+    return {"obstore": "s3"} if archive.startswith(OBJECT_STORES) else {}
 
 
 def read_value_schema(text: str) -> str | dict[str, Any]:
@@ -183,11 +195,13 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     name, when = application_name(given, job), trigger(given)
     options, conf = {**plan.reading, **reader_options(given, _now_ms())}, settings(given.conf, "--conf")
     _require(*NEEDED)
+    _require_extras(plan.needs)
     from odradek.pipeline import source
     from odradek.pipeline.running import Run, Runner
     from odradek.pipeline.session import SessionSettings, spark_session
     from odradek.pipeline.store import HadoopStore
 
+    plan.check()
     source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
@@ -240,6 +254,12 @@ def _require(*packages: str) -> None:
         raise CommandError(
             f"`odradek pipeline` needs {', '.join(missing)}, which the broker does not: pip install 'odradek[pipeline]'"
         )
+
+
+def _require_extras(needs: Mapping[str, str]) -> None:
+    for package, extra in needs.items():
+        if not _is_there(package):
+            raise CommandError(f"this needs {package}, which is not installed: pip install 'odradek[{extra}]'")
 
 
 @contextmanager

@@ -12,14 +12,14 @@ from tests.support.broker import REPOSITORY, BrokerProcess, OdradekProcess
 
 TIMEOUT_S = 60
 WITHOUT = ("pyspark", "py4j", "pyarrow", "numpy", "numba", "pandas", "redis", "kazoo")
-BLOCK = f"""\
+BLOCK = """\
 import sys
 from importlib.abc import MetaPathFinder
 
 class Without(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {WITHOUT!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in PACKAGES:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Without())
 """
@@ -28,8 +28,12 @@ sys.meta_path.insert(0, Without())
 @pytest.fixture
 def without_spark(tmp_path: Path) -> dict[str, str]:
     """The environment of a Python in which nothing of the extra `pipeline` can be imported."""
+    return _without(tmp_path, WITHOUT)
+
+
+def _without(tmp_path: Path, packages: tuple[str, ...]) -> dict[str, str]:
     (tmp_path / "without").mkdir()
-    (tmp_path / "without" / "sitecustomize.py").write_text(BLOCK)
+    (tmp_path / "without" / "sitecustomize.py").write_text(BLOCK.replace("PACKAGES", repr(packages)))
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "without"), str(REPOSITORY)])}
 
 
@@ -90,3 +94,21 @@ def test_jobs_say_how_to_get_java(new_broker: BrokerFactory, topic: str, tmp_pat
     assert done.returncode == 1
     (told,) = done.stderr.splitlines()
     assert told.startswith("odradek: Spark needs Java 17 or newer and there is no `java`: install it with")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("deltalake", "delta", ["archive", "t", "--output", "there", "--format", "delta"]),
+        ("pyiceberg", "iceberg", ["archive", "t", "--output", "there", "--format", "iceberg"]),
+        ("obstore", "s3", ["archive", "t", "--output", "s3://bucket/there"]),
+        ("obstore", "s3", ["upkeep", "--output", "s3a://bucket/there"]),
+    ],
+)
+def test_an_extra_that_is_missing_is_told_first(tmp_path: Path, package: str, extra: str, arguments: list[str]) -> None:
+    """Without what a format or a place needs a job is one sentence, and no archive is begun that others then meet."""
+    environment = _without(tmp_path, (package,)) | {"PATH": str(tmp_path)}  # no Java either, which would come later
+    done = _odradek(environment, "pipeline", *arguments)
+    assert done.returncode == 1
+    assert done.stderr == f"odradek: this needs {package}, which is not installed: pip install 'odradek[{extra}]'\n"
+    assert not (REPOSITORY / "there").exists()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from odradek.pipeline.archive_places import ArchivePlan, make_archive, needs_spark
+from odradek.pipeline.archive_places import ArchivePlan, check_before_spark, make_archive, needs_spark
 from odradek.pipeline.errors import WrongOptionError
 from odradek.pipeline.kept_schema import KeptSchema
 from odradek.pipeline.local_store import LocalStore
@@ -63,6 +63,32 @@ def test_what_cannot_be_meant_is_refused(
         _make(plan)
     assert str(refused.value).startswith(why)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (_plan("a", "delta"), "the archive in {}/a was begun with parquet for --format, not delta"),
+        (_plan("a", values="json"), "the archive in {}/a was begun with bytes for values (--value), not json"),
+        (_plan("a", columns="key,no"), "--columns names 'no'"),
+        (_plan("hdfs://h/a", catalog={"type": "sql"}), "--catalog is for --format iceberg"),
+        (_plan("s3://bucket/a", "iceberg"), "an Iceberg table in S3 needs a catalog"),
+        (_plan("s3://bucket/a", storage={"no": "r"}), "--storage no is unknown"),
+    ],
+)
+def test_mistakes_are_told_before_spark_starts(
+    plan: ArchivePlan, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an archive is not, and what cannot be meant, is refused without waiting for Spark; what fits is not."""
+    monkeypatch.chdir(tmp_path)
+    check_before_spark(_plan("a"))
+    assert list(tmp_path.iterdir()) == [], "nothing is written"
+    _make(_plan("a"))
+    check_before_spark(_plan("a"))
+    check_before_spark(_plan("hdfs://h/a"))
+    with pytest.raises(WrongOptionError) as refused:
+        check_before_spark(plan)
+    assert str(refused.value).startswith(why.format(tmp_path))
 
 
 @pytest.mark.parametrize("format", ["parquet", "delta", "iceberg"])
