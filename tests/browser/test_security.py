@@ -72,6 +72,7 @@ def test_logging_in_and_out(guarded_window: BrowserWindow) -> None:
     window.open("/groups")
     window.wait_for_path("/login")
     window.check_page("login")
+    assert not window.driver.find_elements(By.CSS_SELECTOR, "nav a, header form"), "nothing to see, nothing to leave"
     field = "Token that the console printed at its start, or was given with --token-file"
     window.fill(field, "another")
     window.press("Log in")

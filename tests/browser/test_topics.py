@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.by import By
 
-from tests.support.browser import BrowserWindow
+from tests.support.browser import NARROW, WIDE, BrowserWindow
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(300)]
+
+_LABEL_HEIGHTS = """
+return [...document.querySelectorAll(".charts .label")].map(label => label.getBoundingClientRect().height)
+"""
 
 
 def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
@@ -17,6 +21,7 @@ def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
     window.open("/")
     window.press("New topic")
     window.check_page("topic-new")
+    assert window.find("nav [aria-current=page]").text == "Topics"
     window.fill("Name", "browser-topic")
     window.fill("Partitions (the broker's default if empty)", "3")
     window.press("Create topic")
@@ -30,6 +35,10 @@ def test_topic_from_beginning_to_end(window: BrowserWindow) -> None:
     window.press("Its last hour in a chart")
     window.wait_for("Topic browser-topic")
     window.check_page("charts-topic")
+    for size in (NARROW, WIDE):
+        window.resize(size)
+        heights = window.driver.execute_script(_LABEL_HEIGHTS)
+        assert 11 < min(heights) <= max(heights) < 22, f"{size}: as large as other text, wherever it is drawn"
     window.open("/topics/browser-topic/configs")
     field = window.find("input[aria-label='Value of retention.ms']")
     field.clear()

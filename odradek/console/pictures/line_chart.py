@@ -11,7 +11,8 @@ from markupsafe import Markup
 from odradek.console.pictures.shapes import line, path, picture, text
 
 WIDTH, HEIGHT = 640.0, 180.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 74.0, 8.0, 10.0, 24.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 0.0, 8.0, 26.0, 30.0
+"""Room for labels of 22 pixels, which they have on a narrow page; those of values stand in the chart, on their lines."""
 MOST_LINES: Final = 6
 """Lines of a chart, as many as there are colours that can be told apart."""
 
@@ -42,13 +43,8 @@ def line_chart(
     def y_of(value: float) -> float:
         return _TOP + inner_height * (1 - value / top)
 
-    shapes = []
-    for step in range(3):
-        value = top * step / 2
-        y = y_of(value)
-        shapes += [line(_LEFT, y, WIDTH - _RIGHT, y, "grid"), text(_LEFT - 6, y + 4, show(value), "label", "end")]
-    for part, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        shapes.append(text(_LEFT + inner_width * part, HEIGHT - 6, ago_text(span_s * (1 - part)), "label", anchor))
+    levels = [top * step / 2 for step in range(3)]
+    shapes = [line(_LEFT, y_of(value), WIDTH - _RIGHT, y_of(value), "grid") for value in levels]
     for number, each in enumerate(drawn):
         pieces: list[list[tuple[float, float]]] = []
         was_there = False
@@ -61,6 +57,9 @@ def line_chart(
             was_there = is_there
         if pieces:
             shapes.append(path(pieces, f"line line-{number}", each.name))
+    shapes += [text(_LEFT, y_of(value) - 4, show(value)) for value in levels]  # on top, so that no line hides them
+    for part, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+        shapes.append(text(_LEFT + inner_width * part, HEIGHT - 6, ago_text(span_s * (1 - part)), anchor=anchor))
     return picture(WIDTH, HEIGHT, chart_text(title, drawn, show), shapes)
 
 
