@@ -12,7 +12,7 @@ from odradek.console.pictures.shapes import line, path, picture, text
 
 WIDTH, HEIGHT = 640.0, 180.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.0, 8.0, 26.0, 30.0
-"""Room for labels of 22 pixels, which they have on a narrow page; those of values stand in the chart, on their lines."""
+"""Room for labels of 22 pixels, as they are on a narrow page; those of values stand in the chart, on their lines."""
 MOST_LINES: Final = 6
 """Lines of a chart, as many as there are colours that can be told apart."""
 
