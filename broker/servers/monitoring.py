@@ -14,6 +14,7 @@ from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.servers.shared import SharedServer
 from odradek.config.errors import ConfigError
+from odradek.config.http_listener import why_not_opened
 from odradek.config.own_keys import HTTP_LISTENER
 from odradek.metrics.samples import Samples
 
@@ -60,8 +61,7 @@ async def start_monitor(shared: SharedServer) -> Monitor | None:
         port = await monitor.start(wanted.host, wanted.port)
     except OSError as failed:
         raise OSError(
-            f"{HTTP_LISTENER}={shared.settings.values[HTTP_LISTENER]} cannot be opened: {failed.strerror or failed};"
-            " stop what uses the port, or choose another (port 0 takes any free one)"
+            f"{HTTP_LISTENER}={shared.settings.values[HTTP_LISTENER]} cannot be opened: {why_not_opened(failed)}"
         ) from failed
     monitor.collect_on_thread(lambda samples: _of_directories(shared, samples))
     monitor.collect_on_thread(_of_disk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from odradek.client.errors import ClientError
 from odradek.cluster.broker_requests import Address, BrokerRequests
@@ -15,6 +16,9 @@ from odradek.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
+
+LITTLE_BYTES: Final = 1 << 20
+"""A disk with less is full: a segment and its indexes begin with more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class LogDirFacts:
     """Bytes of the replicas in it, without copies that are on their way to it from another directory."""
     coming: frozenset[Partition] = frozenset()
     """Those of which such a copy is in it."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its volume has no room for records, as far as the broker tells."""
+        return self.usable_bytes is not None and self.usable_bytes < LITTLE_BYTES
 
 
 def describe_log_dirs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
 
 from odradek.client.errors import ClientError
 from odradek.cluster.broker_requests import BrokerRequests
@@ -11,9 +10,6 @@ from odradek.cluster.log_dirs import LogDirFacts, describe_log_dirs
 from odradek.cluster.topology import PartitionState, describe_brokers, describe_partitions
 from odradek.terminal.errors import CommandError
 from odradek.terminal.human import plural, size_text
-
-LITTLE_BYTES: Final = 1 << 20
-"""A disk with less is full: a segment and its indexes begin with more."""
 
 
 def why_not_writable(requests: BrokerRequests, topics: Collection[str]) -> str | None:
@@ -58,6 +54,7 @@ def _disk_problem(partition: PartitionState, broker: int, directories: Sequence[
     for each in own or directories:
         if each.error is not None:
             return f"log directory {each.path} of broker {broker} has failed ({each.error})"
-        if each.usable_bytes is not None and each.usable_bytes < LITTLE_BYTES:
-            return f"the disk of broker {broker} is full: {size_text(each.usable_bytes)} are left for {each.path}"
+        if each.is_full:
+            left = size_text(each.usable_bytes or 0)
+            return f"the disk of broker {broker} is full: {left} are left for {each.path}"
     return None

@@ -20,6 +20,9 @@ def show_status(output: CommandOutput, status: ClusterStatus) -> None:
     """Print the tables."""
     output.line(f"cluster {status.cluster_id}, {_controller_text(status)}")
     output.line(_partitions_text(status.partitions))
+    for each in status.brokers:
+        for full in filter(lambda one: one.is_full, each.directories):
+            output.line(f"broker {each.broker.broker_id} can write nothing to {full.path}: the disk is full")
     _section(
         output,
         "Brokers",

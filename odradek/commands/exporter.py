@@ -14,7 +14,7 @@ from typer import Option
 from odradek.cli.command import online
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.exporting import ClusterCollector
-from odradek.config.http_listener import parse_http_listener
+from odradek.config.http_listener import parse_http_listener, why_not_opened
 from odradek.documents import exporter as documents
 from odradek.metrics.http import Answer, HttpServer, PageRequest
 from odradek.metrics.samples import Samples
@@ -74,7 +74,7 @@ def exporter(
         try:
             port = await server.start(address.host, address.port)
         except OSError as failed:
-            raise CommandError(f"--listen {listen}: {failed.strerror or failed}") from failed
+            raise CommandError(f"--listen {listen}: {why_not_opened(failed)}") from failed
         url = f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}/metrics"
         if output.json:
             output.document({"url": url})

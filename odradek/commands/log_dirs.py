@@ -49,7 +49,7 @@ def log_dirs(
 ) -> int:
     """Show the log directories of brokers: whether they can be used, their replicas, and what is free.
 
-    The exit code is 1 where a broker does not tell, or a directory has failed.
+    The exit code is 1 where a broker does not tell, a directory has failed, or a disk is full.
     """
     asked = _asked(describe_brokers(cluster.requests).brokers, brokers)
     wanted = None if topics is None else _partitions(cluster, topics)
@@ -59,7 +59,7 @@ def log_dirs(
         output.document({"brokers": [_broker_json(each, directories) for each, directories in found.items()]})
     else:
         _show(output, found, replicas)
-    well = all(isinstance(each, list) and not any(one.error for one in each) for each in found.values())
+    well = all(isinstance(each, list) and not any(one.error or one.is_full for one in each) for each in found.values())
     return EXIT_OK if well else EXIT_FAILED
 
 

@@ -25,7 +25,7 @@ def directory_rows(broker: int, directories: Iterable[LogDirFacts]) -> list[list
         [
             broker,
             each.path,
-            each.error or ("cordoned" if each.is_cordoned else "up"),
+            _state(each),
             len(each.sizes),
             size_text(sum(each.sizes.values())),
             None if each.usable_bytes is None else size_text(each.usable_bytes),
@@ -46,3 +46,9 @@ def directory_json(each: LogDirFacts) -> dict[str, object]:
         "usable_bytes": each.usable_bytes,
         "cordoned": each.is_cordoned,
     }
+
+
+def _state(each: LogDirFacts) -> str:
+    if each.error is not None:
+        return each.error
+    return "full" if each.is_full else "cordoned" if each.is_cordoned else "up"

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from odradek.commands.pipeline_display import JobDisplay
-from odradek.config.http_listener import parse_http_listener
+from odradek.config.http_listener import parse_http_listener, why_not_opened
 from odradek.metrics.http import Answer, HttpServer, PageRequest
 from odradek.metrics.samples import Samples
 from odradek.terminal.errors import CommandError, WrongUsageError
@@ -98,7 +98,7 @@ def served_metrics(listen: str | None, metrics: JobMetrics, tell: Callable[[str]
         try:
             port = asyncio.run_coroutine_threadsafe(server.start(address.host, address.port), loop).result()
         except OSError as failed:
-            raise CommandError(f"--metrics-listener {listen}: {failed.strerror or failed}") from failed
+            raise CommandError(f"--metrics-listener {listen}: {why_not_opened(failed)}") from failed
         host = f"[{address.host}]" if ":" in address.host else address.host
         tell(f"metrics at http://{host}:{port}/metrics")
         yield

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.applications import Starlette
 
+from odradek.config.http_listener import why_not_opened
 from odradek.terminal.errors import CommandError
 
 CONNECTIONS = 200
@@ -70,4 +71,4 @@ def _listen(host: str, port: int) -> socket.socket:
         )
         return socket.create_server(address, family=family, backlog=100)
     except OSError as failed:
-        raise CommandError(f"--listen {host}:{port}: {failed.strerror or failed}") from failed
+        raise CommandError(f"--listen {host}:{port}: {why_not_opened(failed)}") from failed

@@ -262,10 +262,17 @@ def test_probes_say_that_it_serves_and_that_a_disk_is_gone(tmp_path: Path) -> No
         process.stop()
 
 
-@pytest.mark.parametrize("listener", ["nowhere", "192.0.2.1:9404"])
-def test_port_that_cannot_be_opened_refuses_the_start(tmp_path: Path, listener: str) -> None:
-    """With a sentence that names the setting."""
+@pytest.mark.parametrize(
+    ("listener", "reason"),
+    [
+        ("nowhere", "expected host:port"),
+        ("192.0.2.1:9404", "cannot be opened: Cannot assign requested address; give an address of this machine"),
+    ],
+)
+def test_port_that_cannot_be_opened_refuses_the_start(tmp_path: Path, listener: str, reason: str) -> None:
+    """With a sentence that names the setting, and what to do."""
     process = Monitored(tmp_path, odradek_http_listener=listener)
     process.launch()
     assert process.wait() == 1
     assert f"odradek.http.listener={listener}" in process.log
+    assert reason in process.log

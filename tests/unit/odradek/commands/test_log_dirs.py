@@ -27,6 +27,7 @@ def _told(monkeypatch: pytest.MonkeyPatch, answers: dict[int, list[LogDirFacts] 
     [
         ({1: [LogDirFacts("a", None)], 2: [LogDirFacts("b", None)]}, 0, ""),
         ({1: [LogDirFacts("a", "KAFKA_STORAGE_ERROR")], 2: []}, 1, ""),
+        ({1: [LogDirFacts("a", None, usable_bytes=4096)], 2: []}, 1, ""),
         ({1: [], 2: ConnectionLostError("gone")}, 1, "broker 2 does not tell its directories: gone\n"),
         ({1: []}, 1, "broker 2 does not tell its directories: it is fenced: the controller does not hear of it\n"),
     ],
@@ -34,6 +35,6 @@ def _told(monkeypatch: pytest.MonkeyPatch, answers: dict[int, list[LogDirFacts] 
 def test_the_exit_code_says_whether_all_is_well(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: Any, code: int, said: str
 ) -> None:
-    """A failed directory, a broker that does not answer and one that is away are all something to look after."""
+    """A failed directory, a full disk and a broker that does not answer or is away are something to look after."""
     assert log_dirs.log_dirs(_told(monkeypatch, answers), CommandOutput()) == code
     assert capsys.readouterr().err == said
