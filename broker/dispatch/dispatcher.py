@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct, error
+from time import perf_counter
 from typing import Any, Final, Protocol
 
 from odradek.broker.authorization.partly import Outcome, Partly
@@ -45,6 +46,7 @@ _ONE_API: Final = Struct(">hihhh")
 
 PRODUCE: Final = int(ApiKey.PRODUCE)
 FETCH: Final = int(ApiKey.FETCH)
+API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 
 class RequestGate(Protocol):
@@ -118,9 +120,14 @@ class Dispatcher:
             raise CloseConnectionError(f"unknown api key {key}")
         if version < route.first or version > route.last:
             return self._of_another_version(route, version, correlation_id, frame)
-        throttling = self._throttling if not is_counted else None
-        if throttling is not None and (key > FETCH or throttling.is_timed):
-            return throttling.handle(self.handle, context, frame)
+        throttling, began = self._throttling, 0.0
+        if throttling is not None:
+            if is_counted:
+                throttling = None
+            elif key > FETCH:
+                return throttling.handle(self.handle, context, frame)
+            elif throttling.is_timed:
+                began = perf_counter()
         flexible = version >= route.first_flexible
         pos = 10 + client_id_size
         if flexible and client_id_size >= 0 and pos < len(frame) and frame[pos] == 0:
@@ -132,7 +139,7 @@ class Dispatcher:
             context.set_client_id(raw_client_id)
         context.api_version = version
         head = _CORRELATION.pack(correlation_id)
-        if flexible and key != ApiKey.API_VERSIONS:
+        if flexible and key != API_VERSIONS:
             head += b"\0"
         kind = route.request
         if kind is None:
@@ -142,7 +149,7 @@ class Dispatcher:
         if flexible and route.usual is not None:
             usual = route.usual(context, frame, pos, head, self._may_write)
             if usual is not None:
-                return usual if throttling is None else throttling.produced(context, len(frame), usual)
+                return usual if throttling is None else throttling.produced(context, len(frame), usual, began)
         if (
             len(frame) > DIVIDED_FRAME
             and key != PRODUCE
@@ -175,7 +182,9 @@ class Dispatcher:
             answer = route.direct(context, request, head)
             if merge is not None:
                 answer = merged(answer, route.api, version, head, merge)
-        return answer if throttling is None or key != PRODUCE else throttling.produced(context, len(frame), answer)
+        if throttling is None or key != PRODUCE:
+            return answer
+        return throttling.produced(context, len(frame), answer, began)
 
     def _begin_large(
         self,

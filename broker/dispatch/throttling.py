@@ -2,8 +2,8 @@
 
 Owns: which requests count for what. The answer goes out at once, then the connection stops reading (`Throttled`). What
 is measured, and what is too much, is in `broker.quotas`. Fetches are decided on before they are answered, in their
-handler. There is no such step where no quota is set, and of a producer below its limit the dispatcher only takes what
-it sends from what is left.
+handler. There is no such step where no quota is set, and of a producer below its limit only what it sends is taken from
+what is left.
 
 Exempt, as in Kafka: what nodes ask each other, producers without acks from the quota of time, and whatever is handed on
 to a controller, which has the quotas of that.
@@ -64,40 +64,31 @@ class Throttling:
         self.generation, self.is_timed = self._quotas.generation, self._quotas.is_timed
 
     def handle(self, work: Work, context: RequestContext, frame: memoryview) -> Response | Deferred[Response]:
-        """Work on one frame, and count it; raises what `work` does."""
-        began = perf_counter()
+        """Work on a frame that is neither Produce nor Fetch, and count it; raises what `work` does."""
+        began = perf_counter() if self.is_timed else 0.0
         answer = work(context, frame, True)
-        percent = (perf_counter() - began) * PERCENT_PER_SECOND
-        if frame[1] == ApiKey.PRODUCE and isinstance(answer, bytes) and self._takes(context, len(frame), percent):
-            return answer
-        seconds = perf_counter() - began if self.is_timed else 0.0
         key = ApiKey(frame[1])  # there is none above 255
-        if key is ApiKey.FETCH or key in BETWEEN_NODES:
+        if key in BETWEEN_NODES:
             return answer
-        return self.count(context, key, len(frame), answer, seconds)
+        return self.count(context, key, len(frame), answer, perf_counter() - began if self.is_timed else 0.0)
 
     def produced(
-        self, context: RequestContext, size: int, answer: Response | Deferred[Response]
+        self, context: RequestContext, size: int, answer: Response | Deferred[Response], began: float
     ) -> Response | Deferred[Response]:
-        """Count a Produce request of so many bytes, whose time does not matter."""
-        if isinstance(answer, bytes) and self._takes(context, size, 0.0):
-            return answer
-        return self.count(context, ApiKey.PRODUCE, size, answer)
+        """Count a Produce request of so many bytes, whose work began then by the performance counter; 0 if time
+        does not matter.
 
-    def _takes(self, context: RequestContext, size: int, percent: float) -> bool:
-        """Take a request from what is left to its client; False where that is not known, or not enough, so that it has
-        to be measured."""
+        Hot path: what is left to its client is taken from; where that is not known or not enough it is measured.
+        """
+        seconds = perf_counter() - began if began else 0.0
         allowance = context.allowance
-        if allowance is None or allowance.generation is not self.generation:
-            return False
-        produced, worked = allowance.produced, allowance.worked
-        if (produced is not None and produced.left < size) or (worked is not None and worked.left <= percent):
-            return False
-        if produced is not None:
-            produced.left -= size
-        if worked is not None:
-            worked.left -= percent
-        return True
+        if allowance is not None and allowance.generation is self.generation and isinstance(answer, bytes):
+            written, worked = allowance.produced, allowance.worked
+            bytes_left, percent_left = written.left - size, worked.left - seconds * PERCENT_PER_SECOND
+            if bytes_left >= 0.0 and percent_left > 0.0:
+                written.left, worked.left = bytes_left, percent_left
+                return answer
+        return self.count(context, ApiKey.PRODUCE, size, answer, seconds)
 
     def count(
         self,

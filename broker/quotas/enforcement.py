@@ -24,7 +24,7 @@ from odradek.broker.quotas.buckets import TokenBucket
 from odradek.broker.quotas.precedence import ClientsQuotas, quotas_of_client
 from odradek.broker.quotas.rates import Windows
 from odradek.broker.quotas.sensors import Remembered, Sensor
-from odradek.broker.runtime.context import RateLimits, RequestContext
+from odradek.broker.runtime.context import UNLIMITED, RateLimits, RequestContext
 from odradek.protocol.errors import ErrorCode, KafkaError
 
 PERCENT_PER_SECOND: Final = 100.0
@@ -40,12 +40,14 @@ class ClientAllowance(RateLimits):
         self, generation: object, produced: Sensor | None, fetched: Sensor | None, worked: Sensor | None
     ) -> None:
         self.generation = generation
-        self.produced = self.written = produced
+        self.written = produced
         """Bytes of requests."""
         self.fetched = fetched
         """Bytes of answers."""
-        self.worked = self.timed = worked
+        self.timed = worked
         """Time of the event loop, in percent."""
+        self.produced = UNLIMITED if produced is None else produced
+        self.worked = UNLIMITED if worked is None else worked
 
 
 class MutationQuota:

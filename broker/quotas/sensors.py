@@ -29,11 +29,9 @@ class Sensor(Countdown):
     __slots__ = ("_granted", "_rate", "limit")
 
     def __init__(self, windows: Windows, limit: float) -> None:
+        super().__init__(0.0)  # what may come before `settle` has to be called, by who finds less than nothing left
         self.limit = limit
         """A second; below infinity."""
-        self.left = 0.0
-        """What may come before `settle` has to be called: whoever takes something subtracts it, and calls `settle` if
-        less than nothing is left."""
         self._granted = 0.0
         self._rate = Rate(windows)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Final, NamedTuple, Protocol
 
 
@@ -36,6 +37,13 @@ class Countdown:
 
     left: float
 
+    def __init__(self, left: float) -> None:
+        self.left = left
+
+
+UNLIMITED: Final = Countdown(inf)
+"""Of what has no limit: as much as one likes may be taken from it."""
+
 
 class RateLimits:
     """What a client may take of what is limited; `broker.quotas` knows what else is in it."""
@@ -44,10 +52,10 @@ class RateLimits:
 
     generation: object
     """What was set when it was found out."""
-    produced: Countdown | None
-    """Bytes of Produce requests; None where they have no limit."""
-    worked: Countdown | None
-    """Percent of the event loop's time; likewise."""
+    produced: Countdown
+    """Bytes of Produce requests."""
+    worked: Countdown
+    """Percent of the event loop's time."""
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -139,3 +140,28 @@ def test_without_quotas_nothing_is_looked_at(context: RequestContext) -> None:
     dispatcher.throttle(None)
     assert isinstance(dispatcher.handle(context, produce_frame(30_000)), bytes)
     assert context.allowance is None
+
+
+def test_a_produce_below_its_quota_is_taken_from_what_is_left(context: RequestContext) -> None:
+    """Of the bytes exactly its size; what has no limit stays so, also where others have one."""
+    dispatcher = limited(answer, quota(RATE, 1e6, user="ANONYMOUS"), quota(TIME, 1e6, user="v"))
+    dispatcher.handle(context, produce_frame())
+    assert context.allowance is not None
+    left = context.allowance.produced.left
+    request = produce_frame()
+    assert isinstance(dispatcher.handle(context, request), bytes)
+    assert context.allowance.produced.left == left - len(request)
+    assert context.allowance.worked.left == inf
+
+
+def test_the_time_of_a_produce_is_taken_from_what_is_left(context: RequestContext) -> None:
+    """Each takes some of it, until there is nothing left and the rate is looked at."""
+    dispatcher = limited(answer, quota(TIME, 1e6, user="ANONYMOUS"))
+    dispatcher.handle(context, produce_frame())
+    assert context.allowance is not None
+    lefts = []
+    for _ in range(3):
+        lefts.append(context.allowance.worked.left)
+        assert isinstance(dispatcher.handle(context, produce_frame()), bytes)
+    assert lefts == sorted(set(lefts), reverse=True)
+    assert context.allowance.produced.left == inf
