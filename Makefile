@@ -74,10 +74,13 @@ pytest:
 test-interop: $(VENV)/.installed-test tools
 	$(BIN)/pytest -m interop tests/interop $(PYTEST_ARGS)
 
-# Not among the tests: what PyPI knows of today is not what it knew of yesterday, and not every machine reaches it.
+# Not among the tests: what PyPI knows of today is not what it knew of yesterday, and not every machine reaches it. Strict:
+# a mirror that knows of no vulnerabilities at all is an error, where pip-audit by itself would say that there are none.
 audit: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
-	$(BIN)/pip-audit --local --skip-editable
+	@mkdir -p build
+	$(BIN)/python -m pip freeze --exclude-editable > build/installed.txt
+	$(BIN)/pip-audit --strict --disable-pip --no-deps -r build/installed.txt
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
