@@ -1,7 +1,8 @@
-"""Regions of files that are not in the page cache: finding them before they are sent, and bringing them there.
+"""Regions of files that are not in the page cache: finding them before they are sent, and bringing them there; small
+ones that are in it, as bytes.
 
-Sending such a region on the event loop would hold up everybody until the disk has answered. Must not know: sockets,
-connections, event loops.
+Sending a region that only the disk has on the event loop would hold up everybody until the disk has answered. Must not
+know: sockets, connections, event loops.
 """
 
 from __future__ import annotations
@@ -27,6 +28,16 @@ def is_cold(region: FileRegion) -> bool:
     fd, first = region.file.fd, region.position
     last = first + min(region.length, WARM_CHUNK_BYTES) - 1
     return _is_absent(fd, first) or (first // PAGESIZE != last // PAGESIZE and _is_absent(fd, last))
+
+
+def bytes_at_hand(region: FileRegion) -> bytearray | None:
+    """Return what a region holds; None where not all of it is in the page cache, or nobody can tell."""
+    data = bytearray(region.length)
+    try:
+        read = os.preadv(region.file.fd, (data,), region.position, _NOWAIT) if _NOWAIT else 0
+    except OSError:  # the disk would have to be waited for, or the file system cannot tell
+        return None
+    return data if read == region.length else None
 
 
 def _is_absent(fd: int, position: int) -> bool:

@@ -1,7 +1,8 @@
 """The sending side of a connection: an ordered queue of pieces, written as far as the transport takes them.
 
 Bytes that follow each other go out in one call; regions of files are the transport's (`sendfile`, where it is a plain
-one), so that record data never enters Python. The queue is bounded by the protocol itself: a connection has one request
+one), so that record data never enters Python, but where an answer is so small that a copy and one call are less work
+than the calls for each of its pieces. The queue is bounded by the protocol itself: a connection has one request
 in work at a time, and its next requests are not read before the answer is on its way.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
+from odradek.broker.network.cold_reads import bytes_at_hand
 from odradek.broker.network.transport import Transport
 from odradek.broker.runtime.responses import FileRegion, Piece, Response
 
@@ -19,6 +21,8 @@ MAX_IOVEC: Final = 64
 REGION_BYTES_PER_CALL: Final = 1024 * 1024
 """One call sends at most this much of a region, so that one fast consumer does not hold the loop."""
 
+SMALL_ANSWER_BYTES: Final = 16 * 1024
+"""An answer up to this size goes out in one call, the regions in it copied where they are in the page cache."""
 
 pack_size: Final = Struct(">i").pack
 """The size in front of a frame."""
@@ -65,8 +69,12 @@ class SendQueue:
             size = 0
             for piece in answer:
                 size += piece.length if isinstance(piece, FileRegion) else len(piece)
-            self.add_bytes(pack_size(size))
-            self.add(answer)
+            small = _as_bytes(pack_size(size), answer) if size <= SMALL_ANSWER_BYTES else None
+            if small is not None:
+                self.add_bytes(small)
+            else:
+                self.add_bytes(pack_size(size))
+                self.add(answer)
 
     def write_some(self) -> bool:
         """Send one stretch of bytes or of a file; returns whether the socket may take more at once.
@@ -132,3 +140,14 @@ class SendQueue:
     def clear(self) -> None:
         """Drop everything, releasing the files."""
         self.pieces.clear()
+
+
+def _as_bytes(size: bytes, answer: Sequence[Piece]) -> bytes | None:
+    """Return an answer with its size in front; None where records in it are not in the page cache."""
+    parts: list[bytes | bytearray | memoryview] = [size]
+    for piece in answer:
+        part = bytes_at_hand(piece) if isinstance(piece, FileRegion) else piece
+        if part is None:
+            return None
+        parts.append(part)
+    return b"".join(parts)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from socket import socket, socketpair
+from socket import AF_UNIX, SOCK_SEQPACKET, socket, socketpair
 
 import pytest
 
-from odradek.broker.network.sending import SendQueue
+from odradek.broker.network.sending import SMALL_ANSWER_BYTES, FileEndedError, SendQueue
 from odradek.broker.network.transport import PlainTransport
-from odradek.broker.runtime.responses import FileRegion
+from odradek.broker.runtime.responses import FileRegion, Piece
 from odradek.storage.files import PosixFiles
 
 Ends = tuple[socket, socket]
@@ -70,3 +72,65 @@ def test_what_the_socket_does_not_take_stays_at_the_head(ends: Ends) -> None:
     while data := ends[1].recv(1 << 20):
         received += data
     assert received == expected
+
+
+def _answer(path: Path, size: int) -> tuple[list[Piece], bytes]:
+    """Return an answer of `size` bytes with two regions in it, and what the client is to get of it."""
+    path.write_bytes(bytes(range(256)) * 256)
+    file = PosixFiles().open(str(path))
+    rest = size - 14
+    data = b"head" + path.read_bytes()[2:7] + b"+" + path.read_bytes()[9 : 9 + rest] + b"tail"
+    return [b"head", FileRegion(file, 2, 5), b"+", FileRegion(file, 9, rest), b"tail"], size.to_bytes(4, "big") + data
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="nobody can tell here what is in the page cache")
+def test_a_small_answer_goes_out_in_one_call(tmp_path: Path) -> None:
+    """Records in the page cache are copied where that is less than a call for each piece; such sockets keep calls
+    apart."""
+    ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    with ours, theirs:
+        outgoing = SendQueue(PlainTransport(ours))
+        answer, expected = _answer(tmp_path / "data", SMALL_ANSWER_BYTES)
+        outgoing.add_answer(answer)
+        assert send_all(outgoing) == 1
+        assert theirs.recv(1 << 20) == expected
+
+
+def test_a_larger_answer_is_not_copied(tmp_path: Path, ends: Ends) -> None:
+    """From a size on the regions stay regions, which take no memory while the client does not read."""
+    outgoing = SendQueue(PlainTransport(ends[0]))
+    answer, expected = _answer(tmp_path / "data", SMALL_ANSWER_BYTES + 1)
+    outgoing.add_answer(answer)
+    assert outgoing.held_bytes == 4 + len("head+tail")
+    send_all(outgoing)
+    assert ends[1].recv(1 << 20) == expected
+
+
+@pytest.mark.parametrize("error", [errno.EAGAIN, errno.EOPNOTSUPP])
+def test_a_small_answer_does_not_wait_for_the_disk(
+    tmp_path: Path, ends: Ends, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """Where the page cache lacks some of it, or nobody can tell, its regions are left to be read on a thread first."""
+
+    def preadv(_fd: int, _buffers: Sequence[bytearray], position: int, _flags: int) -> int:
+        if position == 9:
+            raise OSError(error, os.strerror(error))
+        return 5
+
+    answer, expected = _answer(tmp_path / "data", 100)
+    monkeypatch.setattr(os, "preadv", preadv)
+    outgoing = SendQueue(PlainTransport(ends[0]))
+    outgoing.add_answer(answer)
+    assert [piece for piece in outgoing.pieces if isinstance(piece, FileRegion)] == [answer[1], answer[3]]
+    send_all(outgoing)
+    assert ends[1].recv(1 << 20) == expected
+
+
+def test_a_small_answer_whose_file_has_ended_stays_a_region(tmp_path: Path, ends: Ends) -> None:
+    """What is missing shows when it is sent, and ends the connection; it is not made up of zeros."""
+    answer, _ = _answer(tmp_path / "data", 100)
+    (tmp_path / "data").write_bytes(b"0123456789")
+    outgoing = SendQueue(PlainTransport(ends[0]))
+    outgoing.add_answer(answer)
+    with pytest.raises(FileEndedError):
+        send_all(outgoing)
