@@ -7,6 +7,8 @@ from typing import Annotated
 
 from typer import Option
 
+from odradek.cli.profile_names import profile_names
+
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP"
 
@@ -25,7 +27,12 @@ BootstrapServer = Annotated[
 
 Profile = Annotated[
     str | None,
-    Option("--profile", metavar="NAME", help="A cluster that `odradek profile set` keeps, instead of the one in use."),
+    Option(
+        "--profile",
+        metavar="NAME",
+        help="A cluster that `odradek profile set` keeps, instead of the one in use.",
+        autocompletion=profile_names,
+    ),
 ]
 
 ClientSettings = Annotated[

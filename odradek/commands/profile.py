@@ -10,6 +10,7 @@ from typer import Argument, Option
 from odradek.cli import options
 from odradek.cli.arguments import pairs
 from odradek.cli.command import group, offline
+from odradek.cli.profile_names import profile_names
 from odradek.cluster.client_settings import read_client_settings, translated
 from odradek.cluster.profiles import BOOTSTRAP, Profile, Profiles, configuration_directory
 from odradek.cluster.reaching import parse_addresses
@@ -20,8 +21,12 @@ from odradek.terminal.output import CommandOutput
 
 app = group("profile", "Keep clusters with the settings of their clients under names, and choose the one to use.")
 
-Name = Annotated[str, Argument(metavar="NAME", help="Name of the profile.", show_default=False)]
-Names = Annotated[list[str], Argument(metavar="NAME...", help="Names of profiles.", show_default=False)]
+Name = Annotated[
+    str, Argument(metavar="NAME", help="Name of the profile.", show_default=False, autocompletion=profile_names)
+]
+Names = Annotated[
+    list[str], Argument(metavar="NAME...", help="Names of profiles.", show_default=False, autocompletion=profile_names)
+]
 
 
 def _profiles() -> Profiles:
@@ -111,7 +116,10 @@ def show(output: CommandOutput, name: Name) -> None:
 )
 def use(
     output: CommandOutput,
-    name: Annotated[str | None, Argument(metavar="[NAME]", help="Name of the profile.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        Argument(metavar="[NAME]", help="Name of the profile.", show_default=False, autocompletion=profile_names),
+    ] = None,
     none: Annotated[bool, Option("--none", help="None of them: back to this machine.")] = False,
 ) -> None:
     """Choose the profile that all commands use which are not told another cluster."""
@@ -125,6 +133,9 @@ def use(
         output.line("no profile is in use any more")
     else:
         output.line(f"profile {name} is in use: {profiles.read(name).settings.get(BOOTSTRAP, 'it names no cluster')}")
+        for variable in (options.PROFILE_VARIABLE, options.BOOTSTRAP_VARIABLE):
+            if os.environ.get(variable):
+                output.note(f"{variable} is set to {os.environ[variable]} here, and counts more")
 
 
 @offline(app, "delete", document=documents.DELETED, examples="odradek profile delete prod")

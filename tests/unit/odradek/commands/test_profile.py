@@ -1,6 +1,7 @@
 """`odradek profile`, and options before the command."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,29 @@ def test_options_may_stand_before_the_command(capsys: pytest.CaptureFixture[str]
     assert json.loads(capsys.readouterr().out)["settings"] == {"bootstrap.servers": "kafka:1", "client.id": "a"}
     assert run(["--json", "-b", "kafka:1", "-X", "a=1", "profile", "set", "two", "-b", "kafka:2", "-X", "a=2"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"] == {"bootstrap.servers": "kafka:2", "a": "2"}
+
+
+def test_a_variable_that_counts_more_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has chosen a profile learns that this shell goes elsewhere all the same."""
+    monkeypatch.setenv("ODRADEK_BOOTSTRAP", "other:9092")
+    assert run(["profile", "set", "prod", "-b", "kafka:9092"]) == 0
+    assert run(["profile", "use", "prod"]) == 0
+    assert capsys.readouterr().err == "ODRADEK_BOOTSTRAP is set to other:9092 here, and counts more\n"
+
+
+@pytest.mark.parametrize("line", ["odradek profile use p", "odradek topics list --profile p", "odradek --profile p"])
+def test_names_of_profiles_are_completed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """Wherever one may stand."""
+    for name in ("prod", "play", "staging"):
+        assert run(["profile", "set", name, "-b", "kafka:9092"]) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("_ODRADEK_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    with suppress(SystemExit):
+        run([])
+    assert capsys.readouterr().out.split() == ["play", "prod"]
