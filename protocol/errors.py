@@ -6,7 +6,9 @@ as an error is raised as a `KafkaError` subclass or instance; the dispatcher tur
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Final
 
 
 class ErrorCode(IntEnum):
@@ -188,12 +190,12 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
 """Codes whose exception in Kafka is retriable: a client tries again by itself."""
 
 
+_BY_NUMBER: Final[Mapping[int, ErrorCode]] = {int(code): code for code in ErrorCode}
+
+
 def known_error(number: int) -> ErrorCode:
     """The error that another node names; UNKNOWN_SERVER_ERROR for one of a later Kafka."""
-    try:
-        return ErrorCode(number)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return _BY_NUMBER.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class KafkaError(Exception):

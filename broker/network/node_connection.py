@@ -40,7 +40,7 @@ API_VERSIONS_VERSION: Final = 3
 """Of the first request: every node that a cluster of today may have answers this version."""
 USED_OF_SESSION: Final = 0.85
 """Of the session that a node grants: after that another connection is made, since requests after its end are lost."""
-AWAITED_BYTES: Final = 512 * 1024
+AWAITED_BYTES: Final = 1024 * 1024
 """Of an answer that is arriving so many are waited for before they are read: a megabyte of records comes in a dozen
 pieces, and each look at them costs more than reading them together."""
 FRAMES_PER_TURN: Final = 16
@@ -105,7 +105,7 @@ class SocketConnection:
         """There is one once bytes can go over it."""
         self._opening: OpeningConnection | _Attempt | None = None
         """What is to become one."""
-        self._frames = FrameReader(options.buffers, options.max_answer_bytes)
+        self._frames = FrameReader(options.buffers, options.max_answer_bytes, in_place=True)
         self._out: deque[memoryview] = deque()
         """What the socket did not take yet."""
         self._attempt = 0
@@ -121,8 +121,7 @@ class SocketConnection:
             self._loop.call_soon(answer.resolve, Disconnected(f"the connection to {self.address} was closed"))
             return answer
         api = API[ApiKey(request.SCHEMA.api_key)]
-        reason = f"{self.address} did not answer {api.name} within {timeout_s:g} s"
-        timer = self._loop.call_later(timeout_s, self._lose, reason)
+        timer = self._loop.call_later(timeout_s, self._time_out, api, timeout_s)
         self._unsent.append(Request(request, api, version, answer, timer))
         if self._stale_at is not None and self._loop.time() >= self._stale_at and not self._expected:
             self._disconnect()
@@ -354,6 +353,9 @@ class SocketConnection:
         self._send_waiting()
 
     # the end of a connection
+
+    def _time_out(self, api: Api, timeout_s: float) -> None:
+        self._lose(f"{self.address} did not answer {api.name} within {timeout_s:g} s")
 
     def _lose_attempt(self, attempt: int, reason: str) -> None:
         if attempt == self._attempt:

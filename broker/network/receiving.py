@@ -87,6 +87,8 @@ class FrameReader:
         "_buffer",
         "_buffers",
         "_end",
+        "_expected",
+        "_in_place",
         "_max_frame",
         "_memory",
         "_room",
@@ -96,8 +98,13 @@ class FrameReader:
         "_widest",
     )
 
-    def __init__(self, buffers: ReceiveBuffers, max_frame_bytes: int) -> None:
+    def __init__(self, buffers: ReceiveBuffers, max_frame_bytes: int, in_place: bool = False) -> None:
+        """`in_place`: what follows a large frame is received where another one could lie whole, and not moved there
+        once its size is known. Not for strangers: memory for it is taken with its first bytes."""
         self._buffers = buffers
+        self._in_place = in_place
+        self._expected = 0
+        """Size of the largest of the large frames that came last, one after the other."""
         self._memory = buffers.memory
         self._scratch = buffers.scratch
         self._max_frame = self._widest = max_frame_bytes
@@ -146,7 +153,7 @@ class FrameReader:
             BlockingIOError: nothing to read now.
             OSError: the connection broke.
         """
-        if self._buffer is None:
+        if self._buffer is None and not (self._expected and self._has_room_for(self._expected)):
             self._view = self._scratch
             self._start = 0
             scratch = self._buffers.small_scratch if self._memory.is_full else self._scratch
@@ -189,6 +196,9 @@ class FrameReader:
             frames.append(view[start + 4 : stop])
             start = stop
         self._start = start
+        if self._in_place and frames:
+            last = len(frames[-1]) + 4
+            self._expected = max(last, self._expected) if last > SCRATCH_BYTES else 0
         return frames
 
     def put_back(self, frames: list[memoryview]) -> None:
@@ -245,6 +255,14 @@ class FrameReader:
             if 0 <= size <= self._max_frame and size + 4 > rest:
                 return max(size + 4, SMALL_BYTES)
         return max(rest, SMALL_BYTES)
+
+    def _has_room_for(self, size: int) -> bool:
+        """Whether what comes next is received in a buffer of its own, which is empty now."""
+        if not self._memory.may_hold(size):
+            return False
+        self._start = self._end = 0
+        self._move(size, size)
+        return True
 
     def _move(self, size: int, frame_size: int) -> None:
         """Go on in another buffer of at least `size` bytes, in which the frame may have its place already."""

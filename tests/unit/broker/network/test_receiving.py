@@ -198,3 +198,52 @@ def test_what_is_kept_over_the_limit_is_counted_and_stops_the_next(pair: tuple[s
     assert not frames.keep_rest()
     assert memory.is_full
     assert memory.held_bytes <= MIB + SCRATCH_BYTES
+
+
+def receive_in_pieces(frames: FrameReader, ours: socket.socket, theirs: socket.socket, *bodies: bytes) -> list[bytes]:
+    """Send frames in pieces that fit into the socket, and return what comes out."""
+    stream, found = memoryview(framed(*bodies)), []
+    while stream or frames.has_rest:
+        stream = stream[theirs.send(stream[:100_000]) :] if stream else stream
+        frames.receive(PlainTransport(ours))
+        found += drain(frames)
+        assert frames.keep_rest()
+    return found
+
+
+def test_large_frames_in_a_row_lie_where_they_arrived(pair: tuple[socket.socket, socket.socket]) -> None:
+    """With `in_place` the first bytes of the second are in a buffer for all of it, which is given back in between."""
+    ours, theirs = pair
+    memory = RequestMemory(400 * MIB, Scheduled())
+    frames = FrameReader(ReceiveBuffers(memory), 100 * MIB, in_place=True)
+    body = bytes(range(256)) * (MIB // 256)
+    assert receive_in_pieces(frames, ours, theirs, body) == [body]
+    assert frames.held_bytes == memory.held_bytes == 0
+    theirs.send(framed(body)[:1000])
+    frames.receive(PlainTransport(ours))
+    assert (frames.held_bytes, frames.missing_bytes) == (MIB + 4, MIB + 4 - 1000)
+
+
+def test_small_frame_after_large_ones_takes_no_memory_again(pair: tuple[socket.socket, socket.socket]) -> None:
+    """It comes out of the buffer for a large one, and those behind it pass through the shared one."""
+    ours, theirs = pair
+    frames = FrameReader(ReceiveBuffers(RequestMemory(400 * MIB, Scheduled())), 100 * MIB, in_place=True)
+    receive_in_pieces(frames, ours, theirs, bytes(MIB))
+    assert receive_in_pieces(frames, ours, theirs, b"small") == [b"small"]
+    theirs.send(framed(b"next"))
+    frames.receive(PlainTransport(ours))
+    assert frames.held_bytes == 0
+    assert drain(frames) == [b"next"]
+
+
+def test_full_memory_leaves_the_shared_buffer(pair: tuple[socket.socket, socket.socket]) -> None:
+    """Even who expects a large frame takes no memory for it while there is none."""
+    ours, theirs = pair
+    memory = RequestMemory(4 * MIB, Scheduled())
+    frames = FrameReader(ReceiveBuffers(memory), 100 * MIB, in_place=True)
+    receive_in_pieces(frames, ours, theirs, bytes(MIB))
+    memory.hold(4 * MIB - 1000)
+    theirs.send(framed(b"small"))
+    frames.receive(PlainTransport(ours))
+    assert frames.held_bytes == 0
+    assert drain(frames) == [b"small"]
