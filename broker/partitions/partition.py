@@ -22,6 +22,7 @@ from odradek.protocol.errors import ErrorCode, KafkaError
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.log.log import Log
 from odradek.storage.log.log_values import AppendInfo, LogSlice
+from odradek.storage.log.replicated_batches import ReplicatedBatches
 from odradek.storage.log.retention import DueSegment, remove_next_due
 from odradek.storage.producers.producer_state import AppendOrigin, Verification
 from odradek.storage.validation import Effort, ValidatedBatch
@@ -338,10 +339,10 @@ class Partition:
 
     # following
 
-    def append_as_follower(self, records: memoryview, now_ms: int) -> None:
+    def append_as_follower(self, batches: ReplicatedBatches, now_ms: int) -> None:
         """Append batches of the leader as they are; raises what `Log.append_as_follower` raises."""
         log = self.log
-        log.append_as_follower(records, now_ms)
+        log.append_as_follower(batches, now_ms)
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._flusher.request(self)
 

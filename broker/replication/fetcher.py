@@ -2,8 +2,12 @@
 
 A state machine without I/O: `next_request` gives what is to be sent now, if anything, and an answer, or that there is
 none, comes back. Appending and cutting happen in here, on the replicas' logs. One request is under way at a time; a
-partition that is in trouble waits while the others go on. Follows Kafka's `AbstractFetcherThread` and
-`ReplicaFetcherThread` with truncation on fetch (KIP-595); times are monotonic seconds.
+partition that is in trouble waits while the others go on.
+
+With the offset that it asks for a replica says what it has, and what all have that are in sync is committed. So records
+are appended before more are asked for, but for a replica that is far behind: what comes after them is asked for first
+where the leader has committed that without it, and finds and sends it while the disk is written here. Follows Kafka's
+`AbstractFetcherThread` and `ReplicaFetcherThread` with truncation on fetch (KIP-595); times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.partition import Partition
-from odradek.broker.replication.follower_session import FollowerSession, ReplicaId
+from odradek.broker.replication.follower_session import FetchPosition, FollowerSession, ReplicaId
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.truncation import truncation_point
 from odradek.broker.runtime.logging import get_logger
@@ -31,6 +35,7 @@ from odradek.protocol.messages.list_offsets import (
 from odradek.protocol.records.errors import CorruptRecord
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
 from odradek.storage.errors import OffsetOutOfRange
+from odradek.storage.log.replicated_batches import ReplicatedBatches
 
 log = get_logger("replication")
 
@@ -99,6 +104,15 @@ class _Fetched:
         """The broker stops; nobody waits here."""
 
 
+class _Ahead(NamedTuple):
+    """What is to be appended once the leader has been asked for more."""
+
+    position: FetchPosition
+    """Where the replica is then."""
+    data: PartitionData
+    batches: ReplicatedBatches
+
+
 class Fetcher:
     """The partitions that are followed at one leader."""
 
@@ -119,6 +133,8 @@ class Fetcher:
         self._changed: dict[_Fetched, None] = {}
         """Those of which the leader may have to be told something, or that are in trouble: all others are not looked at
         for each request."""
+        self._ahead: dict[_Fetched, _Ahead] = {}
+        """What of the last answer is appended only after the next request went out."""
         self._unwritten = 0
         """Partitions of the last answer of which the disk has yet to get what flush.messages wants there."""
         self.on_written: Callable[[], None] = _nothing
@@ -179,7 +195,8 @@ class Fetcher:
             if fetched.rests_until > now or fetched.lookup is not None or is_held_back or is_unsafe:
                 session.leave_out(following)
                 continue
-            session.want(following, following.position())
+            ahead = self._ahead.get(fetched)
+            session.want(following, following.position() if ahead is None else ahead.position)
             if quota is None or fetched.is_in_sync:
                 del self._changed[fetched]
         if not len(session):
@@ -223,10 +240,15 @@ class Fetcher:
         """A fetch was given up: the next one begins anew, at once."""
         self._session.failed()
 
-    def answered(self, response: Message, now: float) -> None:
-        """Take in an answer; record bytes are used before this returns."""
+    def answered(self, response: Message, now: float, ask_on: Callable[[], None]) -> None:
+        """Take in an answer; record bytes are used before this returns.
+
+        `ask_on` is called where the next request may go out while something is left to be appended.
+        """
         if isinstance(response, FetchResponse):
             self._take_fetch(response, now)
+            if self._ahead:
+                self._append_ahead(now, ask_on)
         elif isinstance(response, ListOffsetsResponse):
             self._take_lookup(response, now)
         else:
@@ -263,17 +285,40 @@ class Fetcher:
             leader = EpochEnd(diverging.epoch, diverging.end_offset)
             following.truncate_to(truncation_point(following.log_end_offset, following.end_offset_for_epoch, leader))
         else:
-            self._append(fetched, data)
+            self._take_records(fetched, data)
 
-    def _append(self, fetched: _Fetched, data: PartitionData) -> None:
+    def _take_records(self, fetched: _Fetched, data: PartitionData) -> None:
         following, records = fetched.following, data.records
+        batches = following.check(memoryview(records)) if records else None
         if records:
-            following.append(memoryview(records))
             self._received.bytes += len(records)
-            if following.partition.when_written(following.log_end_offset, self._written):
-                self._unwritten += 1
             if self._quota is not None:
                 self._quota.received(following.partition, len(records))
+        if batches is not None and batches.last_offset + 1 < data.high_watermark:
+            self._ahead[fetched] = _Ahead(following.position_after(batches), data, batches)
+        else:
+            self._append(fetched, data, batches)
+
+    def _append_ahead(self, now: float, ask_on: Callable[[], None]) -> None:
+        """Ask for more, and then append.
+
+        What is asked for lies below the leader's high watermark, so that nothing is committed because of that, and the
+        replica does not get into the ISR. Should the disk refuse, what comes next is dropped and asked for again.
+        """
+        try:
+            ask_on()
+        finally:
+            ahead, self._ahead = self._ahead, {}
+            for fetched, (_, data, batches) in ahead.items():
+                fetched.wake()
+                self._guarded(fetched, now, self._append, fetched, data, batches)
+
+    def _append(self, fetched: _Fetched, data: PartitionData, batches: ReplicatedBatches | None) -> None:
+        following = fetched.following
+        if batches is not None:
+            following.append(batches)
+            if following.partition.when_written(following.log_end_offset, self._written):
+                self._unwritten += 1
         following.follow_marks(data.high_watermark, data.log_start_offset)
         fetched.failures = 0
         fetched.is_in_sync = following.log_end_offset >= data.high_watermark

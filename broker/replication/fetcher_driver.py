@@ -124,6 +124,9 @@ class FetcherDriver:
         if self._under_way is not sent or self._is_stopped:
             return
         self._under_way = None
+        if self._interruption is not None:
+            self._interruption.cancel()
+            self._interruption = None
         now = self._loop.time()
         if isinstance(answer, Disconnected):
             if answer.reason != self._problem:
@@ -132,8 +135,5 @@ class FetcherDriver:
             self._fetcher.failed(now, self._is_fetch)
         else:
             self._problem = ""
-            self._fetcher.answered(answer, now)
-        if self._interruption is not None:
-            self._interruption.cancel()
-            self._interruption = None
+            self._fetcher.answered(answer, now, self._run)
         self._run()

@@ -13,6 +13,7 @@ from odradek.broker.replication.follower_session import FetchPosition, ReplicaId
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
+from odradek.storage.log.replicated_batches import ReplicatedBatches, check_replicated
 from odradek.storage.names import TopicPartition
 
 log = get_logger("replication")
@@ -94,9 +95,21 @@ class Following:
         if self.latest_epoch < 0 and self.log_end_offset > self.partition.high_watermark:
             self.truncate_to(self.partition.high_watermark)
 
-    def append(self, records: memoryview) -> None:
+    def check(self, records: memoryview) -> ReplicatedBatches | None:
+        """Return the whole batches of what the leader sent, None if there are none; raises what `check_replicated`
+        raises."""
+        local = self._log.local
+        return check_replicated(records, local.log_end_offset, local.name)
+
+    def position_after(self, batches: ReplicatedBatches) -> FetchPosition:
+        """Where it is once these are appended."""
+        last = batches.batches[-1][1]
+        epoch = max(last.partition_leader_epoch, self._log.leader_epochs.latest)
+        return FetchPosition(last.next_offset, self.leader_epoch, epoch, self._log.log_start_offset)
+
+    def append(self, batches: ReplicatedBatches) -> None:
         """Append what the leader sent; raises what `Log.append_as_follower` raises."""
-        self.partition.append_as_follower(records, self._clock.now_ms())
+        self.partition.append_as_follower(batches, self._clock.now_ms())
 
     def follow_marks(self, high_watermark: int, log_start_offset: int) -> None:
         """Take over what the leader says is committed, and where its log begins. Raises StorageError."""

@@ -30,7 +30,7 @@ from odradek.storage.log.flush_plan import FlushPlan
 from odradek.storage.log.loaded_log import LoadedLog
 from odradek.storage.log.local_log import LocalLog, NoteError
 from odradek.storage.log.log_values import AppendInfo, LogSlice
-from odradek.storage.log.replicated_batches import check_replicated
+from odradek.storage.log.replicated_batches import ReplicatedBatches, check_replicated
 from odradek.storage.names import LEADER_EPOCH_FILE
 from odradek.storage.producers.producer_entry import Verification
 from odradek.storage.producers.producer_replay import index_if_aborted, read_marker, replay, replay_segments
@@ -200,22 +200,26 @@ class Log:
         index_if_aborted(segment, completed)
         return AppendInfo(offset, last_offset, timestamp, -1, self.log_start_offset, len(batch))
 
-    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo:
+    def append_as_follower(self, data: memoryview | ReplicatedBatches, now_ms: int) -> AppendInfo:
         """Append the batches that another replica wrote, as they are, with one write; a cut last one is left out.
 
-        Raises CorruptRecord, OffsetOutOfRange where they do not follow the end of the log, StorageError.
+        They are checked first, if they are not yet. Raises CorruptRecord, OffsetOutOfRange where they do not follow the
+        end of the log, StorageError.
         """
         local = self.local
-        checked = check_replicated(data, local.log_end_offset, local.name)
-        if checked is None:
-            return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
-        batches, size, first, last, timestamp = checked
+        checked = data
+        if not isinstance(checked, ReplicatedBatches):
+            found = check_replicated(checked, local.log_end_offset, local.name)
+            if found is None:
+                return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
+            checked = found
+        data, batches, first, last, timestamp = checked
         extents = ((header.size, header.last_offset, header.max_timestamp) for _, header in batches)
-        segment = local.append(data[:size], first, last, timestamp, now_ms, extents)
+        segment = local.append(data, first, last, timestamp, now_ms, extents)
         for position, header in batches:
             self._note_leader_epoch(header.partition_leader_epoch, header.base_offset)
             index_if_aborted(segment, replay(self.producers, header, data[position : position + header.size]))
-        return AppendInfo(first, last, timestamp, -1, self.log_start_offset, size)
+        return AppendInfo(first, last, timestamp, -1, self.log_start_offset, len(data))
 
     def begin_leader_epoch(self, leader_epoch: int) -> None:
         """Let a new epoch begin at the end of the log; the first batch that is appended in it makes it last."""

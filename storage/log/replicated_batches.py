@@ -16,10 +16,10 @@ _FURTHEST_LEGACY = 0x7FFF_FFFF
 class ReplicatedBatches(NamedTuple):
     """Whole batches that may be appended as they are."""
 
+    data: memoryview
+    """All of them, without a cut batch that came after them."""
     batches: list[tuple[int, BatchHeader]]
     """Position in the bytes, and header; at least one."""
-    size: int
-    """Bytes of all of them; a cut batch after them does not count."""
     first_offset: int
     last_offset: int
     max_timestamp: int
@@ -47,8 +47,8 @@ def check_replicated(data: memoryview, log_end_offset: int, name: str) -> Replic
         expected = header.next_offset
     last_position, last = batches[-1]
     return ReplicatedBatches(
+        data[: last_position + last.size],
         batches,
-        last_position + last.size,
         _first_offset(batches[0][1], log_end_offset),
         last.last_offset,
         max(header.max_timestamp for _, header in batches),

@@ -33,6 +33,7 @@ COMMON = {
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
     "num.recovery.threads.per.data.dir": "1",
+    "replica.fetch.max.bytes": "1024",
 }
 
 
