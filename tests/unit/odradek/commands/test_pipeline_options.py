@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.cli.app import run
-from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, trigger
+from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, refuse_loop, trigger
 from odradek.terminal.errors import WrongUsageError
 
 NOW_MS = 1_700_000_000_000
@@ -100,3 +100,26 @@ def test_a_relay_that_cannot_be(given: list[str], wrong: str, capsys: pytest.Cap
     """What cannot be in one transaction, and a relay that would forget how far it came, are refused in a sentence."""
     assert run(["pipeline", "relay", "orders", "--to", "kept", *given]) == 2
     assert wrong in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["relay", "orders", "--to", "orders", "--checkpoint", "c"],
+        ["relay", "a", "orders", "--to", "orders", "--transactional-id", "x"],
+        ["relay", "--pattern", "ord.*", "--to", "orders", "--checkpoint", "c"],
+        ["wordcount", "orders", "--to", "orders", "--checkpoint", "c"],
+    ],
+)
+def test_a_job_does_not_read_what_it_produces(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Within one cluster a topic that is read is refused as the one that is produced to, before Spark starts."""
+    assert run(["pipeline", *arguments]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--to orders is a topic that is read: what goes there would be read again, for ever" in told
+
+
+def test_a_copy_may_have_the_name_of_what_is_read() -> None:
+    """Of another cluster it is another topic; and a pattern means whole names."""
+    refuse_loop(JobOptions(topics=["orders"]), None)
+    refuse_loop(JobOptions(topics=["orders"]), "kept")
+    refuse_loop(JobOptions(pattern="orders"), "orders-kept")
