@@ -20,6 +20,13 @@ def checked(options: Mapping[str, str]) -> ReadOptions:
         raise WrongOptionError(str(wrong)) from wrong
 
 
+def refuse_loop(options: ReadOptions, to: str | None) -> None:
+    """Raise WrongOptionError where a topic that is produced to is one that is read; both are of one cluster."""
+    named = to in (*options.topics, *options.assigned)
+    if to is not None and (named or (options.pattern is not None and options.pattern.fullmatch(to))):
+        raise WrongOptionError(f"--to {to} is a topic that is read: what goes there would be read again, for ever")
+
+
 def beginning(options: ReadOptions, known: Offsets) -> Offsets:
     """Return the first offset of each partition of a new stream.
 

@@ -27,7 +27,6 @@ from odradek.commands.pipeline_options import (
     application_name,
     client_settings,
     duration_ms,
-    refuse_loop,
     settings,
 )
 from odradek.documents import pipeline as documents
@@ -224,7 +223,7 @@ def wordcount(
         counts = RedisCounts(connect(to_redis), name) if to_redis else None
         return WordCount(show, limit, sink, counts, TimeWindows(*times) if times else None)
 
-    return JobPlan(make, check=lambda: refuse_loop(given, to), prints_results=to is None and to_redis is None)
+    return JobPlan(make, produces=to, prints_results=to is None and to_redis is None)
 
 
 def _windows(window: str, slide: str | None, watermark: str) -> tuple[int, int, int]:

@@ -59,6 +59,8 @@ class JobPlan:
     """Packages beside those of all jobs, and the extra that brings each."""
     check: Callable[[], None] = lambda: None
     """Refuses what is known to be wrong before Spark starts, which takes long."""
+    produces: str | None = None
+    """The topic of the same cluster that it produces to, if it is one."""
     prints_results: bool = False
     """Whether the job itself writes to standard output."""
 
@@ -202,7 +204,9 @@ def _run(output: CommandOutput, given: JobOptions, job: str, plan: JobPlan, keep
     from odradek.pipeline.store import HadoopStore
 
     plan.check()
-    source.beginning(source.checked(options), {})  # a cluster or a topic that is not there is told before Spark starts
+    read = source.checked(options)
+    source.refuse_loop(read, plan.produces)
+    source.beginning(read, {})  # a cluster or a topic that is not there is told before Spark starts
     log_file = str(given.log_file) if given.log_file else None
     session = SessionSettings(name, given.master, conf, given.py_files, log_file, output.debug)
     display = JobDisplay(output, plan.prints_results)

@@ -112,24 +112,6 @@ def reader_options(given: JobOptions, now_ms: int) -> dict[str, str]:
     return options | {"failOnDataLoss": str(not given.allow_data_loss).lower(), "includeHeaders": "true"}
 
 
-def refuse_loop(given: JobOptions, to: str | None) -> None:
-    """Raise WrongUsageError where a job would produce to a topic that it reads; both are of one cluster."""
-    if to is not None and (to in (given.topics or ()) or (given.pattern and _is_meant(given.pattern, to))):
-        raise WrongUsageError(
-            f"--to {to} is a topic that is read: what is produced there would be read again, for ever"
-        )
-
-
-def _is_meant(pattern: str, topic: str) -> bool:
-    from pyspark_odradek.errors import OptionError
-    from pyspark_odradek.topic_patterns import topic_pattern
-
-    try:
-        return topic_pattern(pattern, "--pattern").fullmatch(topic) is not None
-    except OptionError:
-        return False  # which is told where topics are looked for
-
-
 def client_settings(given: JobOptions) -> dict[str, str]:
     """Return the settings of the Kafka client: those of the profile and of --command-config, then those of --kafka."""
     meant = cluster_target(ClusterArguments(given.bootstrap_server, given.command_config, given.profile))

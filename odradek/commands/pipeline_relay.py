@@ -12,7 +12,7 @@ from odradek.cli.command import part
 from odradek.cli.other_cluster import Renames, ToBootstrapServer
 from odradek.cluster.client_settings import read_client_settings
 from odradek.commands.pipeline_jobs import JobPlan, register
-from odradek.commands.pipeline_options import STOPPING, JobOptions, client_settings, refuse_loop, settings
+from odradek.commands.pipeline_options import STOPPING, JobOptions, client_settings, settings
 from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.output import CommandOutput
 
@@ -140,11 +140,8 @@ def relay(
             return TransactionalRelay(rules, sink, transactional_id, group or transactional_id)
         return Relay(rules, TopicSink(sink))
 
-    def check() -> None:
-        refuse_loop(given, to if one_cluster else None)
-
     reading = {"kafka.isolation.level": "read_committed"} if transactional_id else {}
-    return JobPlan(make, reading=reading, check=check)
+    return JobPlan(make, reading=reading, produces=to if one_cluster else None)
 
 
 def _check_transactional(given: JobOptions, transactional_id: str, one_cluster: bool) -> None:

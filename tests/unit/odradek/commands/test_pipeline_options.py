@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.cli.app import run
-from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, refuse_loop, trigger
+from odradek.commands.pipeline_options import JobOptions, application_name, reader_options, trigger
 from odradek.terminal.errors import WrongUsageError
 
 NOW_MS = 1_700_000_000_000
@@ -116,10 +116,3 @@ def test_a_job_does_not_read_what_it_produces(arguments: list[str], capsys: pyte
     assert run(["pipeline", *arguments]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "--to orders is a topic that is read: what goes there would be read again, for ever" in told
-
-
-def test_a_copy_may_have_the_name_of_what_is_read() -> None:
-    """Of another cluster it is another topic; and a pattern means whole names."""
-    refuse_loop(JobOptions(topics=["orders"]), None)
-    refuse_loop(JobOptions(topics=["orders"]), "kept")
-    refuse_loop(JobOptions(pattern="orders"), "orders-kept")
