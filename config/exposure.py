@@ -7,19 +7,23 @@ on the network are concerned, `odradek secure check` says all of it.
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from odradek.config.definitions import broker_definitions
+from odradek.config.errors import ConfigError
+from odradek.config.http_listener import HttpListener
 from odradek.config.layers import broker_definition
 from odradek.config.listeners import Listener
-from odradek.config.own_keys import ALLOW_WITHOUT, AUDIT_LOG, SUPER_USERS, USERS_FILE
+from odradek.config.own_keys import ALLOW_WITHOUT, AUDIT_LOG, HTTP_LISTENER, SUPER_USERS, USERS_FILE
 from odradek.config.properties import read_properties
+from odradek.config.providers import PROVIDERS, files_of_references
 from odradek.config.settings import BrokerSettings
 
 AUTHORIZER: Final = "authorizer.class.name"
 _FILES: Final = ("ssl.keystore.location", USERS_FILE)
-_PROVIDER: Final = "config.providers"
+_JAAS: Final = "sasl.jaas.config"
 
 
 class Danger(IntEnum):
@@ -46,7 +50,13 @@ class Exposure(NamedTuple):
 
 def find_exposures(settings: BrokerSettings, path: str | None = None) -> list[Exposure]:
     """Return what is open, the worst first. `path` is the file of the settings, if there is one."""
-    found = [*_open_listeners(settings), *_weak_listeners(settings), *_rights(settings), *find_readable(settings, path)]
+    found = [
+        *_open_listeners(settings),
+        *_weak_listeners(settings),
+        *_metrics(settings),
+        *_rights(settings),
+        *find_readable(settings, path),
+    ]
     return sorted(found, key=lambda one: one.danger)
 
 
@@ -63,6 +73,12 @@ def find_readable(settings: BrokerSettings, path: str | None = None) -> list[Exp
     for key, text in settings.effective.items():
         if key.endswith(_FILES) and text:
             files[text] = f"{key} names it"
+        elif key.endswith(_JAAS) and (keytab := _keytab(key, text)):
+            files[keytab] = f"{key} names it"
+    if path is not None and settings.values.get(PROVIDERS):
+        for key, text, _ in read_properties(path):
+            if _is_secret(key):
+                files.update((name, f"{key} stands in it") for name in files_of_references(text, settings.values))
     return [
         Exposure(
             Danger.WEAK,
@@ -75,7 +91,7 @@ def find_readable(settings: BrokerSettings, path: str | None = None) -> list[Exp
     ]
 
 
-def is_beyond_this_machine(listener: Listener) -> bool:
+def is_beyond_this_machine(listener: Listener | HttpListener) -> bool:
     """Whether a listener can be reached from other machines."""
     host = listener.host
     return not (host.startswith("127.") or host in ("localhost", "::1", "0:0:0:0:0:0:0:1"))
@@ -124,6 +140,17 @@ def _weak_listeners(settings: BrokerSettings) -> Iterator[Exposure]:
             )
 
 
+def _metrics(settings: BrokerSettings) -> Iterator[Exposure]:
+    listener = settings.http_listener
+    if listener is not None and is_beyond_this_machine(listener):
+        yield Exposure(
+            Danger.WEAK,
+            HTTP_LISTENER,
+            "whoever reaches it reads the metrics, names of topics and groups among them, without a password",
+            "listen on 127.0.0.1, or let a proxy ask who it is",
+        )
+
+
 def _rights(settings: BrokerSettings) -> Iterator[Exposure]:
     values = settings.effective
     if not values.get(AUTHORIZER):
@@ -162,11 +189,19 @@ def _has_secrets(settings: BrokerSettings, path: str) -> bool:
     """Whether a secret stands in the file itself, and not where a provider finds it."""
     if not any(map(_is_secret, settings.values)):
         return False  # as in hardly any file, which is not read again for it
-    names = [name.strip() for name in settings.values.get(_PROVIDER, "").split(",")]
+    names = [name.strip() for name in settings.values.get(PROVIDERS, "").split(",")]
     return any(
         value and _is_secret(key) and not any(value.startswith(f"${{{name}:") for name in names)
         for key, value, _ in read_properties(path)
     )
+
+
+def _keytab(key: str, text: str) -> str | None:
+    from odradek.config.jaas import parse_jaas  # hardly a start has an entry
+
+    with suppress(ConfigError):  # what is wrong in it is said where it is used
+        return parse_jaas(text, key, None).options.get("keyTab", "").removeprefix("file://")
+    return None
 
 
 def _is_secret(key: str) -> bool:

@@ -7,7 +7,7 @@ start is refused here: it would be taken for the password.
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from odradek.config.errors import ConfigError
@@ -61,6 +61,17 @@ def resolve(values: Mapping[str, str], origins: Mapping[str, str]) -> dict[str, 
         return _REFERENCE.sub(value, text)
 
     return {key: text if key.startswith(PROVIDERS) else replaced(key, text) for key, text in values.items()}
+
+
+def files_of_references(text: str, values: Mapping[str, str]) -> Iterator[str]:
+    """Return the files that the references in a value lead to; `values` say what the providers are."""
+    names = {name.strip() for name in values.get(PROVIDERS, "").split(",")}
+    for found in _REFERENCE.finditer(text):
+        kind = values.get(f"{PREFIX}{found[1]}.class", "").strip().removeprefix(_CLASSES) if found[1] in names else ""
+        if kind == "FileConfigProvider":
+            yield found[2] or ""
+        elif kind == "DirectoryConfigProvider":
+            yield os.path.join(found[2] or "", found[3])
 
 
 def _provider(name: str, values: Mapping[str, str], origins: Mapping[str, str]) -> _Provider:

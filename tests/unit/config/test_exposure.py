@@ -57,6 +57,7 @@ def test_what_is_for_this_machine_or_has_both_is_not_spoken_of(overrides: list[s
 
 def test_a_closed_configuration_has_nothing_open() -> None:
     assert subjects(*CLOSED) == []
+    assert subjects(*CLOSED, "odradek.http.listener=127.0.0.1:9404") == []
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ def test_a_closed_configuration_has_nothing_open() -> None:
         ("allow.everyone.if.no.acl.found=true", "allow.everyone.if.no.acl.found"),
         ("odradek.audit.log=", "odradek.audit.log"),
         ("ssl.endpoint.identification.algorithm=", "listener SASL_SSL://:9092"),
+        ("odradek.http.listener=:9404", "odradek.http.listener"),
     ],
 )
 def test_each_thing_that_is_weak_is_named(more: str, subject: str) -> None:
@@ -93,3 +95,29 @@ def test_files_with_secrets_that_others_can_read_are_named(tmp_path: Path) -> No
         "config.providers.env.class=EnvVarConfigProvider\n"
     )
     assert [one.subject for one in find_readable(load_settings(str(file)), str(file))] == [str(store)]
+
+
+def test_files_that_secrets_are_taken_from_are_named(tmp_path: Path) -> None:
+    """Those that providers read, and the keys of a Kerberos service."""
+    secrets, folder, keytab = tmp_path / "secrets.properties", tmp_path / "run", tmp_path / "kafka.keytab"
+    file = tmp_path / "server.properties"
+    folder.mkdir()
+    secrets.write_text("key=hush\nca=PEM\n")
+    (folder / "token").write_text("hush")
+    keytab.touch()
+    file.write_text(
+        "config.providers=file,dir\nconfig.providers.file.class=FileConfigProvider\n"
+        "config.providers.dir.class=org.apache.kafka.common.config.provider.DirectoryConfigProvider\n"
+        f"ssl.key.password=${{file:{secrets}:key}}\nssl.truststore.certificates=${{file:{tmp_path}/ca:ca}}\n"
+        f"delegation.token.secret.key=${{dir:{folder}:token}}\n"
+        "listener.name.sasl_ssl.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required"
+        f' keyTab="{keytab}" principal="kafka/host@REALM";\n'
+    )
+    (tmp_path / "ca").write_text("ca=PEM\n")
+    found = [secrets, folder / "token", keytab]
+    for mode, named in ((0o600, []), (0o644, [str(one) for one in found])):
+        for one in found:
+            one.chmod(mode)
+        file.chmod(0o600)
+        said = [one.subject for one in find_readable(load_settings(str(file)), str(file))]
+        assert sorted(said) == sorted(named)
