@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from odradek.broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from odradek.broker.nodes.requests import Connector
+from odradek.broker.nodes.requests import Connector, NodeAddress
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
 from odradek.broker.replication.eligibility import address_of
@@ -153,7 +153,7 @@ class ReplicaManager:
             Fetcher(parts.settings, parts.broker_epoch, parts.quota, self.received),
             parts.settings,
             f"broker-{parts.settings.node_id}-fetcher-{key.fetcher}",
-            lambda: address_of(parts.image(), key.leader, parts.listener),
+            LeaderAddress(parts.image, key.leader, parts.listener),
         )
 
     def _stop_following(self, partition: Partition) -> None:
@@ -165,6 +165,24 @@ class ReplicaManager:
         if not len(driver):
             driver.stop()
             del self._fetchers[key]
+
+
+class LeaderAddress:
+    """Where a leader is reached by others, as the newest metadata says; asked for before each fetch."""
+
+    def __init__(self, image: Callable[[], MetadataImage], leader: int, listener: str) -> None:
+        self._image = image
+        self._leader = leader
+        self._listener = listener
+        self._known = image()
+        self._address = address_of(self._known, leader, listener)
+
+    def __call__(self) -> NodeAddress | None:
+        """The address; None where the leader is not alive, or has no such listener."""
+        image = self._image()
+        if image is not self._known:
+            self._known, self._address = image, address_of(image, self._leader, self._listener)
+        return self._address
 
 
 def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
