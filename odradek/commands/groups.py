@@ -155,6 +155,8 @@ def reset(
     output.table(
         ["TOPIC", ">PARTITION", ">BEFORE", ">AFTER"], [[*each, before.get(each), after[each]] for each in sorted(after)]
     )
+    if not before:
+        output.note(f"group {name} had committed nothing: is it the one that is meant?")
     if dry_run:
         output.note("nothing was changed; leave out --dry-run to do it")
 

@@ -40,6 +40,8 @@ def report(error: BaseException, debug: bool) -> int:
         traceback.print_exception(error)
     if isinstance(error, CommandError):
         complain(str(error))
+    elif isinstance(error, UnicodeEncodeError):
+        complain("the terminal's encoding lacks a character that is needed here; LC_ALL=C.UTF-8 has all of them")
     elif isinstance(error, OSError) and error.strerror:
         complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
     else:

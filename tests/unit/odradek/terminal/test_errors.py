@@ -11,6 +11,11 @@ from odradek.terminal.errors import CommandError, WrongUsageError, report
         (CommandError("it is gone; look elsewhere"), 1, "odradek: it is gone; look elsewhere\n"),
         (WrongUsageError("that is no number"), 2, "odradek: that is no number\n"),
         (FileNotFoundError(2, "No such file", "x.txt"), 1, "odradek: x.txt: No such file\n"),
+        (
+            UnicodeEncodeError("utf-8", "gr\udcfc", 2, 3, "surrogates not allowed"),
+            1,
+            "odradek: the terminal's encoding lacks a character that is needed here; LC_ALL=C.UTF-8 has all of them\n",
+        ),
         (ValueError("a\nb"), 1, "odradek: unexpected ValueError: a b; --debug shows where\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
