@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Container, Mapping, Sequence
 from importlib import import_module
@@ -19,6 +20,7 @@ from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, compl
 PROGRAM = "odradek"
 COMPLETION_VARIABLE = "_ODRADEK_COMPLETE"
 VALUED_OPTIONS = frozenset({"--bootstrap-server", "-b", "--command-config", "--profile", "-X"})
+_NO_NUMBER = re.compile(r"is not a valid (int|integer|float)( range)?\b")
 
 COMMANDS: Mapping[str, str] = {
     "serve": "Run the broker.",
@@ -83,8 +85,8 @@ def run(arguments: Sequence[str]) -> int:
         code = app(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.TyperException as wrong:
         context = getattr(wrong, "ctx", None)
-        asked = context.command_path if context is not None else PROGRAM
-        text = " ".join(wrong.format_message().split())
+        asked = context.command_path if context is not None else " ".join([PROGRAM, *named_command(words)])
+        text = _NO_NUMBER.sub("is no number", " ".join(wrong.format_message().split()))
         if text:  # none where the help was shown because there were no arguments
             complain(f"{text.rstrip('.')}; `{asked} --help` says more")
         return EXIT_USAGE

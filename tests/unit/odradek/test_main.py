@@ -79,3 +79,19 @@ def test_examples_stay_indented_in_help(capsys: pytest.CaptureFixture[str]) -> N
         shown = capsys.readouterr().out.splitlines()
         [title] = [number for number, line in enumerate(shown) if line.strip() == "Examples:"]
         assert shown[title + 1].startswith(f"   odradek topics {command}")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["consume", "--key"], "odradek: Option '--key' requires an argument; `odradek consume --help` says more"),
+        (["produce", "t", "--rate", "1d"], "'1d' is no number; `odradek produce --help` says more"),
+        (["topics", "create", "t", "-p", "x"], "'x' is no number; `odradek topics create --help` says more"),
+    ],
+)
+def test_wrong_arguments_are_told_in_plain_words(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    """With the command whose help says more."""
+    assert run(words) == 2
+    assert said in capsys.readouterr().err
