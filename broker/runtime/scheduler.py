@@ -19,6 +19,9 @@ log = get_logger("tasks")
 TURN_S = 0.002
 """How long a job that goes in steps may work before others get their turn: less than what a client notices."""
 
+TOLD_AT = frozenset(10**power for power in range(7))
+"""After how many failures for one reason a job is told of, as with appends: the first, the tenth, the hundredth."""
+
 
 class Scheduler:
     """The periodic jobs of the broker."""
@@ -28,8 +31,8 @@ class Scheduler:
         self._threads = threads
         self._timers: dict[str, asyncio.Handle] = {}
         self._on_threads: set[asyncio.Future[None]] = set()
-        self._known_failures: dict[str, str] = {}
-        """What was wrong with a job when it failed last, and has been logged."""
+        self._known_failures: dict[str, tuple[str, int]] = {}
+        """What was wrong with a job when it failed last, and how often it has failed so since it last did not."""
         self._stopped = False
 
     def every(
@@ -82,7 +85,7 @@ class Scheduler:
     def _finish(self, name: str, blocking: Callable[[], None] | None, again: Callable[[], None]) -> None:
         """Run the rest of a job on a thread, if there is one, and begin anew."""
         if blocking is None:
-            self._known_failures.pop(name, None)
+            self._succeeded(name)
             again()
             return
         future = self._loop.run_in_executor(self._threads, blocking)
@@ -92,7 +95,7 @@ class Scheduler:
             self._on_threads.discard(finished)
             failure = finished.exception()
             if failure is None:
-                self._known_failures.pop(name, None)
+                self._succeeded(name)
             else:
                 self._failed(name, failure)
             if not self._stopped:
@@ -120,12 +123,20 @@ class Scheduler:
             when_failed()
 
     def _failed(self, name: str, failed: BaseException) -> None:
-        if isinstance(failed, OSError | KafkaError):  # a full disk, say: the reason is enough, and once is enough
-            if self._known_failures.get(name) != str(failed):
-                self._known_failures[name] = str(failed)
-                log.error("a background job failed; it is tried again at its next turn", job=name, reason=str(failed))
-        else:
-            log.error("a background job failed; it is tried again at its next turn", job=name, exc_info=failed)
+        event = "a background job failed; it is tried again at its next turn"
+        if not isinstance(failed, OSError | KafkaError):
+            log.error(event, job=name, exc_info=failed)
+            return
+        reason, count = self._known_failures.get(name, ("", 0))
+        count = count + 1 if reason == str(failed) else 1
+        self._known_failures[name] = str(failed), count
+        if count in TOLD_AT:  # a full disk, say: the reason is enough, and seldom is enough
+            log.error(event, job=name, reason=str(failed), failures=count)
+
+    def _succeeded(self, name: str) -> None:
+        known = self._known_failures.pop(name, None)
+        if known is not None:
+            log.info("a background job goes well again", job=name, failures=known[1])
 
 
 def _nothing() -> None:

@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from structlog.testing import CapturingLogger
+
+from odradek.broker.runtime import scheduler
 from odradek.broker.runtime.scheduler import TURN_S, Scheduler
 from tests.support.manual_loop import HandExecutor, ManualLoop
 
@@ -161,3 +165,26 @@ def test_what_steps_return_runs_on_a_thread_after_them() -> None:
     loop.advance(1.0)
     threads.run()
     assert len(done) == 2
+
+
+def test_a_lasting_failure_is_told_at_first_then_seldom_then_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full for an hour fills no log, and a log does not end with what is over."""
+    told = CapturingLogger()
+    monkeypatch.setattr(scheduler, "log", told)
+    loop = ManualLoop()
+    jobs = Scheduler(loop, HandExecutor())
+    left = [25]
+
+    def job() -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise OSError("no space left")
+
+    jobs.every(1, "flush", job)
+    for _ in range(30):
+        loop.advance(1)
+    assert [(each.method_name, each.kwargs["failures"]) for each in told.calls] == [
+        ("error", 1),
+        ("error", 10),
+        ("info", 25),
+    ]
