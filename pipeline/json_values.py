@@ -66,6 +66,6 @@ def inferred(records: DataFrame) -> ValueSchema:
     if not found["fields"]:
         raise PipelineError(
             "no value of the first micro-batch is a JSON object with fields, so that there is nothing to find a schema"
-            " in: give --value-schema, or keep values as they are with --value bytes"
+            " in: give --value-schema, or keep values as they are in another --output, with --value bytes"
         )
     return found

@@ -121,7 +121,8 @@ def test_a_schema_is_found_in_values(spark: SparkSession) -> None:
     values = [b'{"a": 1}', b"no JSON", None, b'{"b": {"c": [true]}, "a": 1.5}', b"[]"]
     found = inferred(_records(spark, *map(_record, values)))
     assert found == from_ddl("a DOUBLE, b STRUCT<c: ARRAY<BOOLEAN>>")
-    with pytest.raises(PipelineError, match="no value of the first micro-batch is a JSON object with fields"):
+    none = "no value of the first micro-batch is a JSON object with fields.*as they are in another --output"
+    with pytest.raises(PipelineError, match=none):  # what values are is settled by then
         inferred(_records(spark, _record(b"no JSON"), _record(None), _record(b"{}")))
 
 
