@@ -285,10 +285,19 @@ class SocketConnection:
                     self._take_answer(frame)
                     if self._transport is not transport:
                         return  # whoever got the answer closed the connection, or it is none
-            frames.keep_rest()
-            transport.await_bytes(min(frames.missing_bytes, AWAITED_BYTES))
+            if frames.keep_rest():
+                transport.await_bytes(min(frames.missing_bytes, AWAITED_BYTES))
+            else:
+                transport.unwatch_reading(self._loop)
+                self._options.buffers.memory.when_freed(partial(self._read_on, transport))
         except FrameError as wrong:
             self._lose(f"{self.address} is no Kafka node, or sends more than is taken: {wrong}")
+
+    def _read_on(self, transport: Transport) -> None:
+        """There may be memory again for the answer that is arriving."""
+        if self._transport is transport:
+            transport.watch_reading(self._loop, partial(self._on_readable, transport))
+            self._take_answers(transport)
 
     def _take_answer(self, frame: memoryview) -> None:
         try:

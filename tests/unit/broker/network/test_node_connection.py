@@ -69,7 +69,9 @@ async def serve_heartbeats(reader: asyncio.StreamReader, writer: asyncio.StreamW
 
 
 @asynccontextmanager
-async def connection_to(peer: Peer, max_answer_bytes: int = 10_000) -> AsyncIterator[SocketConnection]:
+async def connection_to(
+    peer: Peer, max_answer_bytes: int = 10_000, memory: RequestMemory | None = None
+) -> AsyncIterator[SocketConnection]:
     """Yield a connection to a node that behaves as `peer` does with each client."""
     served: list[asyncio.Task[None]] = []
 
@@ -84,7 +86,7 @@ async def connection_to(peer: Peer, max_answer_bytes: int = 10_000) -> AsyncIter
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     address = NodeAddress("127.0.0.1", server.sockets[0].getsockname()[1])
-    connection = new_connection(address, max_answer_bytes)
+    connection = new_connection(address, max_answer_bytes, memory)
     try:
         yield connection
     finally:
@@ -93,9 +95,11 @@ async def connection_to(peer: Peer, max_answer_bytes: int = 10_000) -> AsyncIter
         await asyncio.gather(*served)
 
 
-def new_connection(address: NodeAddress, max_answer_bytes: int = 10_000) -> SocketConnection:
+def new_connection(
+    address: NodeAddress, max_answer_bytes: int = 10_000, memory: RequestMemory | None = None
+) -> SocketConnection:
     loop = asyncio.get_running_loop()
-    buffers = ReceiveBuffers(RequestMemory(1 << 20, loop.call_soon))
+    buffers = ReceiveBuffers(memory or RequestMemory(1 << 20, loop.call_soon))
     return SocketConnector(NodeConnectionOptions(loop, buffers, InPlace(), max_answer_bytes)).connect(address, "7")
 
 
@@ -194,6 +198,41 @@ async def test_answers_that_are_cut_anywhere_are_taken_as_soon_as_they_are_whole
     async with connection_to(peer) as connection:
         answers = [await ask(connection, timeout_s=5.0) for _ in cuts]
     assert [one.throttle_time_ms for one in answers if isinstance(one, HeartbeatResponse)] == list(cuts)
+
+
+async def test_an_answer_for_which_there_is_no_memory_is_not_looked_at_until_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rest of it stays with the kernel, and the event loop turns for others."""
+    loop, reads, size, count = asyncio.get_running_loop(), 0, 30_000, 10
+    memory = RequestMemory(1 << 20, loop.call_soon)
+    receive = FrameReader.receive
+
+    def counted(self: FrameReader, transport: Transport) -> int:
+        nonlocal reads
+        reads += 1
+        return receive(self, transport)
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await greet(reader, writer)
+        _, version, correlation_id, _ = await read_request(reader)
+        brokers = [DescribeClusterBroker(broker_id=number, host="x" * size) for number in range(count)]
+        answer(writer, correlation_id, encode(DescribeClusterResponse(brokers=brokers), version), tagged=True)
+
+    monkeypatch.setattr(FrameReader, "receive", counted)
+    async with connection_to(peer, 1 << 20, memory) as connection:
+        memory.hold(1 << 20)
+        asked = asyncio.ensure_future(ask(connection, DescribeClusterRequest()))
+        while not memory.waiting:
+            await asyncio.sleep(0)
+        reads_before = reads
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert reads == reads_before
+        memory.release(1 << 20)
+        told = await asked
+    assert isinstance(told, DescribeClusterResponse)
+    assert [len(one.host) for one in told.brokers] == [size] * count
 
 
 async def test_the_end_of_a_connection_within_a_large_answer_is_noticed_at_once() -> None:
