@@ -11,10 +11,9 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from odradek.config.definitions import broker_definitions
 from odradek.config.errors import ConfigError
 from odradek.config.http_listener import HttpListener
-from odradek.config.layers import broker_definition
+from odradek.config.layers import is_secret
 from odradek.config.listeners import Listener
 from odradek.config.own_keys import ALLOW_WITHOUT, AUDIT_LOG, HTTP_LISTENER, SUPER_USERS, USERS_FILE
 from odradek.config.properties import read_properties
@@ -77,7 +76,7 @@ def find_readable(settings: BrokerSettings, path: str | None = None) -> list[Exp
             files[keytab] = f"{key} names it"
     if path is not None and settings.values.get(PROVIDERS):
         for key, text, _ in read_properties(path):
-            if _is_secret(key):
+            if is_secret(key):
                 files.update((name, f"{key} stands in it") for name in files_of_references(text, settings.values))
     return [
         Exposure(
@@ -187,11 +186,11 @@ def _wants_certificates(settings: BrokerSettings, listener: Listener) -> bool:
 
 def _has_secrets(settings: BrokerSettings, path: str) -> bool:
     """Whether a secret stands in the file itself, and not where a provider finds it."""
-    if not any(map(_is_secret, settings.values)):
+    if not any(map(is_secret, settings.values)):
         return False  # as in hardly any file, which is not read again for it
     names = [name.strip() for name in settings.values.get(PROVIDERS, "").split(",")]
     return any(
-        value and _is_secret(key) and not any(value.startswith(f"${{{name}:") for name in names)
+        value and is_secret(key) and not any(value.startswith(f"${{{name}:") for name in names)
         for key, value, _ in read_properties(path)
     )
 
@@ -202,11 +201,6 @@ def _keytab(key: str, text: str) -> str | None:
     with suppress(ConfigError):  # what is wrong in it is said where it is used
         return parse_jaas(text, key, None).options.get("keyTab", "").removeprefix("file://")
     return None
-
-
-def _is_secret(key: str) -> bool:
-    definition = broker_definitions().get(key) or broker_definition(key)
-    return definition is not None and definition.sensitive and not key.endswith(("certificates", "certificate.chain"))
 
 
 def _others_can(path: str) -> str | None:

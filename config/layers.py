@@ -93,6 +93,12 @@ def broker_definition(name: str) -> ConfigKey | None:
     return definition
 
 
+def is_secret(name: str) -> bool:
+    """Whether the value of a broker's config is for nobody's eyes, also where the name is that of one listener."""
+    definition = broker_definitions().get(name) or broker_definition(name)
+    return definition is not None and definition.sensitive and not name.endswith(("certificates", "certificate.chain"))
+
+
 def find_synonyms(layers: BrokerLayers, name: str, sensitive: bool) -> list[ConfigSynonym]:
     """Return every value given for a broker key or what it falls back to, from the key itself on."""
     names = broker_synonyms(name)

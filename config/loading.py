@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from odradek.config.container import DEFAULT, container_defaults, settings_of
 from odradek.config.definitions import Service, broker_definitions
 from odradek.config.errors import HIDDEN, ConfigError, ConfigWarning, SeveralConfigErrors
+from odradek.config.layers import is_secret
 from odradek.config.node import DEFAULT_NODE_ID
 from odradek.config.quorum import DEFAULT_ROLES
 from odradek.config.settings import BrokerSettings, build_settings
 
 OVERRIDE = "--override"
+_SECRET_ARGUMENT = "every user of this machine sees it in the list of processes; put it into a file of settings"
 EMBEDDED = "embedded default"
 EMBEDDED_DEFAULTS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
@@ -116,4 +118,11 @@ def _key_warnings(values: Mapping[str, str], origins: Mapping[str, str], listene
             message = explain(key, listeners)
             if message is not None:
                 found.append(ConfigWarning(key, message, origins[key]))
+        if origins[key] == OVERRIDE and is_secret(key) and values[key] and not _is_reference(key, values):
+            found.append(ConfigWarning(key, _SECRET_ARGUMENT, OVERRIDE))
     return found
+
+
+def _is_reference(key: str, values: Mapping[str, str]) -> bool:
+    """Whether a value says where it stands, and is not the value itself."""
+    return bool(values.get("config.providers")) and values[key].startswith("${")

@@ -246,3 +246,26 @@ log.retention.check.interval.ms=300000
     assert [str(one) for one in settings.listeners] == ["PLAINTEXT://:9092"]
     assert all("does not serve" in one.message for one in settings.warnings)
     assert not any(one.key.startswith(("num.", "log.", "socket.", "controller.")) for one in settings.warnings)
+
+
+@pytest.mark.parametrize("key", ["ssl.key.password", "listener.name.outside.ssl.keystore.password"])
+def test_a_secret_on_the_command_line_is_warned_of_without_being_told(key: str) -> None:
+    """Every user sees what a process was started with; where a provider finds it nothing is seen."""
+    listeners = "listeners=OUTSIDE://127.0.0.1:9092", "listener.security.protocol.map=OUTSIDE:PLAINTEXT"
+    others = *listeners, "inter.broker.listener.name=OUTSIDE"
+    (warning,) = load_settings(None, [*others, f"{key}=hush"]).warnings
+    assert (warning.key, warning.origin) == (key, "--override")
+    assert "list of processes" in warning.message
+    assert "hush" not in str(warning)
+    provider = (
+        "config.providers=env",
+        "config.providers.env.class=org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    )
+    assert load_settings(None, [*others, *provider, f"{key}=${{env:PATH}}"]).warnings == ()
+
+
+def test_a_secret_in_a_file_is_not_said_to_be_in_the_list_of_processes(tmp_path: Path) -> None:
+    """There it belongs."""
+    path = tmp_path / "server.properties"
+    path.write_text("ssl.key.password=hush\n")
+    assert load_settings(str(path)).warnings == ()
