@@ -31,6 +31,11 @@ SEQUENCE = [b"%d" % number * 50 for number in range(5)]
 SETTINGS = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "2"}
 
 
+def _await_stable(broker: BrokerProcess, offset: int) -> None:
+    """Wait until the last transaction has its marker, up to which all is stable then: each is a record and a marker."""
+    eventually(lambda: partition(broker, "plain", 0).stable_end == offset, "the marker is written")
+
+
 def _fill(broker: BrokerProcess) -> None:
     """Let there be topics with configs, a transaction of every kind, a deleted topic, and a committed offset."""
     create(broker, "plain", 3)
@@ -41,13 +46,13 @@ def _fill(broker: BrokerProcess) -> None:
     for number in range(20):
         produce(broker, "short", [b"%d" % number * 300])
     produce(broker, "compacted", SEQUENCE)
-    for name, outcome in (("committed", True), ("aborted", False), ("open", None)):
+    for number, (name, outcome) in enumerate((("committed", True), ("aborted", False), ("open", None))):
         producer = new_producer(broker, name)
         begin(broker, name, producer, "plain")
         assert produce(broker, "plain", [name.encode()], producer, 0, name)[0] == 0
         if outcome is not None:
             end(broker, name, producer, outcome)
-            eventually(lambda: partition(broker, "plain", 0).stable_end % 2 == 0, "the marker is written")
+            _await_stable(broker, 2 * number + 2)
     commit(broker, "group", "plain", 3)
 
 
