@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.clients import BEGINNING, Confluent
-from tests.support.cluster import ClusterBroker
+from tests.support.cluster import ClusterBroker, await_members
 from tests.support.cluster_nodes import OdradekController
 from tests.support.waiting import eventually
 from tests.support.wire import WireClient
@@ -34,8 +34,8 @@ class OwnCluster:
         for broker in self.brokers:
             broker.start()
         self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
+        await_members(self.brokers)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        eventually(lambda: len(self.admin.list_topics(timeout=TIMEOUT_S).brokers) == 3, "all have joined", TIMEOUT_S)
 
     def discard(self) -> None:
         """End all, however they are."""

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.clients import BEGINNING, Confluent
-from tests.support.cluster import ClusterBroker
+from tests.support.cluster import ClusterBroker, await_members
 from tests.support.cluster_nodes import CombinedNode
 from tests.support.waiting import eventually
 
@@ -82,8 +82,8 @@ def test_a_single_node_becomes_the_first_of_a_cluster(
     assert read(node.bootstrap, OLD, 30) == values[:30]
     joining.start()
     both = f"{node.bootstrap},{joining.bootstrap}"
+    await_members([node, joining])
     admin = AdminClient({"bootstrap.servers": both, "log_level": 0})
-    eventually(lambda: sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2], "both are known", TIMEOUT_S)
     create(admin, NEW, 2)
     wait_for(admin, NEW, [1, 2])
     produce(both, NEW, values[:30])

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import run_java
-from tests.support.cluster import ApacheKafkaBroker
+from tests.support.cluster import ApacheKafkaBroker, await_members
 from tests.support.cluster_nodes import CONTROLLER_ID, OdradekController
 from tests.support.waiting import eventually
 
@@ -45,8 +45,8 @@ class MixedCluster:
         self.controller.start()
         with ThreadPoolExecutor(len(self.brokers)) as threads:
             list(threads.map(ApacheKafkaBroker.start, self.brokers))
+        await_members(self.brokers)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        eventually(lambda: len(self.admin.list_topics(timeout=TIMEOUT_S).brokers) == 3, "all have joined", TIMEOUT_S)
 
     def discard(self) -> None:
         """End all, however they are."""

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.clients import BEGINNING, Confluent
-from tests.support.cluster import ApacheKafkaBroker
+from tests.support.cluster import ApacheKafkaBroker, await_members
 from tests.support.cluster_nodes import CombinedNode
 from tests.support.waiting import eventually
 
@@ -41,6 +41,7 @@ def joined(tmp_path: Path, node: CombinedNode) -> Iterator[ApacheKafkaBroker]:
 
 def test_each_goes_on_where_the_other_was_killed(node: CombinedNode, joined: ApacheKafkaBroker) -> None:
     """What both have acknowledged is read, once and in order."""
+    await_members([node, joined])
     both = f"{node.bootstrap},{joined.bootstrap}"
     admin = AdminClient({"bootstrap.servers": both, "log_level": 0})
 
@@ -58,7 +59,6 @@ def test_each_goes_on_where_the_other_was_killed(node: CombinedNode, joined: Apa
         assert producer.flush(TIMEOUT_S) == 0
         assert not failures
 
-    eventually(lambda: sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2], "both are known", TIMEOUT_S)
     admin.create_topics([NewTopic(TOPIC, 1, 2)])[TOPIC].result(TIMEOUT_S)
     values = [b"%04d" % number for number in range(90)]
     eventually(lambda: has([1, 2]), "both are in sync", TIMEOUT_S)

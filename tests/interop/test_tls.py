@@ -12,10 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conftest import BrokerFactory
 from tests.support.broker import OdradekProcess, run_java
 from tests.support.certificates import LOCAL, PASSWORD, Authority
-from tests.support.cluster import ApacheKafkaBroker
+from tests.support.cluster import ApacheKafkaBroker, await_members
 from tests.support.cluster_nodes import CombinedNode
 from tests.support.ports import free_ports
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.interop
 
@@ -94,8 +93,8 @@ def test_a_broker_of_apache_kafka_joins_over_tls(tmp_path: Path) -> None:
         node.start()
         joined.start()
         both = f"{node.bootstrap},{joined.bootstrap}"
+        await_members([node, joined])
         admin = AdminClient({"bootstrap.servers": both, "log_level": 0})
-        eventually(lambda: sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2], "both are known", TIMEOUT_S)
         admin.create_topics([NewTopic("t", 2, replica_assignment=[[1, 2], [2, 1]])])["t"].result(TIMEOUT_S)
         producer = Producer({"bootstrap.servers": both, "acks": "all"})
         for number, line in enumerate(LINES):

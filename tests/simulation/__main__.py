@@ -10,6 +10,7 @@ import gc
 import io
 import logging
 import os
+import signal
 import sys
 import time
 import warnings
@@ -71,6 +72,7 @@ def main() -> int:
     shape = PLANTED[kind].shape if kind else None
     end = time.monotonic() + given.seconds
     gc.disable()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     lived = broken = acknowledged = leaderships = 0
     with ExitStack() as stack:
         if given.planted:
@@ -83,6 +85,8 @@ def main() -> int:
             except BrokenPromiseError as promise:
                 broken += 1
                 print(promise, flush=True)  # noqa: T201
+            except KeyboardInterrupt:  # what was found until then is told
+                break
             else:
                 acknowledged += sum(map(len, scenario.ledger.acknowledged.values()))
                 leaderships += scenario.checks.leaderships

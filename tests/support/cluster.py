@@ -7,14 +7,37 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.support.broker import CLUSTER_ID, STOP_TIMEOUT_S, ApacheKafkaProcess, OdradekProcess, java_command, run_java
+from tests.support.broker import (
+    CLUSTER_ID,
+    STOP_TIMEOUT_S,
+    ApacheKafkaProcess,
+    BrokerProcess,
+    OdradekProcess,
+    java_command,
+    run_java,
+)
 from tests.support.ports import free_ports
 from tests.support.waiting import eventually
+from tests.support.wire import WireClient
 
 FIRST_CONTROLLER = 101
 PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
 HEARTBEATS = {"broker.heartbeat.interval.ms": "500"}
 """Sessions are short in tests: with Kafka's 2,000 one late heartbeat on a busy machine would end them."""
+
+
+def await_members(brokers: Sequence[BrokerProcess]) -> None:
+    """Wait until each of these brokers tells of as many.
+
+    Only then is a client made: librdkafka drops a broker that another one does not know yet, and what it was about to
+    ask there.
+    """
+
+    def knows_all(broker: BrokerProcess) -> bool:
+        with WireClient(broker.port) as wire:
+            return len(wire.ask("Metadata", 9, topics=[])["brokers"]) == len(brokers)
+
+    eventually(lambda: all(map(knows_all, brokers)), "all know each other", 60)
 
 
 class ApacheKafkaControllers:

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.broker import ApacheKafkaProcess, BrokerProcess, OdradekProcess
+from tests.support.cluster import await_members
 from tests.support.ports import free_ports
 from tests.support.scram_users import set_scram_password
 from tests.support.waiting import eventually
@@ -86,8 +87,7 @@ class SaslCluster:
             if isinstance(node, ApacheKafkaProcess):
                 node.format(cluster_id)
             node.start()
-        count = len(self.nodes)
-        eventually(lambda: len(self.admin.list_topics(timeout=TIMEOUT_S).brokers) == count, "all are there", TIMEOUT_S)
+        await_members(self.nodes)
 
     @property
     def bootstrap(self) -> str:

@@ -208,6 +208,8 @@ def _classic_members(version: int) -> Steps:
     yield commit("instance without a member", **{**member, "member_id": ""}, **generation)
     yield from _ended(version, producer, True)
     yield from _seen("of a member", group)
+    # or its session would end while another scenario asks which groups are empty
+    yield Ask(f"leave {group}", "LeaveGroup", 3, {"group_id": group, "members": [member]})
 
 
 def _consumer_members(version: int) -> Steps:
@@ -228,6 +230,8 @@ def _consumer_members(version: int) -> Steps:
     yield commit("of nobody in particular", **member)
     yield from _ended(version, producer, True)
     yield from _seen("of a member", group)
+    leaving = {**beat, "member_epoch": -1, "subscribed_topic_names": None, "topic_partitions": None}
+    yield Ask(f"leave {group}", "ConsumerGroupHeartbeat", 1, leaving)
 
 
 def _fenced(commit: _Commit, member: Mapping[str, Any], generation: Mapping[str, Any]) -> Steps:
