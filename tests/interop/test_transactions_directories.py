@@ -70,7 +70,7 @@ def _kill(odradek: OdradekProcess, copying: Copiers) -> None:
     """Kill it where no end of a transaction is decided and still without its markers.
 
     Apache Kafka 4.3 finds no leaders for such markers while it starts, notes that they are written, and lets readers
-    wait for ever; also where Kafka itself was killed at that moment.
+    wait for ever.
     """
     copying.pause()
 
