@@ -94,6 +94,8 @@ class KafkaPython(OldClient):
     def read(self, bootstrap: str, topic: str, group: str, count: int) -> list[Sent]:
         with self._consumer(bootstrap, group) as consumer:
             if self.has_members:
+                # else it may join before it knows the topic's partitions, divides none, and never joins again
+                assert consumer.partitions_for_topic(topic)
                 consumer.subscribe([topic])
             else:
                 consumer.assign([kafka.TopicPartition(topic, 0)])
