@@ -2,6 +2,8 @@
 
 from tests.interop.differential.play import Ask, Steps
 from tests.interop.differential.prepare import topic
+from tests.interop.differential.scenarios.groups import ready
+from tests.interop.differential.transactional import coordinated
 from tests.support.wire import Message, served_versions
 
 NODE = 1
@@ -10,6 +12,8 @@ NODE = 1
 def leaders() -> Steps:
     """Elections and reassignments where there is one broker, so that none of them has anything to do."""
     yield from topic("le", 3)
+    yield from ready()  # both internal topics are there, whatever was asked before: answers list all topics
+    yield from coordinated()
     for version in served_versions("ElectLeaders"):
         yield from _elect(version)
     for version in served_versions("AlterPartitionReassignments"):
