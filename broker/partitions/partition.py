@@ -340,9 +340,9 @@ class Partition:
     # following
 
     def append_as_follower(self, batches: ReplicatedBatches, now_ms: int) -> None:
-        """Append batches of the leader as they are; raises what `Log.append_as_follower` raises."""
+        """Append batches of the leader as they are; raises what `Log.append_replicated` raises."""
         log = self.log
-        log.append_as_follower(batches, now_ms)
+        log.append_replicated(batches, now_ms)
         if log.log_end_offset - log.recovery_point >= self._flush_messages:
             self._flusher.request(self)
 

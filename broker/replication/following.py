@@ -13,7 +13,7 @@ from odradek.broker.replication.follower_session import FetchPosition, ReplicaId
 from odradek.broker.runtime.clock import Clock
 from odradek.broker.runtime.logging import get_logger
 from odradek.storage.checkpoints.leader_epochs import EpochEnd
-from odradek.storage.log.replicated_batches import ReplicatedBatches, check_replicated
+from odradek.storage.log.replicated_batches import ReplicatedBatches
 from odradek.storage.names import TopicPartition
 
 log = get_logger("replication")
@@ -96,10 +96,9 @@ class Following:
             self.truncate_to(self.partition.high_watermark)
 
     def check(self, records: memoryview) -> ReplicatedBatches | None:
-        """Return the whole batches of what the leader sent, None if there are none; raises what `check_replicated`
-        raises."""
-        local = self._log.local
-        return check_replicated(records, local.log_end_offset, local.name)
+        """Return the whole batches of what the leader sent, None if there are none; raises what
+        `Log.check_as_follower` raises."""
+        return self._log.check_as_follower(records)
 
     def position_after(self, batches: ReplicatedBatches) -> FetchPosition:
         """Where it is once these are appended."""
@@ -108,7 +107,7 @@ class Following:
         return FetchPosition(last.next_offset, self.leader_epoch, epoch, self._log.log_start_offset)
 
     def append(self, batches: ReplicatedBatches) -> None:
-        """Append what the leader sent; raises what `Log.append_as_follower` raises."""
+        """Append what the leader sent; raises what `Log.append_replicated` raises."""
         self.partition.append_as_follower(batches, self._clock.now_ms())
 
     def follow_marks(self, high_watermark: int, log_start_offset: int) -> None:

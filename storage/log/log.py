@@ -200,19 +200,23 @@ class Log:
         index_if_aborted(segment, completed)
         return AppendInfo(offset, last_offset, timestamp, -1, self.log_start_offset, len(batch))
 
-    def append_as_follower(self, data: memoryview | ReplicatedBatches, now_ms: int) -> AppendInfo:
-        """Append the batches that another replica wrote, as they are, with one write; a cut last one is left out.
+    def append_as_follower(self, data: memoryview, now_ms: int) -> AppendInfo:
+        """Append the whole batches of what another replica sent; raises what the two steps of it raise."""
+        checked = self.check_as_follower(data)
+        if checked is None:
+            return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
+        return self.append_replicated(checked, now_ms)
 
-        They are checked first, if they are not yet. Raises CorruptRecord, OffsetOutOfRange where they do not follow the
-        end of the log, StorageError.
+    def check_as_follower(self, data: memoryview) -> ReplicatedBatches | None:
+        """Return the whole batches of what another replica sent, None for none; raises what `check_replicated` does."""
+        return check_replicated(data, self.local.log_end_offset, self.local.name)
+
+    def append_replicated(self, checked: ReplicatedBatches, now_ms: int) -> AppendInfo:
+        """Append batches that were checked for where the log ends now, as they are, with one write.
+
+        Raises StorageError.
         """
         local = self.local
-        checked = data
-        if not isinstance(checked, ReplicatedBatches):
-            found = check_replicated(checked, local.log_end_offset, local.name)
-            if found is None:
-                return AppendInfo(-1, -1, -1, -1, self.log_start_offset, 0)
-            checked = found
         data, batches, first, last, timestamp = checked
         extents = ((header.size, header.last_offset, header.max_timestamp) for _, header in batches)
         segment = local.append(data, first, last, timestamp, now_ms, extents)
