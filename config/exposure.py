@@ -17,7 +17,6 @@ from odradek.config.layers import is_secret
 from odradek.config.listeners import Listener
 from odradek.config.own_keys import ALLOW_WITHOUT, AUDIT_LOG, HTTP_LISTENER, SUPER_USERS, USERS_FILE
 from odradek.config.properties import read_properties
-from odradek.config.providers import PROVIDERS, files_of_references
 from odradek.config.settings import BrokerSettings
 
 AUTHORIZER: Final = "authorizer.class.name"
@@ -66,18 +65,12 @@ def find_open_listeners(settings: BrokerSettings) -> list[Exposure]:
 
 def find_readable(settings: BrokerSettings, path: str | None = None) -> list[Exposure]:
     """Return the files with secrets that others on this machine can read."""
-    files: dict[str, str] = {}
-    if path is not None and _has_secrets(settings, path):
-        files[path] = "the configuration has secrets"
+    files = _files_of_secrets(settings, path)
     for key, text in settings.effective.items():
         if key.endswith(_FILES) and text:
             files[text] = f"{key} names it"
         elif key.endswith(_JAAS) and (keytab := _keytab(key, text)):
             files[keytab] = f"{key} names it"
-    if path is not None and settings.values.get(PROVIDERS):
-        for key, text, _ in read_properties(path):
-            if is_secret(key):
-                files.update((name, f"{key} stands in it") for name in files_of_references(text, settings.values))
     return [
         Exposure(
             Danger.WEAK,
@@ -184,15 +177,19 @@ def _wants_certificates(settings: BrokerSettings, listener: Listener) -> bool:
     return listener.uses_tls and settings.of_listener(listener.name).text("ssl.client.auth") == "required"
 
 
-def _has_secrets(settings: BrokerSettings, path: str) -> bool:
-    """Whether a secret stands in the file itself, and not where a provider finds it."""
-    if not any(map(is_secret, settings.values)):
-        return False  # as in hardly any file, which is not read again for it
-    names = [name.strip() for name in settings.values.get(PROVIDERS, "").split(",")]
-    return any(
-        value and is_secret(key) and not any(value.startswith(f"${{{name}:") for name in names)
-        for key, value, _ in read_properties(path)
-    )
+def _files_of_secrets(settings: BrokerSettings, path: str | None) -> dict[str, str]:
+    """Return the files that secrets of the configuration stand in, its own or those of providers, and why."""
+    if path is None or not any(map(is_secret, settings.values)):
+        return {}  # as with hardly any file, which is not read again for it
+    from odradek.config.providers import files_of_references, is_reference
+
+    files: dict[str, str] = {}
+    for key, text, _ in read_properties(path):
+        if text and is_secret(key):
+            if not is_reference(text, settings.values):
+                files[path] = "the configuration has secrets"
+            files.update((name, f"{key} stands in it") for name in files_of_references(text, settings.values))
+    return files
 
 
 def _keytab(key: str, text: str) -> str | None:

@@ -118,11 +118,9 @@ def _key_warnings(values: Mapping[str, str], origins: Mapping[str, str], listene
             message = explain(key, listeners)
             if message is not None:
                 found.append(ConfigWarning(key, message, origins[key]))
-        if origins[key] == OVERRIDE and is_secret(key) and values[key] and not _is_reference(key, values):
-            found.append(ConfigWarning(key, _SECRET_ARGUMENT, OVERRIDE))
+        if origins[key] == OVERRIDE and is_secret(key) and values[key]:
+            from odradek.config.providers import is_reference  # hardly a start has a secret there
+
+            if not is_reference(values[key], values):
+                found.append(ConfigWarning(key, _SECRET_ARGUMENT, OVERRIDE))
     return found
-
-
-def _is_reference(key: str, values: Mapping[str, str]) -> bool:
-    """Whether a value says where it stands, and is not the value itself."""
-    return bool(values.get("config.providers")) and values[key].startswith("${")

@@ -42,7 +42,7 @@ def resolve(values: Mapping[str, str], origins: Mapping[str, str]) -> dict[str, 
     Raises:
         ConfigError: a provider is not known, or a reference leads nowhere.
     """
-    names = [name.strip() for name in values.get(PROVIDERS, "").split(",") if name.strip()]
+    names = _names(values)
     if not names:
         return dict(values)
     providers = {name: _provider(name, values, origins) for name in names}
@@ -63,15 +63,25 @@ def resolve(values: Mapping[str, str], origins: Mapping[str, str]) -> dict[str, 
     return {key: text if key.startswith(PROVIDERS) else replaced(key, text) for key, text in values.items()}
 
 
+def is_reference(text: str, values: Mapping[str, str]) -> bool:
+    """Whether a value says where it stands, and is not the value itself; `values` say which providers there are."""
+    found = _REFERENCE.match(text)
+    return found is not None and found[1] in _names(values)
+
+
 def files_of_references(text: str, values: Mapping[str, str]) -> Iterator[str]:
     """Return the files that the references in a value lead to; `values` say what the providers are."""
-    names = {name.strip() for name in values.get(PROVIDERS, "").split(",")}
+    names = _names(values)
     for found in _REFERENCE.finditer(text):
         kind = values.get(f"{PREFIX}{found[1]}.class", "").strip().removeprefix(_CLASSES) if found[1] in names else ""
         if kind == "FileConfigProvider":
             yield found[2] or ""
         elif kind == "DirectoryConfigProvider":
             yield os.path.join(found[2] or "", found[3])
+
+
+def _names(values: Mapping[str, str]) -> list[str]:
+    return [name.strip() for name in values.get(PROVIDERS, "").split(",") if name.strip()]
 
 
 def _provider(name: str, values: Mapping[str, str], origins: Mapping[str, str]) -> _Provider:
