@@ -1,18 +1,10 @@
 """The HTTP port for metrics and probes (`odradek.http.listener`)."""
 
-import errno
-import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from odradek.config.errors import ConfigError
 from odradek.config.own_keys import HTTP_LISTENER
-
-_REMEDIES = {
-    errno.EADDRINUSE: "stop what uses the port, or choose another (port 0 takes any free one)",
-    errno.EACCES: "choose a port from 1024 on, or start it with the right to open this one",
-    errno.EADDRNOTAVAIL: "give an address of this machine, or none for all of them",
-}
 
 
 class HttpListener(NamedTuple):
@@ -51,11 +43,3 @@ def read_http_listener(values: Mapping[str, str], origins: Mapping[str, str]) ->
         return parse_http_listener(text)
     except ValueError as wrong:
         raise ConfigError(str(wrong), key=HTTP_LISTENER, value=text, origin=origins.get(HTTP_LISTENER)) from None
-
-
-def why_not_opened(failed: OSError) -> str:
-    """Return why an address cannot be listened on, and what to do; not what asyncio tells around it."""
-    number = failed.errno or 0
-    if number not in _REMEDIES:
-        return failed.strerror or str(failed)
-    return f"{os.strerror(number)}; {_REMEDIES[number]}"

@@ -38,9 +38,7 @@ class ServerListeners:
             try:
                 self._bound[listener.name] = network.bind(listener.name, listener.host, listener.port)
             except OSError as failed:
-                raise OSError(
-                    f"listener {listener} cannot be opened: {failed.strerror or failed}; {_remedy(failed)}"
-                ) from failed
+                raise OSError(f"listener {listener} cannot be opened: {_why_not_opened(failed)}") from failed
 
     def advertised_for(self, context: RequestContext) -> tuple[str, int]:
         """Return the host and port to tell who came in this way."""
@@ -83,13 +81,13 @@ def request_memory_bytes(settings: BrokerSettings) -> int:
     return queued if queued > 0 else REQUEST_MEMORY_BYTES
 
 
-def _remedy(failed: OSError) -> str:
-    """Return what to do about a listener that cannot be opened."""
+def _why_not_opened(failed: OSError) -> str:
+    """Return why a listener cannot be opened, and what to do."""
+    from odradek.config.bind_errors import why_not_opened  # hardly a start fails
+
     if isinstance(failed, socket.gaierror) or failed.errno == errno.EADDRNOTAVAIL:
         return (
-            "give in listeners an address of this machine, or none for all of them, and the name for clients in "
-            "advertised.listeners"
+            f"{failed.strerror or failed}; give in listeners an address of this machine, or none for all of them, and"
+            " the name for clients in advertised.listeners"
         )
-    if failed.errno in (errno.EACCES, errno.EPERM):
-        return "choose a port from 1024 on in listeners, or start it with the right to open this one"
-    return "stop what uses the port, or choose another in listeners (port 0 takes any free one)"
+    return why_not_opened(failed)

@@ -13,8 +13,8 @@ from odradek.broker.metadata.image import MetadataImage
 from odradek.broker.metadata.source import MetadataImages
 from odradek.broker.runtime.logging import get_logger
 from odradek.broker.servers.shared import SharedServer
+from odradek.config.bind_errors import why_not_opened
 from odradek.config.errors import ConfigError
-from odradek.config.http_listener import why_not_opened
 from odradek.config.own_keys import HTTP_LISTENER
 from odradek.metrics.samples import Samples
 

@@ -14,7 +14,8 @@ from typer import Option
 from odradek.cli.command import online
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.exporting import ClusterCollector
-from odradek.config.http_listener import parse_http_listener, why_not_opened
+from odradek.config.bind_errors import why_not_opened
+from odradek.config.http_listener import parse_http_listener
 from odradek.documents import exporter as documents
 from odradek.metrics.http import Answer, HttpServer, PageRequest
 from odradek.metrics.samples import Samples

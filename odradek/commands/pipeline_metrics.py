@@ -11,7 +11,8 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from odradek.commands.pipeline_display import JobDisplay
-from odradek.config.http_listener import parse_http_listener, why_not_opened
+from odradek.config.bind_errors import why_not_opened
+from odradek.config.http_listener import parse_http_listener
 from odradek.metrics.http import Answer, HttpServer, PageRequest
 from odradek.metrics.samples import Samples
 from odradek.terminal.errors import CommandError, WrongUsageError

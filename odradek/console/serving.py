@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvicorn
 from starlette.applications import Starlette
 
-from odradek.config.http_listener import why_not_opened
+from odradek.config.bind_errors import why_not_opened
 from odradek.terminal.errors import CommandError
 
 CONNECTIONS = 200

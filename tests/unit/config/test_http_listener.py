@@ -1,11 +1,9 @@
 """Where the port for metrics is."""
 
-import errno
-
 import pytest
 
 from odradek.config.errors import ConfigError
-from odradek.config.http_listener import HttpListener, parse_http_listener, why_not_opened
+from odradek.config.http_listener import HttpListener, parse_http_listener
 from odradek.config.loading import load_settings
 
 
@@ -40,20 +38,3 @@ def test_setting_is_read_and_known() -> None:
     assert settings.warnings == ()
     with pytest.raises(ConfigError, match=r"odradek\.http\.listener"):
         load_settings(None, ["odradek.http.listener=nowhere"])
-
-
-@pytest.mark.parametrize(
-    ("failed", "reason"),
-    [
-        (
-            OSError(errno.EADDRINUSE, "error while attempting to bind on address ('127.0.0.1', 9404)"),
-            "Address already in use; stop what uses the port, or choose another (port 0 takes any free one)",
-        ),
-        (OSError(errno.EACCES, ""), "Permission denied; choose a port from 1024 on"),
-        (OSError(errno.EADDRNOTAVAIL, ""), "Cannot assign requested address; give an address of this machine"),
-        (OSError(-2, "Name or service not known"), "Name or service not known"),
-    ],
-)
-def test_a_port_that_cannot_be_opened_is_told_with_what_to_do(failed: OSError, reason: str) -> None:
-    """Whatever the library around the socket has made of the error."""
-    assert why_not_opened(failed).startswith(reason)
