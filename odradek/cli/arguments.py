@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 
+from odradek.terminal.durations import duration_ms, is_duration
 from odradek.terminal.errors import CommandError, WrongUsageError
 
 _SIZE = re.compile(r"(\d{1,15})\s?([kmgt]i?b|b)", re.IGNORECASE)
@@ -18,9 +19,6 @@ _BYTES = {"b": 1} | {
 _SIZE_NAMES = (".bytes", ".size", ".bytes.per.second")
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
-_DURATION = re.compile(r"(?:\d{1,15}(?:ms|[smhdw]))+")
-_DURATION_PART = re.compile(r"(\d+)(ms|[smhdw])")
-_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DURATION_UNITS = {"ms": 1, "seconds": 1_000, "minutes": 60_000, "hours": 3_600_000}
 """What configs count whose names end so, in milliseconds."""
 
@@ -85,9 +83,9 @@ def config_value(name: str, value: str) -> str:
         size = _SIZE.fullmatch(value.strip())
         return value if size is None else str(int(size[1]) * _BYTES[size[2].lower()])
     unit = _DURATION_UNITS.get(name.rpartition(".")[2])
-    if unit is None or not _DURATION.fullmatch(value.strip()):
+    if unit is None or not is_duration(value.strip()):
         return value
-    milliseconds = _milliseconds(value)
+    milliseconds = duration_ms(value.strip(), name)
     if milliseconds % unit:
         raise WrongUsageError(f"{name}={value}: give a whole number of {name.rpartition('.')[2]}")
     return str(milliseconds // unit)
@@ -119,8 +117,8 @@ def duration_s(text: str, option: str) -> float:
     """Return the seconds in a number of them, or in a duration such as `500ms` or `2m`. Raises WrongUsageError."""
     if _SECONDS.fullmatch(text):
         return float(text)
-    if _DURATION.fullmatch(text):
-        return _milliseconds(text) / 1000
+    if is_duration(text):
+        return duration_ms(text, option) / 1000
     raise WrongUsageError(f"{option} {text!r} is no time; give seconds, or such as 500ms, 90s or 2m")
 
 
@@ -151,7 +149,3 @@ def broker_ids(given: str, option: str) -> list[int]:
         raise WrongUsageError(
             f"{option} {given!r} is no list of brokers; give their ids with commas between them"
         ) from None
-
-
-def _milliseconds(duration: str) -> int:
-    return sum(int(count) * _MILLISECONDS[each] for count, each in _DURATION_PART.findall(duration))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from odradek.terminal.durations import is_duration, parse_duration
+
 SYNTAX = (
     "`beginning` (or `earliest`), `end` (or `latest`), an offset, `-N` for the last N, a time such as "
     "`2026-11-21T10:00` (local unless it names its zone) or `@1795255200000` (milliseconds since 1970), "
@@ -52,9 +54,6 @@ class ForTimestamp:
 OffsetSpecification: TypeAlias = Earliest | Latest | AtOffset | BeforeLatest | ForTimestamp
 
 _MAX = (1 << 63) - 1
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_DURATION = re.compile(r"(?:\d+(?:ms|[smhdw]))+")
-_DURATION_PART = re.compile(r"(\d+)(ms|[smhdw])")
 _WORDS: dict[str, OffsetSpecification] = {
     "beginning": Earliest(),
     "earliest": Earliest(),
@@ -73,20 +72,13 @@ def parse_offset_spec(text: str, now_ms: int) -> OffsetSpecification:
         return BeforeLatest(_bounded(int(text[1:21]), text))
     if re.fullmatch(r"@\d+", text, re.ASCII):
         return ForTimestamp(_bounded(int(text[1:21]), text))
-    if _DURATION.fullmatch(text):
+    if is_duration(text):
         return ForTimestamp(max(0, now_ms - parse_duration(text)))
     try:
         time = datetime.fromisoformat(text)
         return ForTimestamp(max(0, round(time.astimezone().timestamp() * 1000)))
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"{text!r} is no place in a topic; expected {SYNTAX}") from None
-
-
-def parse_duration(text: str) -> int:
-    """Return the milliseconds in `90s`, `2h30m` and the like; ValueError says what is expected."""
-    if not _DURATION.fullmatch(text):
-        raise ValueError(f"{text!r} is no duration; expected one such as 90s, 15m, 2h30m or 7d")
-    return _bounded(sum(int(count[:20]) * _UNITS_MS[unit] for count, unit in _DURATION_PART.findall(text)), text)
 
 
 def _bounded(number: int, text: str) -> int:

@@ -15,9 +15,9 @@ from odradek.cli.completion import group_names
 from odradek.cluster.connection import ClusterClients
 from odradek.cluster.group_progress import GroupProgress, progress, total_lag
 from odradek.cluster.groups import GroupDescription, describe_group
-from odradek.cluster.offset_spec import parse_duration
 from odradek.documents import groups as documents
-from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK, WrongUsageError
+from odradek.terminal.durations import duration_ms
+from odradek.terminal.errors import EXIT_INTERRUPTED, EXIT_OK
 from odradek.terminal.human import count_text, duration_text, time_text
 from odradek.terminal.interrupts import asked_to_stop
 from odradek.terminal.output import CommandOutput
@@ -50,10 +50,7 @@ def watch(
     ] = None,
 ) -> int:
     """Show every few seconds how far groups are behind, how fast they read, and when they will have caught up."""
-    try:
-        seconds = parse_duration(interval) / 1000
-    except ValueError as wrong:
-        raise WrongUsageError(f"--interval: {wrong}") from None
+    seconds = duration_ms(interval, "--interval") / 1000
     width = max(len("GROUP"), *map(len, names))
     before: dict[str, tuple[float, GroupDescription]] = {}
     with asked_to_stop() as asked:

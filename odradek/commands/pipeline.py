@@ -26,10 +26,10 @@ from odradek.commands.pipeline_options import (
     JobOptions,
     application_name,
     client_settings,
-    duration_ms,
     settings,
 )
 from odradek.documents import pipeline as documents
+from odradek.terminal.durations import duration_ms
 from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.output import CommandOutput
 

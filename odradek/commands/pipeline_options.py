@@ -14,6 +14,7 @@ from odradek.cli.arguments import pairs
 from odradek.cli.options import BootstrapServer, CommandConfig, Profile
 from odradek.cli.target import ClusterArguments, cluster_target
 from odradek.cluster.offset_spec import Earliest, ForTimestamp, Latest, parse_offset_spec
+from odradek.terminal.durations import duration_ms
 from odradek.terminal.errors import WrongUsageError
 
 STOPPING = (
@@ -158,11 +159,3 @@ def _start(text: str, now_ms: int) -> dict[str, str]:
             return {"startingTimestamp": str(milliseconds), "startingOffsetsByTimestampStrategy": "latest"}
         case _:
             raise WrongUsageError(f"--from {text} cannot be: give {STARTS}")
-
-
-def duration_ms(text: str, option: str) -> int:
-    """Return a duration in milliseconds. Raises WrongUsageError."""
-    found = re.fullmatch(r"(\d+)(ms|s|m|h)", text.strip())
-    if found is None:
-        raise WrongUsageError(f"{option} {text!r} is no duration such as 500ms, 10s, 5m or 1h")
-    return int(found[1]) * {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}[found[2]]

@@ -20,7 +20,6 @@ from odradek.cluster.hanging_transactions import (
     producers_of,
     transaction_at,
 )
-from odradek.cluster.offset_spec import parse_duration
 from odradek.cluster.offsets import Partition
 from odradek.cluster.partition_producers import PartitionProducer, write_abort_marker
 from odradek.cluster.topology import describe_partitions
@@ -32,6 +31,7 @@ from odradek.cluster.transactions import (
     list_transactions,
 )
 from odradek.documents import transactions as documents
+from odradek.terminal.durations import duration_ms
 from odradek.terminal.errors import CommandError, WrongUsageError
 from odradek.terminal.human import duration_text, plural, time_text
 from odradek.terminal.output import CommandOutput
@@ -79,7 +79,7 @@ def list_all(
     only = TransactionSelection(
         states=states or (),
         producer_ids=producer_ids or (),
-        duration_ms=None if duration is None else _duration_ms(duration, "--duration"),
+        duration_ms=None if duration is None else duration_ms(duration, "--duration"),
         pattern=pattern,
     )
     listed = list_transactions(cluster.requests, broker_addresses(cluster.requests), only)
@@ -167,7 +167,7 @@ def find_hanging(
 
     Consumers with isolation.level=read_committed wait behind them until `odradek transactions abort` ends them.
     """
-    limit_ms = _duration_ms(longest, "--max-transaction-timeout")
+    limit_ms = duration_ms(longest, "--max-transaction-timeout")
     if topic is None:
         chosen = describe_partitions(cluster.requests)
     else:
@@ -267,13 +267,6 @@ def _described(cluster: ClusterClients, names: Sequence[str]) -> list[Transactio
             )
         result.append(each)
     return result
-
-
-def _duration_ms(text: str, option: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as wrong:
-        raise WrongUsageError(f"{option}: {wrong}") from None
 
 
 def _partitions_json(partitions: Sequence[Partition]) -> list[dict[str, object]]:

@@ -16,7 +16,6 @@ from odradek.cluster.hanging_transactions import (
     leader_of,
     transaction_at,
 )
-from odradek.cluster.offset_spec import parse_duration
 from odradek.cluster.partition_producers import PartitionProducer, write_abort_marker
 from odradek.cluster.topology import describe_partitions
 from odradek.cluster.transactions import (
@@ -32,6 +31,7 @@ from odradek.console.pages.asking import Told, told
 from odradek.console.pages.fields import whole_number
 from odradek.console.routes import PageRefusedError, action, view
 from odradek.console.visit import Visit
+from odradek.terminal.durations import duration_ms
 from odradek.terminal.errors import WrongUsageError
 from odradek.terminal.human import duration_text
 
@@ -98,7 +98,7 @@ def show_hanging(visit: Visit) -> Response:
     is_asked = "older" in visit.request.query_params
     found: Told[list[PartitionProducer]] = Told([])
     if is_asked:
-        limit_ms = _duration_ms(older)
+        limit_ms = duration_ms(older, "longer than")
         with visit.cluster() as cluster:
             found = told(lambda: _hanging(cluster, topic, limit_ms))
     rows = found.value or []
@@ -155,13 +155,6 @@ def _place(told_of: Callable[[str], str]) -> tuple[str, int, int]:
 
 def _name_of(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
-
-
-def _duration_ms(text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as wrong:
-        raise WrongUsageError(f"longer than: {wrong}") from None
 
 
 def _listed(cluster: ClusterClients, only: TransactionSelection) -> list[ListedTransaction]:

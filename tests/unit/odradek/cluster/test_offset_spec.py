@@ -11,7 +11,6 @@ from odradek.cluster.offset_spec import (
     ForTimestamp,
     Latest,
     OffsetSpecification,
-    parse_duration,
     parse_offset_spec,
 )
 
@@ -70,11 +69,3 @@ def test_any_text_is_a_moment_or_refused(text: str) -> None:
     match found:
         case AtOffset(number) | BeforeLatest(number) | ForTimestamp(number):
             assert 0 <= number < 1 << 63
-
-
-def test_durations() -> None:
-    """Parts add up; what is none is refused."""
-    assert parse_duration("1d2h3m4s5ms") == 93_784_005
-    for wrong in ("", "5", "m", "-5m"):
-        with pytest.raises(ValueError, match="is no duration"):
-            parse_duration(wrong)

@@ -73,7 +73,7 @@ def test_triggers() -> None:
     assert trigger(JobOptions(once=True)) == {"once": True}
     with pytest.raises(WrongUsageError, match="only one of --interval, --available-now and --once"):
         trigger(JobOptions(once=True, interval="5m"))
-    with pytest.raises(WrongUsageError, match="--interval 'daily' is no duration"):
+    with pytest.raises(WrongUsageError, match="--interval: 'daily' is no duration"):
         trigger(JobOptions(interval="daily"))
 
 
