@@ -1,28 +1,26 @@
 """A connection to another node over a socket: `nodes.requests.NodeConnection`.
 
-Owns: finding the address, connecting, learning the versions that the other side knows (ApiVersions, KIP-511), frames
-out and in, deadlines. Must not know: what is asked. Answers are found in what arrives as requests are (`receiving`):
+Owns: learning the versions that the other side knows (ApiVersions, KIP-511), frames out and in, deadlines; the way to
+a node is `dialing`'s. Must not know: what is asked. Answers are found in what arrives as requests are (`receiving`):
 those that arrive whole are decoded where they lie, and records in them are views that nobody copied.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import socket
 from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
 from odradek import __version__
+from odradek.broker.network.dialing import Dialing
 from odradek.broker.network.node_exchange import Expected, Request, answer_begin, common_version
 from odradek.broker.network.node_login import LoggedIn, NodeLogin
 from odradek.broker.network.receiving import FrameError, FrameReader, ReceiveBuffers
-from odradek.broker.network.security import UNPROTECTED, NodeSecurity, OpeningConnection
-from odradek.broker.network.transport import PlainTransport, Transport
+from odradek.broker.network.security import UNPROTECTED, NodeSecurity
+from odradek.broker.network.transport import Transport
 from odradek.broker.nodes.requests import Disconnected, NodeAddress
 from odradek.broker.runtime.deferred import Deferred
 from odradek.broker.runtime.disk_threads import Threads
@@ -34,7 +32,6 @@ from odradek.protocol.registry import API, Api, ApiKey
 
 _SIZE: Final = Struct(">i")
 _MAX_CORRELATION_ID: Final = 0x7FFF_FFFF
-_CONNECTING: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 
 API_VERSIONS_VERSION: Final = 3
 """Of the first request: every node that a cluster of today may have answers this version."""
@@ -45,9 +42,6 @@ AWAITED_BYTES: Final = 1024 * 1024
 pieces, and each look at them costs more than reading them together."""
 FRAMES_PER_TURN: Final = 16
 """Answers that are handed over before others get their turn."""
-
-_Resolved = Sequence[tuple[int, tuple[object, ...]]]
-"""Address family and socket address of each way to a node."""
 
 
 class NodeConnectionOptions(NamedTuple):
@@ -73,18 +67,6 @@ class SocketConnector:
         return SocketConnection(self._options, address, client_id)
 
 
-class _Attempt(NamedTuple):
-    """A socket that is being connected."""
-
-    loop: AbstractEventLoop
-    sock: socket.socket
-
-    def close(self) -> None:
-        """Give it up."""
-        self.loop.remove_writer(self.sock.fileno())
-        self.sock.close()
-
-
 class SocketConnection:
     """A connection to one node, made again when it is needed after it broke."""
 
@@ -103,14 +85,13 @@ class SocketConnection:
         """When another connection is to be made, since the session of this one ends soon."""
         self._transport: Transport | None = None
         """There is one once bytes can go over it."""
-        self._opening: OpeningConnection | _Attempt | None = None
+        self._dialing: Dialing | None = None
         """What is to become one."""
         self._frames = FrameReader(options.buffers, options.max_answer_bytes, in_place=True)
         self._out: deque[memoryview] = deque()
         """What the socket did not take yet."""
         self._attempt = 0
         """Counts connections, so that what belongs to one that is over is not taken for the next one's."""
-        self._is_connecting = False
         self._correlation_id = 0
         self._is_closed = False
 
@@ -127,9 +108,10 @@ class SocketConnection:
             self._disconnect()
         if self._versions is not None:
             self._send_waiting()
-        elif self._transport is None and not self._is_connecting:
-            self._is_connecting = True
-            self._loop.call_soon(self._connect)
+        elif self._transport is None and self._dialing is None:
+            options = self._options
+            self._dialing = Dialing(self._loop, options.threads, options.security, self.address, self._opened)
+            self._loop.call_soon(self._dialing.begin)
         return answer
 
     def close(self) -> None:
@@ -141,68 +123,11 @@ class SocketConnection:
 
     # connecting
 
-    def _connect(self) -> None:
-        if self._is_closed:
-            return
-        attempt = self._attempt
-        found: list[tuple[int, tuple[object, ...]]] = []
-
-        def look_up() -> None:
-            host, port = self.address
-            for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-                found.append((int(family), address))
-
-        def looked_up(failed: BaseException | None) -> None:
-            if attempt != self._attempt or not self._is_connecting:
-                return
-            if failed is not None or not found:
-                self._lose(f"the name of {self.address} cannot be looked up: {failed}")
-            else:
-                self._try_addresses(found)
-
-        self._options.threads.submit(look_up, looked_up)
-
-    def _try_addresses(self, ways: _Resolved, refused: str = "") -> None:
-        """Connect to the first of the addresses that can be reached."""
-        if not ways:
-            self._lose(f"no connection to {self.address}: {refused}")
-            return
-        (family, address), others = ways[0], ways[1:]
-        try:
-            sock = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as failed:
-            self._try_addresses(others, failed.strerror or str(failed))
-            return
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        code = sock.connect_ex(address)
-        if code not in _CONNECTING:
-            sock.close()
-            self._try_addresses(others, os.strerror(code))
-            return
-        self._opening = _Attempt(self._loop, sock)
-        self._loop.add_writer(sock.fileno(), self._on_connected, sock, others)
-
-    def _on_connected(self, sock: socket.socket, others: _Resolved) -> None:
-        self._loop.remove_writer(sock.fileno())
-        self._opening = None
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            sock.close()
-            self._try_addresses(others, os.strerror(code))
-            return
-        begin = self._options.security.open
-        if begin is None:
-            self._opened(PlainTransport(sock))
-        else:
-            self._opening = begin(sock, self.address, self._opened)
-
     def _opened(self, outcome: Transport | str) -> None:
-        self._opening = None
+        self._dialing = None
         if isinstance(outcome, str):
-            self._lose(f"no connection to {self.address}: {outcome}")
+            self._lose(outcome)
             return
-        self._is_connecting = False
         self._transport = transport = outcome
         transport.watch_reading(self._loop, partial(self._on_readable, transport))
         self._write(API[ApiKey.API_VERSIONS], API_VERSIONS_VERSION, _WHO_WE_ARE)
@@ -389,12 +314,11 @@ class SocketConnection:
 
     def _disconnect(self) -> None:
         self._attempt += 1
-        self._is_connecting = False
         self._versions = self._login = self._stale_at = None
         self._out.clear()
-        opening, self._opening = self._opening, None
-        if opening is not None:
-            opening.close()
+        dialing, self._dialing = self._dialing, None
+        if dialing is not None:
+            dialing.close()
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.unwatch_reading(self._loop)

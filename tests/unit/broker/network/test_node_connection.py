@@ -103,6 +103,26 @@ def new_connection(
     return SocketConnector(NodeConnectionOptions(loop, buffers, InPlace(), max_answer_bytes)).connect(address, "7")
 
 
+def reads_counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return what tells how often connections have been read from since."""
+    reads = 0
+    receive = FrameReader.receive
+
+    def counted(self: FrameReader, transport: Transport) -> int:
+        nonlocal reads
+        reads += 1
+        return receive(self, transport)
+
+    monkeypatch.setattr(FrameReader, "receive", counted)
+    return lambda: reads
+
+
+def large_answer(name_bytes: int, count: int) -> DescribeClusterResponse:
+    """Return an answer with so many names of hosts of so many bytes."""
+    brokers = [DescribeClusterBroker(broker_id=number, host="x" * name_bytes) for number in range(count)]
+    return DescribeClusterResponse(brokers=brokers)
+
+
 async def ask(connection: SocketConnection, request: Message = REQUEST, timeout_s: float = 30) -> object:
     return await connection.send(request, timeout_s)
 
@@ -146,19 +166,12 @@ async def test_a_large_answer_is_read_once_much_of_it_is_there_and_a_small_one_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A megabyte comes in dozens of pieces: a look at each of them costs more than the bytes."""
-    reads, piece_bytes, pieces = 0, 30_000, 100
-    receive = FrameReader.receive
-
-    def counted(self: FrameReader, transport: Transport) -> int:
-        nonlocal reads
-        reads += 1
-        return receive(self, transport)
+    reads, piece_bytes, pieces = reads_counted(monkeypatch), 30_000, 100
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await greet(reader, writer)
         _, version, correlation_id, _ = await read_request(reader)
-        brokers = [DescribeClusterBroker(broker_id=number, host="x" * piece_bytes) for number in range(pieces)]
-        body = encode(DescribeClusterResponse(brokers=brokers), version)
+        body = encode(large_answer(piece_bytes, pieces), version)
         frame = pack(">i", correlation_id) + b"\0" + body
         frame = pack(">i", len(frame)) + frame
         for begin in range(0, len(frame), piece_bytes):
@@ -168,10 +181,9 @@ async def test_a_large_answer_is_read_once_much_of_it_is_there_and_a_small_one_a
         _, version, correlation_id, _ = await read_request(reader)
         answer(writer, correlation_id, encode(HeartbeatResponse(throttle_time_ms=7), version))
 
-    monkeypatch.setattr(FrameReader, "receive", counted)
     async with connection_to(peer, 1 << 24) as connection:
         large = await ask(connection, DescribeClusterRequest(), 30.0)
-        reads_of_large = reads
+        reads_of_large = reads()
         small = await ask(connection, timeout_s=30.0)
     assert isinstance(large, DescribeClusterResponse)
     assert [len(one.host) for one in large.brokers] == [piece_bytes] * pieces
@@ -204,31 +216,23 @@ async def test_an_answer_for_which_there_is_no_memory_is_not_looked_at_until_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The rest of it stays with the kernel, and the event loop turns for others."""
-    loop, reads, size, count = asyncio.get_running_loop(), 0, 30_000, 10
-    memory = RequestMemory(1 << 20, loop.call_soon)
-    receive = FrameReader.receive
-
-    def counted(self: FrameReader, transport: Transport) -> int:
-        nonlocal reads
-        reads += 1
-        return receive(self, transport)
+    reads, size, count = reads_counted(monkeypatch), 30_000, 10
+    memory = RequestMemory(1 << 20, asyncio.get_running_loop().call_soon)
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await greet(reader, writer)
         _, version, correlation_id, _ = await read_request(reader)
-        brokers = [DescribeClusterBroker(broker_id=number, host="x" * size) for number in range(count)]
-        answer(writer, correlation_id, encode(DescribeClusterResponse(brokers=brokers), version), tagged=True)
+        answer(writer, correlation_id, encode(large_answer(size, count), version), tagged=True)
 
-    monkeypatch.setattr(FrameReader, "receive", counted)
     async with connection_to(peer, 1 << 20, memory) as connection:
         memory.hold(1 << 20)
         asked = asyncio.ensure_future(ask(connection, DescribeClusterRequest()))
         while not memory.waiting:
             await asyncio.sleep(0)
-        reads_before = reads
+        reads_before = reads()
         for _ in range(100):
             await asyncio.sleep(0)
-        assert reads == reads_before
+        assert reads() == reads_before
         memory.release(1 << 20)
         told = await asked
     assert isinstance(told, DescribeClusterResponse)
