@@ -150,6 +150,16 @@ class Dispatcher:
             usual = route.usual(context, frame, pos, head, self._may_write)
             if usual is not None:
                 return usual if throttling is None else throttling.produced(context, len(frame), usual, began)
+        answer = self._answer(route, kind, context, frame, pos, head)
+        if throttling is None or key != PRODUCE:
+            return answer
+        return throttling.produced(context, len(frame), answer, began)
+
+    def _answer(
+        self, route: Route, kind: type[Message], context: RequestContext, frame: memoryview, pos: int, head: bytes
+    ) -> Response | Deferred[Response]:
+        """Decode a request, see what its client may ask of it, and answer that."""
+        key, version = route.api.key, context.api_version
         if (
             len(frame) > DIVIDED_FRAME
             and key != PRODUCE
@@ -167,24 +177,17 @@ class Dispatcher:
             if len(division.portions) > 1:
                 api, call = route.api, partial(self._call_portion, route, context)
                 return self._large.divided(division, call, partial(self._finish, api, head, version, context))
-        answer: Response | Deferred[Response] | None = None
         merge: Merge | None = None
         if self._gate is not None:
             admitted = self._gate.admit(context, route.api, request)
-            if admitted is not None:
-                if isinstance(admitted, Partly):
-                    request, merge = admitted
-                else:
-                    answer = head + self._encoded(admitted, context)
-        if answer is None:
-            if route.direct is None:
-                return self._call(route, context, request, head, merge)
-            answer = route.direct(context, request, head)
-            if merge is not None:
-                answer = merged(answer, route.api, version, head, merge)
-        if throttling is None or key != PRODUCE:
-            return answer
-        return throttling.produced(context, len(frame), answer, began)
+            if isinstance(admitted, Partly):
+                request, merge = admitted
+            elif admitted is not None:
+                return head + self._encoded(admitted, context)
+        if route.direct is None:
+            return self._call(route, context, request, head, merge)
+        answer = route.direct(context, request, head)
+        return answer if merge is None else merged(answer, route.api, version, head, merge)
 
     def _begin_large(
         self,

@@ -13,11 +13,11 @@ where the leader has committed that without it, and finds and sends it while the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from odradek.broker.partitions.partition import Partition
+from odradek.broker.replication.followed_partition import FollowedPartition
 from odradek.broker.replication.follower_session import FetchPosition, FollowerSession, ReplicaId
 from odradek.broker.replication.following import Following
 from odradek.broker.replication.truncation import truncation_point
@@ -40,11 +40,6 @@ from odradek.storage.log.replicated_batches import ReplicatedBatches
 log = get_logger("replication")
 
 LATEST, EARLIEST = -1, -2
-FIRST_REST_S = 0.05
-"""How long a partition rests after the first error of its leader, and twice as long after each further one, up to
-replica.fetch.backoff.ms: most often the leader is about to hear of the same change of the metadata."""
-STORAGE_RETRY_S = 5.0
-"""How long a partition rests whose disk refused."""
 
 
 class FetchSettings(NamedTuple):
@@ -78,32 +73,6 @@ class FollowerQuota(Protocol):
         """Note bytes that came for a partition."""
 
 
-@dataclass(slots=True, eq=False)
-class _Fetched:
-    """A partition that is followed."""
-
-    following: Following
-    changed: dict[_Fetched, None]
-    """The fetcher's partitions that are to be looked at before it asks again: this one when something happens."""
-    rests_until: float = 0.0
-    lookup: int | None = None
-    """The offset to be asked for (LATEST or EARLIEST), since the leader has not what comes next here."""
-    is_in_sync: bool = False
-    failures: int = 0
-    """How often in a row the leader answered with an error."""
-    problem: str = ""
-    """What is wrong, and has been logged."""
-    awaits_disk: bool = False
-    """Whether what the log has is being brought to the disk, before the leader is told of it (flush.messages)."""
-
-    def wake(self) -> None:
-        """Something happened to the partition: its log may begin further on, which the leader is told."""
-        self.changed[self] = None
-
-    def expire(self) -> None:
-        """The broker stops; nobody waits here."""
-
-
 class _Ahead(NamedTuple):
     """What is to be appended once the leader has been asked for more."""
 
@@ -129,11 +98,11 @@ class Fetcher:
         self._quota = quota
         self._received = received or Received()
         self._session: FollowerSession[Following] = FollowerSession(settings.replica_fetch_max_bytes)
-        self._fetched: dict[ReplicaId, _Fetched] = {}
-        self._changed: dict[_Fetched, None] = {}
+        self._fetched: dict[ReplicaId, FollowedPartition] = {}
+        self._changed: dict[FollowedPartition, None] = {}
         """Those of which the leader may have to be told something, or that are in trouble: all others are not looked at
         for each request."""
-        self._ahead: dict[_Fetched, _Ahead] = {}
+        self._ahead: dict[FollowedPartition, _Ahead] = {}
         """What of the last answer is appended only after the next request went out."""
         self._unwritten = 0
         """Partitions of the last answer of which the disk has yet to get what flush.messages wants there."""
@@ -149,7 +118,9 @@ class Fetcher:
     def add(self, following: Following) -> None:
         """Fetch a partition from now on."""
         self.remove(following.replica)
-        fetched = self._fetched[following.replica] = _Fetched(following, self._changed)
+        fetched = self._fetched[following.replica] = FollowedPartition(
+            following, self._changed, self._settings.replica_fetch_backoff_ms / 1000
+        )
         following.partition.delayed_fetches[fetched] = None
         fetched.wake()
         self._guarded(fetched, 0.0, following.cut_what_cannot_be_compared)
@@ -212,7 +183,7 @@ class Fetcher:
         session.ask(request)
         return request
 
-    def _lookup_request(self, lookups: list[_Fetched]) -> ListOffsetsRequest:
+    def _lookup_request(self, lookups: list[FollowedPartition]) -> ListOffsetsRequest:
         topics: dict[str, ListOffsetsTopic] = {}
         for fetched in lookups:
             following = fetched.following
@@ -234,7 +205,7 @@ class Fetcher:
             self._session.failed()
         for fetched in self._fetched.values():
             fetched.wake()
-            self._rest(fetched, now)
+            fetched.rest(now)
 
     def interrupted(self) -> None:
         """A fetch was given up: the next one begins anew, at once."""
@@ -271,7 +242,7 @@ class Fetcher:
                 if position is not None and position.fetch_offset == fetched.following.log_end_offset:
                     self._guarded(fetched, now, self._take, fetched, data, now)
 
-    def _take(self, fetched: _Fetched, data: PartitionData, now: float) -> None:
+    def _take(self, fetched: FollowedPartition, data: PartitionData, now: float) -> None:
         following = fetched.following
         error = known_error(data.error_code)
         diverging = data.diverging_epoch
@@ -280,14 +251,14 @@ class Fetcher:
         elif error is ErrorCode.FENCED_LEADER_EPOCH:
             self.remove(following.replica)  # newer metadata is on its way, and adds the partition again
         elif error is not ErrorCode.NONE:
-            self._rest_longer(fetched, now, f"the leader answers {error.name}")
+            fetched.rest_after_error(now, f"the leader answers {error.name}")
         elif diverging.end_offset >= 0 or diverging.epoch >= 0:
             leader = EpochEnd(diverging.epoch, diverging.end_offset)
             following.truncate_to(truncation_point(following.log_end_offset, following.end_offset_for_epoch, leader))
         else:
             self._take_records(fetched, data)
 
-    def _take_records(self, fetched: _Fetched, data: PartitionData) -> None:
+    def _take_records(self, fetched: FollowedPartition, data: PartitionData) -> None:
         following, records = fetched.following, data.records
         batches = following.check(memoryview(records)) if records else None
         if records:
@@ -313,20 +284,17 @@ class Fetcher:
                 fetched.wake()
                 self._guarded(fetched, now, self._append, fetched, data, batches)
 
-    def _append(self, fetched: _Fetched, data: PartitionData, batches: ReplicatedBatches | None) -> None:
+    def _append(self, fetched: FollowedPartition, data: PartitionData, batches: ReplicatedBatches | None) -> None:
         following = fetched.following
         if batches is not None:
             following.append(batches)
             if following.partition.when_written(following.log_end_offset, self._written):
                 self._unwritten += 1
         following.follow_marks(data.high_watermark, data.log_start_offset)
-        fetched.failures = 0
         fetched.is_in_sync = following.log_end_offset >= data.high_watermark
-        if fetched.problem:
-            log.info("the partition is followed again", partition=str(following))
-            fetched.problem = ""
+        fetched.goes_well()
 
-    def _is_safe(self, fetched: _Fetched, outcome: ErrorCode) -> None:
+    def _is_safe(self, fetched: FollowedPartition, outcome: ErrorCode) -> None:
         """What a replica had already is on the disk, or is tried again in a while."""
         fetched.awaits_disk = False
         if outcome is ErrorCode.NONE:
@@ -350,16 +318,16 @@ class Fetcher:
                 if fetched is not None:
                     self._guarded(fetched, now, self._look_up, fetched, found, now)
 
-    def _look_up(self, fetched: _Fetched, found: ListOffsetsPartitionResponse, now: float) -> None:
+    def _look_up(self, fetched: FollowedPartition, found: ListOffsetsPartitionResponse, now: float) -> None:
         following, error = fetched.following, known_error(found.error_code)
         if error is not ErrorCode.NONE or found.offset < 0:
-            self._rest_longer(fetched, now, f"the leader answers {error.name} when asked for its offsets")
+            fetched.rest_after_error(now, f"the leader answers {error.name} when asked for its offsets")
         elif fetched.lookup == EARLIEST:
             fetched.lookup = None
             if found.offset > following.log_end_offset:
                 following.truncate_fully(found.offset)
             else:
-                self._rest(fetched, now)  # nothing has changed here, so that the leader has to before it goes on
+                fetched.rest(now)  # nothing has changed here, so that the leader has to before it goes on
         elif found.offset < following.log_end_offset:
             fetched.lookup = None
             following.truncate_to(found.offset)
@@ -368,38 +336,17 @@ class Fetcher:
 
     # trouble
 
-    def _guarded(self, fetched: _Fetched, now: float, work: Callable[..., None], *args: object) -> None:
+    def _guarded(self, fetched: FollowedPartition, now: float, work: Callable[..., None], *args: object) -> None:
         """Do something to a replica; what goes wrong with it keeps the others from nothing."""
         try:
             work(*args)
         except CorruptRecord as damage:
-            self._report(fetched, f"the records that came are damaged, and are fetched again: {damage}")
-            self._rest(fetched, now)
+            fetched.report(f"the records that came are damaged, and are fetched again: {damage}")
+            fetched.rest(now)
         except OffsetOutOfRange as unexpected:
-            self._report(fetched, str(unexpected))
-            fetched.rests_until = now + STORAGE_RETRY_S
+            fetched.rest_for_disk(now, str(unexpected))
         except (KafkaError, OSError) as failed:
-            self._report(fetched, f"the disk refuses what comes: {failed}")
-            fetched.rests_until = now + STORAGE_RETRY_S
-
-    def _report(self, fetched: _Fetched, problem: str) -> None:
-        if problem != fetched.problem:
-            fetched.problem = problem
-            log.error(
-                "a partition is not followed for now; tried again", partition=str(fetched.following), reason=problem
-            )
-
-    def _rest_longer(self, fetched: _Fetched, now: float, problem: str) -> None:
-        """Rest after an error of the leader, which is worth a line once it does not pass by itself."""
-        longest_s = self._settings.replica_fetch_backoff_ms / 1000
-        rest_s = min(FIRST_REST_S * (1 << min(fetched.failures, 20)), longest_s)
-        fetched.failures += 1
-        fetched.rests_until = max(fetched.rests_until, now + rest_s)
-        if rest_s == longest_s:
-            self._report(fetched, problem)
-
-    def _rest(self, fetched: _Fetched, now: float) -> None:
-        fetched.rests_until = max(fetched.rests_until, now + self._settings.replica_fetch_backoff_ms / 1000)
+            fetched.rest_for_disk(now, f"the disk refuses what comes: {failed}")
 
 
 def _nothing() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from odradek.broker.partitions.partition import Partition
 from odradek.broker.partitions.roles import Role
-from odradek.broker.replication.fetcher import STORAGE_RETRY_S, Fetcher, FetchSettings
+from odradek.broker.replication.fetcher import Fetcher, FetchSettings
+from odradek.broker.replication.followed_partition import STORAGE_RETRY_S
 from odradek.broker.replication.following import Following
 from odradek.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from odradek.storage.log.log import Log
