@@ -12,15 +12,13 @@ from concurrent.futures import Executor
 from functools import partial
 
 from odradek.broker.runtime.logging import get_logger
+from odradek.broker.runtime.repeated_failures import RepeatedFailures
 from odradek.protocol.errors import KafkaError
 
 log = get_logger("tasks")
 
 TURN_S = 0.002
 """How long a job that goes in steps may work before others get their turn: less than what a client notices."""
-
-TOLD_AT = frozenset(10**power for power in range(7))
-"""After how many failures for one reason a job is told of, as with appends: the first, the tenth, the hundredth."""
 
 
 class Scheduler:
@@ -31,8 +29,8 @@ class Scheduler:
         self._threads = threads
         self._timers: dict[str, asyncio.Handle] = {}
         self._on_threads: set[asyncio.Future[None]] = set()
-        self._known_failures: dict[str, tuple[str, int]] = {}
-        """What was wrong with a job when it failed last, and how often it has failed so since it last did not."""
+        self._failures: dict[str, RepeatedFailures] = {}
+        """Of the jobs that failed last time."""
         self._stopped = False
 
     def every(
@@ -127,16 +125,14 @@ class Scheduler:
         if not isinstance(failed, OSError | KafkaError):
             log.error(event, job=name, exc_info=failed)
             return
-        reason, count = self._known_failures.get(name, ("", 0))
-        count = count + 1 if reason == str(failed) else 1
-        self._known_failures[name] = str(failed), count
-        if count in TOLD_AT:  # a full disk, say: the reason is enough, and seldom is enough
-            log.error(event, job=name, reason=str(failed), failures=count)
+        failures = self._failures.setdefault(name, RepeatedFailures())
+        if failures.is_told(str(failed)):  # a full disk, say: the reason is enough, and seldom is enough
+            log.error(event, job=name, reason=str(failed), failures=failures.count)
 
     def _succeeded(self, name: str) -> None:
-        known = self._known_failures.pop(name, None)
-        if known is not None:
-            log.info("a background job goes well again", job=name, failures=known[1])
+        failures = self._failures.pop(name, None)
+        if failures is not None:
+            log.info("a background job goes well again", job=name, failures=failures.count)
 
 
 def _nothing() -> None:
